@@ -2,13 +2,13 @@
 //!
 //! Nodes are drawn from a pool of those made before as well as made anew, because it takes a node with two users to find
 //! that something is remembered by node which should not be. Half of the grammars are woven from the pool alone, from the
-//! leaves up, so that alternatives begin alike and go on differently.
+//! leaves up, so that alternatives begin the same and go on differently.
 
 use std::sync::Arc;
 
 use stencilm_grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, GrammarBuilder, Items, KeySpace, KnownMember, Members, Node, NodeId,
-    Repeats, Report, RuleId, Surface,
+    AdditionalMembers, ArraySurface, DeclaredMember, Element, Grammar, GrammarBuilder, Items, KeySpace, Members, Node,
+    NodeId, Repeats, Report, RuleId, Surface,
 };
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{ByteSet, ExprId};
@@ -215,20 +215,20 @@ impl Maker {
 
     fn object(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         let surface = self.surface(choices);
-        let mut known: Vec<KnownMember> = Vec::new();
+        let mut known: Vec<DeclaredMember> = Vec::new();
         for name in ["a", "ab", "b", "c", "é"] {
             if choices.chance(2) {
                 let escaped = choices.chance(3);
                 // A key that is written in one way only needs no expression.
-                let is_plain = !escaped && KnownMember::is_plain(name) && choices.chance(2);
+                let is_plain = !escaped && DeclaredMember::is_plain(name) && choices.chance(2);
                 let key = (!is_plain).then(|| self.key(name, escaped));
                 let value = self.value(choices, depth);
-                known.push(KnownMember { name: name.into(), key, value, required: choices.chance(2) });
+                known.push(DeclaredMember { name: name.into(), key, value, required: choices.chance(2) });
             }
         }
-        let mut free = Vec::new();
+        let mut additional = Vec::new();
         for class in 0..choices.below(3) {
-            free.push(self.free(choices, depth, &known, class));
+            additional.push(self.additional(choices, depth, &known, class));
         }
         let ordered = match choices.below(3) {
             0 => 0,
@@ -237,7 +237,7 @@ impl Maker {
         };
         let min = if choices.chance(4) { choices.below(4) as u32 } else { 0 };
         let max = choices.chance(4).then(|| min + choices.below(4) as u32);
-        self.builder.object(Members { known, ordered, free, min, max, surface })
+        self.builder.object(Members { declared: known, ordered, additional, min, max, surface })
     }
 
     /// An array with counters; its elements are never empty, and JSON values where they are compared.
@@ -290,7 +290,13 @@ impl Maker {
         self.builder.array(Items { prefix, rest, min, max, contains, repeats, surface })
     }
 
-    fn free(&mut self, choices: &mut Choices<'_>, depth: usize, known: &[KnownMember], class: usize) -> FreeMembers {
+    fn additional(
+        &mut self,
+        choices: &mut Choices<'_>,
+        depth: usize,
+        known: &[DeclaredMember],
+        class: usize,
+    ) -> AdditionalMembers {
         let exprs = &mut self.builder.exprs;
         let plain = ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement();
         let mut character = exprs.bytes(plain);
@@ -323,24 +329,24 @@ impl Maker {
         // Keys of the second class begin with a letter of their own; those of the first may, too.
         let first = exprs.literal([&b""[..], b"b"][class.min(1)]);
         let mut key = exprs.concat_all(&[quote, first, body, quote]);
-        let endless = exprs.bytes(plain);
-        let endless = exprs.repeat(endless, 0, None);
-        let endless = exprs.concat_all(&[quote, first, endless, quote]);
-        let mut taken: Vec<Arc<str>> = known.iter().map(|member| member.name.clone()).collect();
+        let infinite = exprs.bytes(plain);
+        let infinite = exprs.repeat(infinite, 0, None);
+        let infinite = exprs.concat_all(&[quote, first, infinite, quote]);
+        let mut reserved: Vec<Arc<str>> = known.iter().map(|member| member.name.clone()).collect();
         if choices.chance(3) {
-            taken.push("bc".into());
+            reserved.push("bc".into());
         }
-        taken.sort_unstable();
+        reserved.sort_unstable();
         let value = self.value(choices, depth);
         let some = choices.chance(4).then(|| self.value(choices, depth));
-        let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
+        let names: Vec<&str> = reserved.iter().map(|name| &**name).collect();
         let space = self.builder.key_space(key, &names).unwrap_or_else(|_| {
             // All of them are taken.
-            key = endless;
-            KeySpace::Endless
+            key = infinite;
+            KeySpace::Infinite
         });
-        let some = some.filter(|_| !matches!(space, KeySpace::Few(_)));
-        FreeMembers { key, space, taken: taken.into(), value, some, last: None }
+        let some = some.filter(|_| !matches!(space, KeySpace::Finite(_)));
+        AdditionalMembers { key, space, reserved: reserved.into(), value, some, last: None }
     }
 
     /// A key in its plainest spelling, or also with its first letter escaped.

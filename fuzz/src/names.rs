@@ -1,7 +1,7 @@
 //! Names that a text declares and refers to: masks against all texts of a grammar, each listed with the names declared in it.
 //!
-//! The grammars are trees over two letters, so that names begin alike, stand in one token and are declared twice. A rule that goes
-//! on with the tree makes some of them endless; those are held against the slow twin alone.
+//! The grammars are trees over two letters, so that names begin the same, stand in one token and are declared twice. A rule
+//! that goes on with the tree makes some of them infinite; those are held against the slow twin alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -129,18 +129,18 @@ impl Part {
 /// A random tree, and its text; some go on with themselves.
 fn random(choices: &mut Choices<'_>) -> (Part, bool, String) {
     let part = Part::random(choices, MAX_DEPTH);
-    let is_endless = choices.chance(4);
-    let text = match is_endless {
+    let is_infinite = choices.chance(4);
+    let text = match is_infinite {
         true => format!("root ::= {} (\"y\" root)?", part.ebnf()),
         false => format!("root ::= {}", part.ebnf()),
     };
-    (part, is_endless, text)
+    (part, is_infinite, text)
 }
 
 /// A random grammar that declares names, and its text.
 pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
-    let (part, is_endless, text) = random(choices);
-    let texts = part.texts(&Names::new()).filter(|_| !is_endless);
+    let (part, is_infinite, text) = random(choices);
+    let texts = part.texts(&Names::new()).filter(|_| !is_infinite);
     let grammar = Grammar::from_ebnf(&text, "root").ok();
     let listed = texts.map(|texts| texts.into_iter().map(|(text, _)| text + ",").collect::<BTreeSet<_>>());
     let listed = listed.map_or("-".to_owned(), |texts| texts.into_iter().collect());
@@ -189,8 +189,8 @@ fn walk(grammar: Grammar, what: &str, choices: &mut Choices<'_>, counts: &mut Co
                 counts.texts += 1;
                 for (token, spelled) in (0..).zip(&tokens) {
                     let longer = format!("{text}{spelled}");
-                    let leads_on = texts.iter().any(|text| text.starts_with(&longer));
-                    assert_eq!(found.contains(token), leads_on, "{spelled:?} {}", about());
+                    let is_viable = texts.iter().any(|text| text.starts_with(&longer));
+                    assert_eq!(found.contains(token), is_viable, "{spelled:?} {}", about());
                 }
                 assert_eq!(found.contains(stop), texts.contains(&text.as_str()), "the end {}", about());
             }

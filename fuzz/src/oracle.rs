@@ -190,7 +190,7 @@ impl<'a> Oracle<'a> {
         if Seen::default().completes(members) && !members.is_cut() {
             ends |= self.lexeme(members.surface.empty, at)?;
         }
-        // Places before a key, each with the known members and the values of the free keys that were seen.
+        // Places before a key, each with the declared members and the values of the additional keys that were seen.
         let start = Seen::default();
         let mut work: Vec<(usize, Seen)> =
             places(self.lexeme(members.surface.open, at)?).map(|place| (place, start.clone())).collect();
@@ -218,38 +218,38 @@ impl<'a> Oracle<'a> {
 
     /// Every way to read a key: where it ends, what its value is, and what is seen after it.
     fn keys(&mut self, members: &Members, at: usize, seen: &Seen) -> Result<Vec<(usize, NodeId, Seen)>, LimitExceeded> {
-        let mut ways = Vec::new();
-        for (index, member) in members.known.iter().enumerate() {
-            let in_order = index >= members.ordered || (seen.known >> index == 0 && seen.free.is_empty());
+        let mut readings = Vec::new();
+        for (index, member) in members.declared.iter().enumerate() {
+            let in_order = index >= members.ordered || (seen.known >> index == 0 && seen.additional.is_empty());
             if in_order && !seen.has(index) {
                 let plain = format!("\"{}\"", member.name);
                 let key = member.key.unwrap_or_else(|| self.deriver.exprs.literal(plain.as_bytes()));
                 for end in places(self.lexeme(key, at)?) {
-                    ways.push((end, member.value, Seen { known: seen.known | 1 << index, ..seen.clone() }));
+                    readings.push((end, member.value, Seen { known: seen.known | 1 << index, ..seen.clone() }));
                 }
             }
         }
-        for (class, free) in members.free.iter().enumerate() {
-            for end in places(self.lexeme(free.key, at)?) {
+        for (class, additional) in members.additional.iter().enumerate() {
+            for end in places(self.lexeme(additional.key, at)?) {
                 let written: Vec<u8> = self.text.symbols[at..end].iter().flatten().copied().collect();
-                let written = [&written[..], free.last.as_deref().unwrap_or_default().as_bytes()].concat();
+                let written = [&written[..], additional.last.as_deref().unwrap_or_default().as_bytes()].concat();
                 let value = value_of(&written);
-                let taken = free.taken.iter().any(|name| name.as_bytes() == value);
+                let reserved = additional.reserved.iter().any(|name| name.as_bytes() == value);
                 let mut seen = seen.clone();
                 let completes = seen.completes(members);
-                if !taken && seen.free.insert(value) {
-                    if free.last.is_some() {
-                        ways.push((end, free.value, Seen { last: Some(completes), ..seen }));
+                if !reserved && seen.additional.insert(value) {
+                    if additional.last.is_some() {
+                        readings.push((end, additional.value, Seen { last: Some(completes), ..seen }));
                         continue;
                     }
-                    ways.push((end, free.value, seen.clone()));
-                    let owed = free.some.filter(|_| seen.met & 1 << class == 0);
-                    ways.extend(owed.map(|some| (end, some, Seen { met: seen.met | 1 << class, ..seen })));
+                    readings.push((end, additional.value, seen.clone()));
+                    let required = additional.some.filter(|_| seen.met & 1 << class == 0);
+                    readings.extend(required.map(|some| (end, some, Seen { met: seen.met | 1 << class, ..seen })));
                 }
             }
         }
-        ways.retain(|(.., seen)| seen.last.is_some() || members.max.is_none_or(|max| seen.count() <= max));
-        Ok(ways)
+        readings.retain(|(.., seen)| seen.last.is_some() || members.max.is_none_or(|max| seen.count() <= max));
+        Ok(readings)
     }
 
     fn items(&mut self, items: &Items, at: usize) -> Result<Ends, LimitExceeded> {
@@ -342,7 +342,7 @@ fn sorted(value: &serde_json::Value) -> String {
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct Seen {
     known: u64,
-    free: BTreeSet<Vec<u8>>,
+    additional: BTreeSet<Vec<u8>>,
     /// The classes of which a value was seen that one of them must have.
     met: u64,
     /// Of the last member of a cut object whether it may come after those before it.
@@ -355,14 +355,14 @@ impl Seen {
     }
 
     fn count(&self) -> u32 {
-        self.known.count_ones() + self.free.len() as u32
+        self.known.count_ones() + self.additional.len() as u32
     }
 
     fn completes(&self, members: &Members) -> bool {
         let count = self.count();
-        let owes = |class: usize| members.free[class].some.is_some() && self.met & 1 << class == 0;
-        members.known.iter().enumerate().all(|(index, known)| !known.required || self.has(index))
-            && !(0..members.free.len()).any(owes)
+        let lacks = |class: usize| members.additional[class].some.is_some() && self.met & 1 << class == 0;
+        members.declared.iter().enumerate().all(|(index, known)| !known.required || self.has(index))
+            && !(0..members.additional.len()).any(lacks)
             && count >= members.min
             && members.max.is_none_or(|max| count <= max)
     }

@@ -311,13 +311,13 @@ fn after(
     tokens: &[i64],
     mut node: usize,
 ) -> Result<Option<GrammarMatcher>, Ended> {
-    let mut way = Vec::new();
+    let mut path = Vec::new();
     while node != 0 {
-        way.push(tokens[node]);
+        path.push(tokens[node]);
         node = parents[node];
     }
     let mut matcher = matcher.fork();
-    for &token in way.iter().rev() {
+    for &token in path.iter().rev() {
         let Ok(id) = u32::try_from(token) else { return Ok(None) };
         if !matcher.accept_token(id)? {
             return Ok(None);

@@ -76,7 +76,7 @@ impl<'a> Sentences<'a> {
     fn members(&mut self, members: &Members, choices: &mut Choices<'_>) -> Option<Vec<Part>> {
         let mut chosen: Vec<(ExprId, NodeId)> = Vec::new();
         let (mut ordered, mut owed) = (0, 0);
-        for (index, known) in members.known.iter().enumerate() {
+        for (index, known) in members.declared.iter().enumerate() {
             if known.required || choices.chance(2) {
                 let at = if index < members.ordered { ordered } else { first_mixed(choices, chosen.len(), ordered) };
                 let plain = format!("\"{}\"", known.name);
@@ -87,29 +87,29 @@ impl<'a> Sentences<'a> {
         }
         let mut seen: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut last = None;
-        for free in &members.free {
-            if let Some(after) = &free.last {
+        for additional in &members.additional {
+            if let Some(after) = &additional.last {
                 let mut key = Vec::new();
-                self.write(free.key, choices, &mut key, 16)?;
+                self.write(additional.key, choices, &mut key, 16)?;
                 let value = value_of(&[&key[..], after.as_bytes()].concat());
-                let is_new = free.taken.iter().all(|name| name.as_bytes() != value) && !seen.contains(&value);
-                last = is_new.then(|| (self.deriver.exprs.literal(&key), free.value));
+                let is_new = additional.reserved.iter().all(|name| name.as_bytes() != value) && !seen.contains(&value);
+                last = is_new.then(|| (self.deriver.exprs.literal(&key), additional.value));
                 continue;
             }
-            seen.extend(free.taken.iter().map(|name| name.as_bytes().to_vec()));
-            for round in 0..choices.below(3).max(usize::from(free.some.is_some())) {
+            seen.extend(additional.reserved.iter().map(|name| name.as_bytes().to_vec()));
+            for round in 0..choices.below(3).max(usize::from(additional.some.is_some())) {
                 let mut key = Vec::new();
-                self.write(free.key, choices, &mut key, 16)?;
+                self.write(additional.key, choices, &mut key, 16)?;
                 if seen.insert(value_of(&key)) {
                     let key = self.deriver.exprs.literal(&key);
                     let at = first_mixed(choices, chosen.len(), ordered);
-                    let some = free.some.filter(|_| round == 0);
+                    let some = additional.some.filter(|_| round == 0);
                     owed += usize::from(some.is_some());
-                    chosen.insert(at, (key, some.unwrap_or(free.value)));
+                    chosen.insert(at, (key, some.unwrap_or(additional.value)));
                 }
             }
         }
-        let needed = members.free.iter().filter(|free| free.some.is_some()).count();
+        let needed = members.additional.iter().filter(|additional| additional.some.is_some()).count();
         let count = chosen.len() as u32;
         if owed < needed || count < members.min || members.max.is_some_and(|max| count > max) {
             return None;
@@ -130,7 +130,7 @@ impl<'a> Sentences<'a> {
         Some(parts)
     }
 
-    /// Writes bytes that match an expression: at random at first, then by the shortest way known.
+    /// Writes bytes that match an expression: at random at first, then by the shortest path known.
     fn write(&mut self, expr: ExprId, choices: &mut Choices<'_>, text: &mut Vec<u8>, max_len: usize) -> Option<()> {
         let mut rest = expr;
         let eager = 1 + choices.below(6);
@@ -142,22 +142,22 @@ impl<'a> Sentences<'a> {
                 return None;
             }
             let derivatives = self.deriver.derivatives(rest).ok()?;
-            let mut ways = Vec::new();
+            let mut readings = Vec::new();
             for &(set, next) in derivatives.iter() {
                 if next != ExprId::NOTHING && self.deriver.is_live(next).ok()? {
-                    ways.push((set, next));
+                    readings.push((set, next));
                 }
             }
-            if ways.is_empty() {
+            if readings.is_empty() {
                 return self.deriver.exprs.is_nullable(rest).then_some(());
             }
-            let way = if step < eager {
-                choices.below(ways.len())
+            let reading = if step < eager {
+                choices.below(readings.len())
             } else {
-                let shortest = |way: &usize| self.deriver.exprs.shortest_at_least(ways[*way].1);
-                (0..ways.len()).min_by_key(shortest).expect("there is a way")
+                let shortest = |reading: &usize| self.deriver.exprs.shortest_at_least(readings[*reading].1);
+                (0..readings.len()).min_by_key(shortest).expect("there is a way")
             };
-            let (set, next) = ways[way];
+            let (set, next) = readings[reading];
             // Readable bytes first, so that failures are.
             let bytes: Vec<u8> = set.iter().filter(u8::is_ascii_graphic).collect();
             let all: Vec<u8> = if bytes.is_empty() || choices.chance(4) { set.iter().collect() } else { bytes };

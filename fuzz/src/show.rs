@@ -56,14 +56,19 @@ fn line(grammar: &Grammar, node: NodeId, child: &mut dyn FnMut(NodeId) -> String
 fn object(grammar: &Grammar, members: &Members, child: &mut dyn FnMut(NodeId) -> String) -> String {
     let exprs = grammar.exprs();
     let mut parts: Vec<String> = Vec::new();
-    for known in &members.known {
+    for known in &members.declared {
         let required = if known.required { "" } else { "?" };
         let key = known.key.map_or_else(|| format!("{:?}", known.name), |key| format!("/{}/", expr(exprs, key, 0)));
         parts.push(format!("{key}{required}: {}", child(known.value)));
     }
-    for free in &members.free {
-        let some = free.some.map_or(String::new(), |some| format!(", some {}", child(some)));
-        parts.push(format!("/{}/ not {:?}: {}{some}", expr(exprs, free.key, 0), free.taken, child(free.value)));
+    for additional in &members.additional {
+        let some = additional.some.map_or(String::new(), |some| format!(", some {}", child(some)));
+        parts.push(format!(
+            "/{}/ not {:?}: {}{some}",
+            expr(exprs, additional.key, 0),
+            additional.reserved,
+            child(additional.value)
+        ));
     }
     let ordered = members.ordered;
     let counts = (members.min, members.max);

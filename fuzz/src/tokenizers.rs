@@ -1,6 +1,6 @@
 //! Vocabularies of well-known models, read from the folder that the environment variable `STENCILM_SHARED` names.
 //!
-//! What only shows where a hundred thousand tokens share lexemes is not met with vocabularies of fifty. Each is read
+//! What only shows where a hundred thousand tokens share lexemes is not found with vocabularies of fifty. Each is read
 //! once in a process, when it is first asked for. Without [`allow`] there are none, so that tests do the same everywhere.
 
 use std::fs;

@@ -62,7 +62,7 @@ pub struct Tokens {
     vocab_size: usize,
     stop: Vec<u32>,
     special: Vec<(u32, String)>,
-    /// Whether every byte is a token, so that no state may be without a way on.
+    /// Whether every byte is a token, so that no state may be without a continuation.
     pub has_all_bytes: bool,
     /// Whether there are so few tokens that many walks cost little.
     pub few: bool,

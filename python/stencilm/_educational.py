@@ -27,7 +27,7 @@ from typing import Any
 
 # --- Expressions: sets of byte strings ---------------------------------------------------------
 class Expr:
-    """A set of byte strings; expressions that are written alike are equal."""
+    """A set of byte strings; expressions of the same spelling are equal."""
 
 
 @dataclass(frozen=True)

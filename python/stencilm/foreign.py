@@ -1,4 +1,4 @@
-"""What other libraries raise, told as an error of ours.
+"""What other libraries raise, reported as an error of ours.
 
 One idea: a library that is given the files of others may fail in any way. One in Python raises
 whatever the line at fault raises, one in Rust panics too, and a panic comes as a
@@ -25,7 +25,7 @@ _SAYS_LITTLE = (
 
 
 @contextmanager
-def told_as(error_of: Callable[[BaseException], StencilError]) -> Iterator[None]:
+def reported_as(error_of: Callable[[BaseException], StencilError]) -> Iterator[None]:
     """Runs the body; what a library raises in it is the cause of the error that is made for it.
 
     Errors of ours, and what ends a program, come through as they are.

@@ -83,8 +83,8 @@ def listed(values: Any) -> list[Any] | None:
     """What a list holds, or what else has an order, such as an array of one dimension.
 
     None for what has none, and for texts and dicts: what these give one by one is not what is
-    meant. Bytes are integers, and tokens of vocabularies that have one for each. The core reads its
-    arguments alike.
+    meant. Bytes are integers, and tokens of vocabularies that have one for each. The core does
+    the same.
     """
     if isinstance(values, (str, Mapping, set, frozenset)):
         return None

@@ -12,7 +12,7 @@ import pytest
 
 import stencilm
 from endpoints.scripted import Script, Thought, served
-from stencilm.endpoints.capabilities import PRESETS, told_of
+from stencilm.endpoints.capabilities import PRESETS, known_of
 from stencilm.endpoints.reasoning import reasoning_arguments
 
 openai = pytest.importorskip("openai")
@@ -197,10 +197,10 @@ def test_guide_takes_it_as_well() -> None:
 
 
 def test_what_is_sent_depends_on_the_name() -> None:
-    assert told_of("openai-responses", "gpt-4o").reasoning is None
-    assert told_of("groq", "llama").reasoning is None
-    assert told_of("vllm", "openai/gpt-oss-20b").reasoning == "effort"
-    assert told_of("compatible", "openai/gpt-oss-20b").reasoning is None
+    assert known_of("openai-responses", "gpt-4o").reasoning is None
+    assert known_of("groq", "llama").reasoning is None
+    assert known_of("vllm", "openai/gpt-oss-20b").reasoning == "effort"
+    assert known_of("compatible", "openai/gpt-oss-20b").reasoning is None
     ways = {known.reasoning for known in PRESETS.values()}
     for way in ways:
         for reasoning in ("auto", "draft"):

@@ -161,7 +161,7 @@ pub(crate) struct Layout {
     siblings: Weak<Layouts>,
     masks: Mutex<Masks>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
-    /// What is known of the ways to the end of texts, where a budget asked for it.
+    /// What is known of the paths to the end of texts, where a budget asked for it.
     endings: Mutex<AllEndings>,
     max_stack_bytes: usize,
     /// How long one operation may take, and what else ends it.
@@ -482,7 +482,7 @@ impl Layout {
         Worked { result, has_grown, waited }
     }
 
-    /// Runs an operation with all memory in hand, and with what is known of the ways to the end of texts.
+    /// Runs an operation with all memory in hand, and with what is known of the paths to the end of texts.
     pub(crate) fn with_endings<T>(
         &self,
         stacks: &mut Stacks,

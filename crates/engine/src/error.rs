@@ -5,7 +5,7 @@ use stencilm_support::LimitExceeded;
 /// An error of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Too many ways lead to the first bytes of a place in the grammar.
+    /// Too many paths lead to the first bytes of a place in the grammar.
     #[error(
         "more than {0} steps lead to what may come first at one place of the grammar; split it, or give its alternatives \
          a first part in common"
@@ -172,13 +172,13 @@ pub enum MatcherError {
         "no tokens of the vocabulary are found that complete the text from here; leave token_budget out, or change the grammar"
     )]
     NoTokensComplete,
-    /// Only single tokens lead on.
+    /// Only single tokens may come.
     #[error("no text completes the grammar from here: a single token must come, which has no text")]
     NoTextCompletes,
     /// Canonical tokens are asked for, and it is not known what they are.
     #[error("canonical masks need the merges of the tokenizer; let the vocabulary learn its encoding first")]
     NoEncoding,
-    /// The mask of a state in which each way on is written otherwise by the tokenizer.
+    /// The mask of a state in which each continuation is written otherwise by the tokenizer.
     #[error(
         "the text is not complete, and the tokenizer would not have written what leads on after these tokens; leave          canonical=True out, or allow more texts"
     )]

@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use stencilm_grammar::Temperature;
 use stencilm_support::{LimitExceeded, check_time, memory};
 
-use crate::canonical::cursor::history::Trail;
+use crate::canonical::cursor::history::CursorHistory;
 use crate::canonical::mask::masks::CanonicalVerdict;
 use crate::compiled::{CompiledGrammar, HeldLayout, Layout};
-use crate::completion::narrowing::WaysLeft;
+use crate::completion::narrowing::PathsLeft;
 use crate::error::{EngineError, MatcherError};
 use crate::parse::stepper::Run;
 use crate::state::record::Record;
@@ -73,14 +73,14 @@ impl Step {
 struct Budget {
     /// How many tokens the whole text may have.
     tokens: usize,
-    /// A way to the end, and after how many steps it begins.
-    way: Option<(usize, Arc<[u32]>)>,
+    /// A path to the end, and after how many steps it begins.
+    path: Option<(usize, Arc<[u32]>)>,
     /// After so many steps it was found that up to so many of them no mask need be narrowed.
     free: Option<(usize, usize)>,
     /// The step whose mask was filled last, where the budget took something from it, and what: one bit for each token.
     narrowed: Option<(usize, Arc<[u32]>)>,
-    /// The step whose mask was narrowed last, and by which ways to the end its tokens were left.
-    left: Option<(usize, Arc<WaysLeft>)>,
+    /// The step whose mask was narrowed last, and by which paths to the end its tokens were left.
+    left: Option<(usize, Arc<PathsLeft>)>,
     /// The mask that was narrowed last: who asks for it again at the same step, gets it again.
     last_mask: Option<NarrowedMask>,
 }
@@ -93,15 +93,15 @@ struct NarrowedMask {
     mask: Arc<[u32]>,
     /// What the budget took from it, where it took anything.
     withheld: Option<Arc<[u32]>>,
-    /// The way to the end whose next token it was left; `None` where the text is complete.
-    way: Option<Arc<[u32]>>,
+    /// The path to the end whose next token it was left; `None` where the text is complete.
+    path: Option<Arc<[u32]>>,
 }
 
 impl NarrowedMask {
     /// Bytes of memory held, about.
     fn memory_bytes(&self) -> usize {
         let words = self.mask.len() + self.withheld.as_ref().map_or(0, |withheld| withheld.len());
-        memory::of_shared::<u32>(words + self.way.as_ref().map_or(0, |way| way.len()))
+        memory::of_shared::<u32>(words + self.path.as_ref().map_or(0, |path| path.len()))
     }
 }
 
@@ -176,7 +176,7 @@ pub struct GrammarMatcher {
     /// What was accepted, where the grammar has captures.
     record: Option<Arc<Record>>,
     /// How the tokenizer reads what was accepted, where only its own tokens may come.
-    trail: Option<Trail>,
+    cursors: Option<CursorHistory>,
     /// What the canonical mask of the step that the sequence is at has found.
     verdict: Option<CanonicalVerdict>,
     stop_token_ids: Arc<[u32]>,
@@ -209,7 +209,7 @@ impl GrammarMatcher {
         if let Some(&id) = stop.iter().find(|&&id| id as usize >= vocab_size) {
             return Err(MatcherError::StopTokenOutOfRange { id, vocab_size });
         }
-        let trail = match options.canonical {
+        let cursors = match options.canonical {
             true if compiled.declares_names() => {
                 return Err(
                     EngineError::NotRun("a grammar that declares names where only canonical tokens may come").into()
@@ -218,7 +218,7 @@ impl GrammarMatcher {
             true if compiled.has_budgets() => {
                 return Err(EngineError::NotRun("a budget of tokens where only canonical ones may come").into());
             }
-            true => Some(Trail::new(compiled.vocabulary().encoding().ok_or(MatcherError::NoEncoding)?.clone())),
+            true => Some(CursorHistory::new(compiled.vocabulary().encoding().ok_or(MatcherError::NoEncoding)?.clone())),
             false => None,
         };
         let mut stacks = Stacks::new();
@@ -231,7 +231,7 @@ impl GrammarMatcher {
         let record = (!compiled.capturing().is_empty()).then(|| Arc::new(Record::begun(begun)));
         let mut matcher = GrammarMatcher {
             record,
-            trail,
+            cursors,
             verdict: None,
             compiled,
             layout: Arc::downgrade(layout.layout()),
@@ -270,7 +270,7 @@ impl GrammarMatcher {
             + memory::of_list(&self.history)
             + memory::of_list(&self.texts)
             + self.record.as_ref().map_or(0, |record| record.memory_bytes())
-            + self.trail.as_ref().map_or(0, Trail::memory_bytes)
+            + self.cursors.as_ref().map_or(0, CursorHistory::memory_bytes)
             + self.budget.as_ref().and_then(|budget| budget.last_mask.as_ref()).map_or(0, NarrowedMask::memory_bytes)
     }
 
@@ -294,7 +294,7 @@ impl GrammarMatcher {
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached; nothing is changed.
     pub fn accept_token(&mut self, id: u32) -> Result<bool, MatcherError> {
-        match self.trail.is_some() {
+        match self.cursors.is_some() {
             true => self.in_time(|matcher| matcher.accept_canonical(id)),
             false => self.accept_any(id),
         }
@@ -334,35 +334,35 @@ impl GrammarMatcher {
         tokens
     }
 
-    /// Accepts a token that the grammar allows and the tokenizer would write, if something leads on after it.
+    /// Accepts a token that the grammar allows and the tokenizer would write, if it is viable.
     fn accept_canonical(&mut self, id: u32) -> Result<bool, MatcherError> {
         let is_edge = self.has_token_edge(id)?;
         if is_edge || self.stop_token_ids.contains(&id) {
             return Ok(self.may_end_canonically() && self.accept_any(id)?);
         }
-        let Some(trail) = &self.trail else { return Ok(false) };
-        let Some((cursor, apart)) = trail.after(id) else { return Ok(false) };
-        let verdict = self.verdict.as_ref().map(|verdict| verdict.leads_on(id, apart));
+        let Some(cursors) = &self.cursors else { return Ok(false) };
+        let Some((cursor, unmerged)) = cursors.after(id) else { return Ok(false) };
+        let verdict = self.verdict.as_ref().map(|verdict| verdict.is_viable(id, unmerged));
         if verdict == Some(false) || !self.accept_any(id)? {
             return Ok(false);
         }
-        let trail = self.trail.as_mut().expect("only canonical matchers come here");
-        trail.truncate(self.history.len() - 2);
-        trail.push(id, cursor.clone());
-        let encoding = trail.encoding.clone();
+        let cursors = self.cursors.as_mut().expect("only canonical matchers come here");
+        cursors.truncate(self.history.len() - 2);
+        cursors.push(id, cursor.clone());
+        let encoding = cursors.encoding.clone();
         if verdict == Some(true) {
             return Ok(true);
         }
-        let leads_on = self.probe(|run, here| run.goes_on_after(&encoding, here, id, &cursor));
-        if !matches!(leads_on, Ok(true)) {
+        let is_viable = self.probe(|run, here| run.goes_on_after(&encoding, here, id, &cursor));
+        if !matches!(is_viable, Ok(true)) {
             self.rollback(1)?;
         }
-        leads_on
+        is_viable
     }
 
     /// Whether the text so far may end here as the tokenizer would write it.
     fn may_end_canonically(&self) -> bool {
-        self.trail.as_ref().is_none_or(Trail::may_end)
+        self.cursors.as_ref().is_none_or(CursorHistory::may_end)
     }
 
     /// Whether the grammar asks for a single token here and this is one.
@@ -400,8 +400,8 @@ impl GrammarMatcher {
     fn push(&mut self, step: Step, token: Option<u32>, bytes: &[u8]) {
         self.history.push(step);
         self.verdict = None;
-        if let Some(trail) = &mut self.trail {
-            trail.push_wall();
+        if let Some(cursors) = &mut self.cursors {
+            cursors.push_boundary();
         }
         if let Some(record) = &mut self.record {
             Arc::make_mut(record).push(token, bytes);
@@ -536,8 +536,8 @@ impl GrammarMatcher {
         }
         self.history.truncate(self.history.len() - count);
         self.roll_budget_back();
-        if let Some(trail) = &mut self.trail {
-            trail.truncate(accepted - count);
+        if let Some(cursors) = &mut self.cursors {
+            cursors.truncate(accepted - count);
         }
         if let Some(record) = &mut self.record
             && count > 0

@@ -83,7 +83,7 @@ fn schema_text(number: usize) -> String {
     format!(r#"{{"name{number}": "abc", "size{number}": -1.5e3, "kind": "b", "tags": ["x"], "more": [1, {{}}]}}"#)
 }
 
-/// Waits for what is taken apart in threads of its own.
+/// Waits for what is dropped in threads of its own.
 fn comes_down_to(bytes: usize) -> bool {
     let begun = Instant::now();
     while held() > bytes && begun.elapsed() < Duration::from_secs(60) {

@@ -15,8 +15,8 @@ pub use error::{ErrorKind, GrammarError};
 pub use holes::{Holes, Piece};
 pub use ir::builder::GrammarBuilder;
 pub use ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, ItemsId, KeySpace, KnownMember, Mark, Members, MembersId,
-    NameSet, Node, NodeId, Repeats, Rule, RuleId, Temperature, TokenPattern,
+    AdditionalMembers, ArraySurface, DeclaredMember, Element, Grammar, Items, ItemsId, KeySpace, Mark, Members,
+    MembersId, NameSet, Node, NodeId, Repeats, Rule, RuleId, Temperature, TokenPattern,
 };
 pub use ir::report::{Finding, KeptReport, Report};
 pub use json::spelling::Spelling;

@@ -19,8 +19,8 @@ use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::ir::exprs;
 use crate::ir::exprs::expressions;
 use crate::ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Mark, Members, NameSet, Node, NodeId, Repeats,
-    RuleId, Temperature, TokenPattern,
+    AdditionalMembers, ArraySurface, DeclaredMember, Element, Grammar, Items, Mark, Members, NameSet, Node, NodeId,
+    Repeats, RuleId, Temperature, TokenPattern,
 };
 use crate::ir::objects::ObjectChecks;
 use crate::ir::report::{Finding, Report};
@@ -328,15 +328,15 @@ fn saved<E>(grammar: &Grammar, report: &Report, may_go_on: impl Fn() -> Result<(
 
 fn saved_members(members: &Members, number: impl Fn(&ExprId) -> Index) -> SavedMembers {
     let Surface { empty, open, colon, item, close } = members.surface;
-    let known = members.known.iter().map(|known| SavedKnown {
+    let known = members.declared.iter().map(|known| SavedKnown {
         name: known.name.to_string(),
         key: known.key.as_ref().map(&number),
         value: known.value.0,
         required: known.required,
     });
-    let free = members.free.iter().map(|free| SavedFree {
+    let free = members.additional.iter().map(|free| SavedFree {
         key: number(&free.key),
-        taken: free.taken.iter().map(ToString::to_string).collect(),
+        taken: free.reserved.iter().map(ToString::to_string).collect(),
         value: free.value.0,
         some: free.some.map(|some| some.0),
         last: free.last.as_ref().map(ToString::to_string),
@@ -606,7 +606,7 @@ fn load_members(
     for SavedKnown { name, key, value, required } in saved.known {
         let key = key.map(|key| exprs.get(key, list, at)).transpose()?;
         let value = nodes.get(value, list, at)?;
-        known.push(KnownMember { name: name.into(), key, value, required });
+        known.push(DeclaredMember { name: name.into(), key, value, required });
     }
     let mut free = Vec::with_capacity(saved.free.len());
     for SavedFree { key, taken, value, some, last } in saved.free {
@@ -619,14 +619,14 @@ fn load_members(
         let refused = |error| GrammarError { place: format!("#/members/{at}"), ..error };
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
         let last = last.map(Into::into);
-        free.push(FreeMembers { key, space, taken: taken.into(), value, some, last });
+        free.push(AdditionalMembers { key, space, reserved: taken.into(), value, some, last });
     }
     let [empty, open, colon, item, close] = saved.surface;
     let expr = |index| exprs.get(index, list, at);
     let surface =
         Surface { empty: expr(empty)?, open: expr(open)?, colon: expr(colon)?, item: expr(item)?, close: expr(close)? };
     let SavedMembers { ordered, min, max, .. } = saved;
-    let members = Members { known, ordered, free, min, max, surface };
+    let members = Members { declared: known, ordered, additional: free, min, max, surface };
     checks
         .check(&builder.exprs, builder.nodes(), &members)
         .map_err(|error| GrammarError { place: format!("#/members/{at}"), ..error })?;

@@ -1,11 +1,11 @@
-//! Any of many texts with what follows each, as a trie: texts that begin alike are decided step by step, so that no place
-//! has as many ways as there are texts.
+//! Any of many texts with what follows each, as a trie: texts with a common beginning are decided step by step, so that no
+//! place has as many alternatives as there are texts.
 
 /// A part of the trie.
 pub(crate) enum Part<'p, N> {
     /// A text and what follows it.
     Text(&'p str, N),
-    /// Any one of several ways.
+    /// Any one of several alternatives.
     Any(&'p [N]),
 }
 
@@ -17,17 +17,17 @@ pub(crate) fn trie<N: Copy>(
     mut make: impl FnMut(Part<'_, N>) -> N,
 ) -> N {
     texts.sort_by_key(|&(text, _)| text);
-    let joined = |make: &mut dyn FnMut(Part<'_, N>) -> N, ways: &[N]| match ways {
+    let joined = |make: &mut dyn FnMut(Part<'_, N>) -> N, alternatives: &[N]| match alternatives {
         [only] => *only,
-        ways => make(Part::Any(ways)),
+        alternatives => make(Part::Any(alternatives)),
     };
-    // The places on the text at hand where ways part, and the ways from there; the outermost first.
+    // The places on the text at hand where alternatives part, and the alternatives from there; the outermost first.
     let mut open: Vec<(usize, Vec<N>)> = vec![(0, Vec::new())];
     for (index, &(text, node)) in texts.iter().enumerate() {
         let kept = texts.get(index + 1).map_or(0, |(next, _)| shared(text, next));
         let (mut node, mut end) = (node, text.len());
         loop {
-            let (place, ways) = open.last_mut().expect("the outermost place is never closed here");
+            let (place, alternatives) = open.last_mut().expect("the outermost place is never closed here");
             let from = kept.max(*place);
             if from < end {
                 node = make(Part::Text(&text[from..end], node));
@@ -36,13 +36,13 @@ pub(crate) fn trie<N: Copy>(
                 open.push((kept, vec![node]));
                 break;
             }
-            ways.push(node);
+            alternatives.push(node);
             if kept == *place {
                 break;
             }
             // The next text parts from this one before this place.
             end = *place;
-            node = joined(&mut make, ways);
+            node = joined(&mut make, alternatives);
             open.pop();
         }
     }
@@ -69,7 +69,10 @@ mod tests {
         let last = trie(texts.iter().map(|&text| (text, 0)).collect(), common_beginning, |part| {
             let next = match part {
                 Part::Text(text, node) => format!("{text}{}", made[node]),
-                Part::Any(ways) => format!("({})", ways.iter().map(|&way| &*made[way]).collect::<Vec<_>>().join("|")),
+                Part::Any(alternatives) => format!(
+                    "({})",
+                    alternatives.iter().map(|&alternative| &*made[alternative]).collect::<Vec<_>>().join("|")
+                ),
             };
             made.push(next);
             made.len() - 1
@@ -100,7 +103,7 @@ mod tests {
             let last = trie(texts.iter().map(|&text| (text, 0)).collect(), common_beginning, |part| {
                 let next = match part {
                     Part::Text(text, node) => all[node].iter().map(|rest| format!("{text}{rest}")).collect(),
-                    Part::Any(ways) => ways.iter().flat_map(|&way| all[way].clone()).collect(),
+                    Part::Any(alternatives) => alternatives.iter().flat_map(|&alternative| all[alternative].clone()).collect(),
                 };
                 all.push(next);
                 all.len() - 1

@@ -12,7 +12,7 @@ pub mod syntax;
 
 pub use analysis::cardinality::{Cardinalities, Cardinality, Step, Steps};
 pub use analysis::completions::Completions;
-pub use analysis::languages::LanguageWay;
+pub use analysis::languages::LanguageAlternative;
 pub use analysis::shortest::Shortest;
 pub use analysis::suffixes::Suffixes;
 pub use analysis::texts::Texts;

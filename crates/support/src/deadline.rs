@@ -4,8 +4,8 @@
 //! costs next to nothing where the work is soon done: the clock is first read after some checks.
 //!
 //! The deadline is processor time of the thread, so that a loaded machine refuses nothing that a calm one takes. That clock
-//! takes a call to the system, about ten times as long as the clock on the wall. No more processor time goes by than time on
-//! the wall, so it is read only where enough of the latter has gone by.
+//! takes a call to the system, about ten times as long as the wall clock. No more processor time goes by than wall-clock
+//! time, so it is read only where enough of the latter has gone by.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Parts {
 struct Clock {
     /// The processor time of the thread when the operation began.
     begun: Duration,
-    /// The deadline has not come before this time on the wall, `None` for never.
+    /// The deadline has not come before this wall-clock time, `None` for never.
     next: Option<Instant>,
 }
 
@@ -219,7 +219,7 @@ impl Watch {
         }
     }
 
-    /// Whether the deadline has come, so long after the clock on the wall was first read.
+    /// Whether the deadline has come, so long after the wall clock was first read.
     fn is_over(&mut self, now: Instant, since: Duration) -> bool {
         if self.clock.is_some_and(|clock| clock.next.is_none_or(|next| now < next)) {
             return false;

@@ -1,4 +1,4 @@
-//! Drops what is large in a thread of its own: to take a full lexeme cache apart takes up to half a second, which nobody should
+//! Drops what is large in a thread of its own: to drop a full lexeme cache takes up to half a second, which nobody should
 //! wait for.
 
 use std::collections::VecDeque;
@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::host::{after_freeing, before_waiting};
 
-/// To take more than this apart takes too long to be done by the way.
+/// To drop more than this takes too long to be done on the side.
 const LARGE: usize = 1 << 20;
 
-/// Bytes that may wait for the thread, beside what it is taking apart. What would be more is dropped by who lets it go: else
+/// Bytes that may wait for the thread, beside what it is dropping. What would be more is dropped by who lets it go: else
 /// memory would be used up faster than it is freed.
 const MOST_WAITING: usize = 64 << 20;
 
@@ -23,7 +23,7 @@ pub fn let_go<T: Send + 'static>(what: T, bytes: usize) {
 }
 
 /// The bytes that are still held by what was let go, at most.
-pub fn being_taken_apart() -> usize {
+pub fn being_dropped() -> usize {
     here().queue().held()
 }
 
@@ -119,7 +119,7 @@ struct Queue {
     waiting: VecDeque<Gone>,
     /// The bytes of all that waits.
     waiting_bytes: usize,
-    /// The bytes of what is being taken apart.
+    /// The bytes of what is being dropped.
     at_work: usize,
     /// Whether the thread is there, which asks for the next before it ends.
     is_served: bool,
@@ -130,7 +130,7 @@ impl Queue {
         self.waiting_bytes + self.at_work
     }
 
-    /// What is taken apart next; without it the thread is over.
+    /// What is dropped next; without it the thread is over.
     fn next(&mut self) -> Option<Gone> {
         let next = self.waiting.pop_front();
         self.at_work = next.as_ref().map_or(0, |gone| gone.bytes);

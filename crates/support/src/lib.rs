@@ -29,5 +29,5 @@ pub use hash::{HashMap, HashSet, KeyedState, hash_of};
 pub use hash_table::{Map, Set, Table};
 pub use host::{Held, Host, after_freeing, assert_none_held, before_waiting, set_host};
 pub use interner::Interner;
-pub use let_go::{being_taken_apart, let_go};
+pub use let_go::{being_dropped, let_go};
 pub use locks::{Guard, Mutex, Waits, lock, try_lock};

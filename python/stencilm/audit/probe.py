@@ -40,7 +40,7 @@ _TO_THE_END = np.array([20, 50, 0.1, 1, 0.1, 1, 1, 0.02, 1, 0.1, 1000])
 
 
 class Vocabulary:
-    """The tokens of a tokenizer, those that spell text told apart by how they begin."""
+    """The tokens of a tokenizer, those that spell text grouped by how they begin."""
 
     def __init__(self, info: TokenizerInfo) -> None:
         self.info = info

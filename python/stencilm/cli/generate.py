@@ -18,7 +18,7 @@ from stencilm.cli.guided import (
     shown_live,
     write_html,
 )
-from stencilm.cli.inputs import read_prompt, told_by
+from stencilm.cli.inputs import read_prompt, reported_by
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.outputs import STANDARD_OUTPUT, check_one_output, check_output
 from stencilm.cli.view import print_text, progress, trace_lines
@@ -154,7 +154,7 @@ def generate(
     # Refuse a bad input before a model is loaded for it.
     made = resolve(output_type).grammar(bounds)
     if strategy == "guide":
-        with told_by(grammar.name):
+        with reported_by(grammar.name):
             return generate_guided(
                 model,
                 prompt_text,
@@ -174,7 +174,7 @@ def generate(
     loaded: TypedModel = endpoint(model) if is_endpoint(model) else load(model)
     most = max_tokens or DEFAULT_MAX_TOKENS
     shown = shown_live(True, most) if live else progress(most)
-    with told_by(grammar.name), shown as show:
+    with reported_by(grammar.name), shown as show:
         generation = loaded.generate(
             prompt_text,
             output_type,
@@ -191,8 +191,8 @@ def generate(
                 value = loaded.dump(generation.value, output_type, limits=bounds)
         except StencilError as raised:
             error = raised
-        told = {"error": None if error is None else str(error)}
-        print(json_text(generation.to_json(value=value, trace=trace) | told))
+        result = {"error": None if error is None else str(error)}
+        print(json_text(generation.to_json(value=value, trace=trace) | result))
     elif trace:
         for line in trace_lines(generation.trace):
             print(visible(line), file=sys.stderr)

@@ -120,8 +120,8 @@ def read_type(name: str) -> Any:
 
 
 @contextmanager
-def told_by(name: str) -> Iterator[None]:
-    """Tell what the code of somebody's type raises while pydantic reads a text by it.
+def reported_by(name: str) -> Iterator[None]:
+    """Report what the code of somebody's type raises while pydantic reads a text by it.
 
     It may raise anything, and its name and the reason are what helps; what this package raises, or
     a model, comes through.
@@ -135,10 +135,10 @@ def told_by(name: str) -> Iterator[None]:
         reads = [file for file in files if file.startswith(_folder_of("pydantic"))]
         if not reads or files[-1].startswith(_folder_of("stencilm")):
             raise
-        told = f"{type(error).__name__}: {error}"
+        reported = f"{type(error).__name__}: {error}"
         notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
         raise Failure(
-            f"{name} cannot read the text, because its code raises {told}{notes}"
+            f"{name} cannot read the text, because its code raises {reported}{notes}"
         ) from error
 
 

@@ -97,10 +97,10 @@ def _line(step: Step, coloured: bool) -> str:
     kind = f"{step.kind:<8}"
     if coloured:
         kind = typer.style(kind, fg=_COLOURS[step.kind])
-    told = visible(step.reason or "", keep="") or (
+    shown = visible(step.reason or "", keep="") or (
         "" if step.allowed is None else f"of {step.allowed:,} allowed"
     )
-    return f"{kind} {step.token_id:>7}  {step.text!r:<24} {told}".rstrip()
+    return f"{kind} {step.token_id:>7}  {step.text!r:<24} {shown}".rstrip()
 
 
 def _summary(status: str, steps: list[Step], matcher: Any) -> str:

@@ -1,4 +1,4 @@
-"""Arguments of both packages, checked: a wrong one is told with its value and its place.
+"""Arguments of both packages, checked: a wrong one is reported with its value and its place.
 
 The originals hand their arguments to C++ and Rust, which refuse what is of another type.
 """

@@ -10,7 +10,7 @@ from stencilm.endpoints.api_model import (
     ApiModel,
     Piece,
     ended_by,
-    told_tokens,
+    reported_tokens,
 )
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
 from stencilm.endpoints.clients import check_client, check_model_name, library, made, within
@@ -126,9 +126,9 @@ def _arguments(request: Request) -> dict[str, Any]:
 
 def _counted(piece: Piece, usage: Any) -> Piece:
     """The piece with what it cost, where the provider tells; other servers leave some of it out."""
-    cached = told_tokens(getattr(usage, "cache_read_input_tokens", None)) or 0
-    written = told_tokens(getattr(usage, "cache_creation_input_tokens", None)) or 0
-    given = told_tokens(getattr(usage, "input_tokens", None))
+    cached = reported_tokens(getattr(usage, "cache_read_input_tokens", None)) or 0
+    written = reported_tokens(getattr(usage, "cache_creation_input_tokens", None)) or 0
+    given = reported_tokens(getattr(usage, "input_tokens", None))
     piece.prompt_tokens = None if given is None else given + cached + written
     piece.output_tokens = getattr(usage, "output_tokens", None)
     piece.cached_tokens = cached

@@ -124,8 +124,8 @@ def _checked(read: Callable[[Any], Piece], part: Any) -> Piece:
     if not all(isinstance(text, str) for text in (piece.text, piece.reasoning, piece.refusal)):
         raise ResponseFailed(_no_part(part))
     for name in ("prompt_tokens", "output_tokens", "reasoning_tokens"):
-        setattr(piece, name, told_tokens(getattr(piece, name)))
-    piece.cached_tokens = told_tokens(piece.cached_tokens) or 0
+        setattr(piece, name, reported_tokens(getattr(piece, name)))
+    piece.cached_tokens = reported_tokens(piece.cached_tokens) or 0
     return piece
 
 
@@ -138,9 +138,9 @@ def _no_part(part: Any) -> str:
     return f"{in_a_line(shown, 200)} is no part of an answer of its API"
 
 
-def told_tokens(told: Any) -> int | None:
+def reported_tokens(reported: Any) -> int | None:
     """A number of tokens that a provider tells; None where it is no such number."""
-    number = as_whole(told)
+    number = as_whole(reported)
     return None if number is None or number < 0 else number
 
 

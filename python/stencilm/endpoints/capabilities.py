@@ -249,7 +249,7 @@ def capabilities_of(given: Capabilities | str) -> Capabilities:
     return PRESETS[given]
 
 
-def told_of(preset: str, model: str) -> Capabilities:
+def known_of(preset: str, model: str) -> Capabilities:
     """The capabilities of a preset, as far as they depend on the model's name.
 
     Raises ValueError for a name that is no preset.
@@ -257,8 +257,8 @@ def told_of(preset: str, model: str) -> Capabilities:
     known = capabilities_of(preset)
     if known.responses and not _REASONING.match(model):
         return replace(known, reasoning=None)
-    is_told = known.reasoning is not None or not known.native or known.schema_subset == "anthropic"
-    if not is_told and _WEIGHTS_WITH_EFFORT.search(model):
+    is_known = known.reasoning is not None or not known.native or known.schema_subset == "anthropic"
+    if not is_known and _WEIGHTS_WITH_EFFORT.search(model):
         return replace(known, reasoning="effort")
     return known
 

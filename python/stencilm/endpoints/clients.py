@@ -107,7 +107,7 @@ def _is_of_connection(error: Exception) -> bool:
 def unstreamed(stream: Any) -> Any:
     """The response after a stream that is short and says that it is no stream; else None.
 
-    Its body may be read and told by `no_stream`; the stream goes on giving what it would have.
+    Its body may be read and reported by `no_stream`; the stream goes on giving what it would have.
     """
     response = getattr(stream, "response", None)
     headers = getattr(response, "headers", {})

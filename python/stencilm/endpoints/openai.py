@@ -17,8 +17,8 @@ from stencilm.endpoints.capabilities import (
     Capabilities,
     Prices,
     capabilities_of,
+    known_of,
     preset_at,
-    told_of,
 )
 from stencilm.endpoints.clients import check_client, check_model_name, library, made, within
 from stencilm.endpoints.messages import in_form, text_of
@@ -70,7 +70,7 @@ def from_openai(
     check_model_name(model, "from_openai")
     known: Capabilities | None = None
     if isinstance(capabilities, str):
-        known = told_of(capabilities, model)
+        known = known_of(capabilities, model)
     elif capabilities is not None:
         known = capabilities_of(capabilities)
     openai = library("openai", "OpenAI's API")
@@ -78,7 +78,7 @@ def from_openai(
         client = made(openai.OpenAI, openai.OpenAIError)
     check_client(client, "chat", "openai.OpenAI or openai.AsyncOpenAI")
     if known is None:
-        known = told_of(preset_at(str(getattr(client, "base_url", "")), model), model)
+        known = known_of(preset_at(str(getattr(client, "base_url", "")), model), model)
     if schema_in_prompt is not None:
         known = replace(known, schema_in_prompt=schema_in_prompt)
     is_async = isinstance(client, openai.AsyncOpenAI)

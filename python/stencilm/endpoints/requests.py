@@ -318,8 +318,8 @@ def _going_on(
         prompt = ask.prompt if text is None else f"{ask.prompt}\n\n{text}\n"
         arguments |= {"prompt": f"{prompt}{ask.prefix}", "max_tokens": limit}
         return Request(route="completions", means=means, arguments=arguments | more)
-    is_told = how == "completion" and isinstance(ask.prompt, str)
-    messages = _described(ask, capabilities, is_native=is_told)
+    is_given_as_text = how == "completion" and isinstance(ask.prompt, str)
+    messages = _described(ask, capabilities, is_native=is_given_as_text)
     if not ask.prefix:
         if ask.complaint and how is None:
             messages = [*messages, {"role": "user", "content": _complaint(ask)}]

@@ -1,4 +1,4 @@
-"""Whether a text is over, for every loop alike."""
+"""Whether a text is over, the same for every loop."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ model would have left the grammar later. Here the texts of a grammar come with t
 that the model gives to them, made to add up to 1: of all token sequences that it writes, with the
 stop token and within `max_tokens`, those that the grammar accepts.
 
-One idea: the mask of a prefix tells which part of the model's next token is lost, so what is known
+One idea: the mask of a prefix says which part of the model's next token is lost, so what is known
 of a set of prefixes bounds the probability of each to end in a valid text. "exact" draws by these
 bounds and rejects where a new prefix loses more than was known; nothing it was told is forgotten,
 so it rejects less and less, and what it accepts has the right probability at any time. "smc" writes

@@ -35,7 +35,7 @@ class Stats(Shown):
         cached_tokens: Tokens of the prompt that an endpoint did not compute again.
         cost: Money, where the prices of an endpoint are known, else 0.
         saved_passes: Forward passes that a draft saved, because it guessed the tokens right.
-        is_estimate: Numbers of tokens were counted from lengths, because an endpoint told none.
+        is_estimate: Numbers of tokens were counted from lengths, because an endpoint reported none.
     """
 
     prompt_tokens: int

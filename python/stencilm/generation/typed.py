@@ -63,9 +63,9 @@ def raise_with_text(error: BaseException, text: str, output: Output) -> NoReturn
     note = f"the generated text is {text!r}"
     if isinstance(error, (StopIteration, StopAsyncIteration)):
         # Those come out of no generator, and texts are written by some.
-        told = RuntimeError(f"the code of {output.name} raises {type(error).__name__}")
-        told.add_note(note)
-        raise told from error
+        reported = RuntimeError(f"the code of {output.name} raises {type(error).__name__}")
+        reported.add_note(note)
+        raise reported from error
     error.add_note(note)
     raise error
 
@@ -83,7 +83,7 @@ def by_value(texts: Iterable[tuple[str, float]], output: Output) -> list[tuple[A
     """The values of texts with log probabilities, most probable first, each value once.
 
     What the type's own validators refuse is left out. Values are the same where they are equal and
-    written alike: 1 and True are two.
+    written the same: 1 and True are two.
     """
     found: list[tuple[Any, float]] = []
     places: dict[str, list[int]] = {}
@@ -94,14 +94,14 @@ def by_value(texts: Iterable[tuple[str, float]], output: Output) -> list[tuple[A
             continue
         except BaseException as error:
             raise_with_text(error, text, output)
-        written_alike = places.setdefault(shown_value(value), [])
-        for place in written_alike:
+        written_the_same = places.setdefault(shown_value(value), [])
+        for place in written_the_same:
             other, other_logprob = found[place]
             if _is_equal(other, value):
                 found[place] = (other, float(np.logaddexp(other_logprob, logprob)))
                 break
         else:
-            written_alike.append(len(found))
+            written_the_same.append(len(found))
             found.append((value, logprob))
     found.sort(key=lambda one: -one[1])
     return found

@@ -38,19 +38,19 @@ def counted_decimals(schema: Mapping[str, Any]) -> str:
             # pydantic counts the zero before the point here.
             return rf"-?0\.[0-9]{{1,{digits}}}"
         return f"-?(?:0|[1-9][0-9]{{0,{whole - 1}}}){fraction(places)}"
-    ways = [f"0{fraction(digits)}"]
-    ways += [
+    alternatives = [f"0{fraction(digits)}"]
+    alternatives += [
         f"[1-9][0-9]{{{whole - 1}}}{fraction(digits - whole)}" for whole in range(1, digits + 1)
     ]
-    return f"-?(?:{'|'.join(ways)})"
+    return f"-?(?:{'|'.join(alternatives)})"
 
 
 def signed(positive: list[str], negative: list[str], *, zero: str | None) -> str:
     """A pattern of numbers by their sign; `zero` is how zero is written, where it fits."""
-    ways = [*positive, *(f"-{way}" for way in negative)]
+    alternatives = [*positive, *(f"-{alternative}" for alternative in negative)]
     if zero is not None:
-        ways.append(zero)
-    return f"^(?:{'|'.join(ways)})$" if ways else r"^[^\s\S]$"
+        alternatives.append(zero)
+    return f"^(?:{'|'.join(alternatives)})$" if alternatives else r"^[^\s\S]$"
 
 
 def _bounded(name: str, bound: Decimal) -> str:
@@ -65,8 +65,8 @@ def _bounded(name: str, bound: Decimal) -> str:
         positive = [_UNSIGNED] if least or is_allowed else _above(least, is_allowed)
         negative = _below(-least, is_allowed) if least else []
     fits_zero = least < 0 or (least == 0 and is_allowed)
-    ways = (positive, negative) if is_least else (negative, positive)
-    return signed(*ways, zero="0" if fits_zero else None)
+    alternatives = (positive, negative) if is_least else (negative, positive)
+    return signed(*alternatives, zero="0" if fits_zero else None)
 
 
 def _above(bound: Decimal, is_allowed: bool) -> list[str]:
@@ -74,19 +74,19 @@ def _above(bound: Decimal, is_allowed: bool) -> list[str]:
     if bound.is_infinite():
         return []
     whole, fraction = _digits(bound)
-    ways = [rf"[1-9][0-9]{{{len(whole)},}}{_FRACTION}"]
-    ways += _by_first_other_digit(whole, fraction, lambda digit: range(digit + 1, 10))
-    ways.append(rf"{whole}\.{fraction}[0-9]+")
-    return ways + ([_text(whole, fraction)] if is_allowed else [])
+    alternatives = [rf"[1-9][0-9]{{{len(whole)},}}{_FRACTION}"]
+    alternatives += _by_first_other_digit(whole, fraction, lambda digit: range(digit + 1, 10))
+    alternatives.append(rf"{whole}\.{fraction}[0-9]+")
+    return alternatives + ([_text(whole, fraction)] if is_allowed else [])
 
 
 def _below(bound: Decimal, is_allowed: bool) -> list[str]:
     """Positive decimals below one that is positive."""
     whole, fraction = _digits(bound)
-    ways = [f"[0-9]{{1,{len(whole) - 1}}}{_FRACTION}"] if len(whole) > 1 else []
-    ways += _by_first_other_digit(whole, fraction, range)
-    ways += [_text(whole, fraction[:length]) for length in range(len(fraction))]
-    return ways + ([_text(whole, fraction)] if is_allowed else [])
+    alternatives = [f"[0-9]{{1,{len(whole) - 1}}}{_FRACTION}"] if len(whole) > 1 else []
+    alternatives += _by_first_other_digit(whole, fraction, range)
+    alternatives += [_text(whole, fraction[:length]) for length in range(len(fraction))]
+    return alternatives + ([_text(whole, fraction)] if is_allowed else [])
 
 
 def _by_first_other_digit(whole: str, fraction: str, others: Callable[[int], range]) -> list[str]:

@@ -58,11 +58,11 @@ def _known_mailboxes() -> str:
         from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES as names
     except ImportError:  # of a version that leaves them as they are
         return r"[^\s\S]"
-    ways = []
+    alternatives = []
     for name in names:
         either = [f"[{letter}{letter.upper()}]" for letter in name]
-        ways += [
+        alternatives += [
             name[:first] + name[first].upper() + "".join(either[first + 1 :])
             for first in range(len(name))
         ]
-    return "|".join(ways)
+    return "|".join(alternatives)

@@ -3,7 +3,7 @@
 One idea: the schema by which pydantic reads a type is rewritten, so that pydantic still decides
 everything, what a union takes included. Wherever a number may stand, one that a float does not hold
 (see `written_numbers`) is read from all of its digits. And keys of a dict that may be read as one,
-as those of `IPv6Address | str` and of a validator of the user's may, are told apart until all of
+as those of `IPv6Address | str` and of a validator of the user's may, are distinguished until all of
 them are read.
 """
 
@@ -138,7 +138,7 @@ class _Rewriting:
             # Of another moment, when these marks are not known any more.
             return _around({**made, "type": "list"}, "function-after", iter)
         elif _are_equal_at_times(part, is_changed=_changes_texts(config)):
-            made["keys_schema"] = _told_apart(made["keys_schema"])
+            made["keys_schema"] = _distinguished(made["keys_schema"])
             return _around(made, "function-after", _united)
         return made
 
@@ -349,7 +349,7 @@ class _Key:
         self.written = written
 
 
-def _told_apart(keys: Any) -> Any:
+def _distinguished(keys: Any) -> Any:
     """A schema of keys of which each is another one."""
 
     def note(key: Any) -> str:

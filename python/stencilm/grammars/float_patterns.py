@@ -79,8 +79,8 @@ def _bounded(name: str, bound: float) -> str:
         whole_range = _of_exponents(_FLOAT.min_10_exp, _FLOAT.max_10_exp)
         positive = _from(least) if least > 0 else whole_range
         negative = _down_from(-least) if least < 0 else []
-    ways = (positive, negative) if is_least else (negative, positive)
-    return signed(*ways, zero=r"0\.0" if least is not None and least <= 0 else None)
+    alternatives = (positive, negative) if is_least else (negative, positive)
+    return signed(*alternatives, zero=r"0\.0" if least is not None and least <= 0 else None)
 
 
 def _nearest(bound: float, is_allowed: bool) -> Decimal | None:
@@ -106,22 +106,26 @@ def _nearest(bound: float, is_allowed: bool) -> Decimal | None:
 def _from(least: Decimal) -> list[str]:
     """Positive numbers from one on."""
     digits, exponent = _scientific(least)
-    ways = _of_exponents(exponent + 1, _FLOAT.max_10_exp)
-    ways += [
+    alternatives = _of_exponents(exponent + 1, _FLOAT.max_10_exp)
+    alternatives += [
         _written([*step.before, step.choice], exponent)
         for step in stepped(digits, lambda digit: range(digit + 1, 10))
     ]
-    return [*ways, _written(digits, exponent)]
+    return [*alternatives, _written(digits, exponent)]
 
 
 def _down_from(most: Decimal) -> list[str]:
     """Positive numbers down from one."""
     digits, exponent = _scientific(most)
-    ways = _of_exponents(_FLOAT.min_10_exp, exponent - 1)
-    ways += [_written([*step.before, step.choice], exponent) for step in stepped(digits, range)]
+    alternatives = _of_exponents(_FLOAT.min_10_exp, exponent - 1)
+    alternatives += [
+        _written([*step.before, step.choice], exponent) for step in stepped(digits, range)
+    ]
     # With zeros in place of its last digits.
-    ways += [_written(digits[:length], exponent, ends=True) for length in range(1, len(digits) + 1)]
-    return ways
+    alternatives += [
+        _written(digits[:length], exponent, ends=True) for length in range(1, len(digits) + 1)
+    ]
+    return alternatives
 
 
 def _scientific(number: Decimal) -> tuple[str, int]:
@@ -146,23 +150,23 @@ def _written(digits: Sequence[str], exponent: int, *, ends: bool = False) -> str
 
 def _of_exponents(low: int, high: int) -> list[str]:
     """Positive numbers of any digits with an exponent between these."""
-    ways = []
+    alternatives = []
     if max(low, 0) <= min(high, _PLAIN_TO):
-        ways.append(rf"[1-9][0-9]{{{max(low, 0)},{min(high, _PLAIN_TO)}}}\.[0-9]+")
+        alternatives.append(rf"[1-9][0-9]{{{max(low, 0)},{min(high, _PLAIN_TO)}}}\.[0-9]+")
     if max(low, _PLAIN_FROM) <= min(high, -1):
         zeros = f"{{{-min(high, -1) - 1},{-max(low, _PLAIN_FROM) - 1}}}"
-        ways.append(rf"0\.0{zeros}[1-9][0-9]*")
+        alternatives.append(rf"0\.0{zeros}[1-9][0-9]*")
     for first, last in ((low, min(high, _PLAIN_FROM - 1)), (max(low, _PLAIN_TO + 1), high)):
         if first <= last:
-            ways.append(rf"[1-9](?:\.[0-9]+)?e{_exponents(first, last)}")
-    return ways
+            alternatives.append(rf"[1-9](?:\.[0-9]+)?e{_exponents(first, last)}")
+    return alternatives
 
 
 def _exponents(low: int, high: int) -> str:
     """Exponents of one sign as Python writes them, with two digits at least."""
     sign = "-" if high < 0 else r"\+"
     first, last = sorted((abs(low), abs(high)))
-    ways = [f"0{digit}" for digit in range(first, min(last, 9) + 1)]
+    alternatives = [f"0{digit}" for digit in range(first, min(last, 9) + 1)]
     if last > 9:
-        ways.append(whole_numbers(max(first, 10), last))
-    return f"{sign}(?:{'|'.join(ways)})"
+        alternatives.append(whole_numbers(max(first, 10), last))
+    return f"{sign}(?:{'|'.join(alternatives)})"

@@ -47,24 +47,26 @@ def integer_patterns(low: int | None, high: int | None, most_digits: int) -> lis
         bounded.append(integers_from(low))
     if high is not None:
         bounded.append(_negated(integers_from(-high)))
-    return [f"^(?:{'|'.join(ways)})$" for ways in bounded or [["0", f"-?{positive}"]]]
+    return [
+        f"^(?:{'|'.join(alternatives)})$" for alternatives in bounded or [["0", f"-?{positive}"]]
+    ]
 
 
-def _negated(ways: Sequence[str]) -> list[str]:
-    return [way if way == "0" else way[1:] if way[0] == "-" else f"-{way}" for way in ways]
+def _negated(alternatives: Sequence[str]) -> list[str]:
+    return [one if one == "0" else one[1:] if one[0] == "-" else f"-{one}" for one in alternatives]
 
 
 def _at_least(low: int, most_digits: int) -> list[str]:
     """The integers from `low` on, which is above 0."""
     digits = str(low)
-    ways = [digits]
+    alternatives = [digits]
     for place, digit in enumerate(digits):
         if digit < "9":
             rest = len(digits) - place - 1
-            ways.append(f"{digits[:place]}[{int(digit) + 1}-9][0-9]{{{rest}}}")
+            alternatives.append(f"{digits[:place]}[{int(digit) + 1}-9][0-9]{{{rest}}}")
     if len(digits) < most_digits:
-        ways.append(f"[1-9][0-9]{{{len(digits)},{most_digits - 1}}}")
-    return ways
+        alternatives.append(f"[1-9][0-9]{{{len(digits)},{most_digits - 1}}}")
+    return alternatives
 
 
 def _at_most(high: int) -> list[str]:
@@ -72,25 +74,25 @@ def _at_most(high: int) -> list[str]:
     if high == 0:
         return []
     digits = str(high)
-    ways = [digits]
+    alternatives = [digits]
     for place, digit in enumerate(digits):
         least = 0 if place else 1
         if int(digit) > least:
             rest = len(digits) - place - 1
-            ways.append(f"{digits[:place]}[{least}-{int(digit) - 1}][0-9]{{{rest}}}")
+            alternatives.append(f"{digits[:place]}[{least}-{int(digit) - 1}][0-9]{{{rest}}}")
     if len(digits) > 1:
-        ways.append(f"[1-9][0-9]{{0,{len(digits) - 2}}}")
-    return ways
+        alternatives.append(f"[1-9][0-9]{{0,{len(digits) - 2}}}")
+    return alternatives
 
 
 def whole_numbers(low: int, high: int) -> str:
     """The numbers of a range, without zeros before them."""
-    ways = []
+    alternatives = []
     for width in range(len(str(low)), len(str(high)) + 1):
         first = max(low, 10 ** (width - 1) if width > 1 else 0)
         last = min(high, 10**width - 1)
-        ways += _between(str(first), str(last))
-    return f"(?:{'|'.join(ways)})"
+        alternatives += _between(str(first), str(last))
+    return f"(?:{'|'.join(alternatives)})"
 
 
 def _between(low: str, high: str) -> list[str]:
@@ -101,9 +103,9 @@ def _between(low: str, high: str) -> list[str]:
     if low == "0" * width and high == "9" * width:
         return [f"[0-9]{{{width}}}"]
     if low[0] == high[0]:
-        return [low[0] + way for way in _between(low[1:], high[1:])]
-    ways = [low[0] + way for way in _between(low[1:], "9" * (width - 1))]
+        return [low[0] + one for one in _between(low[1:], high[1:])]
+    alternatives = [low[0] + one for one in _between(low[1:], "9" * (width - 1))]
     inner = range(int(low[0]) + 1, int(high[0]))
     if inner:
-        ways.append(f"[{inner[0]}-{inner[-1]}][0-9]{{{width - 1}}}")
-    return ways + [high[0] + way for way in _between("0" * (width - 1), high[1:])]
+        alternatives.append(f"[{inner[0]}-{inner[-1]}][0-9]{{{width - 1}}}")
+    return alternatives + [high[0] + one for one in _between("0" * (width - 1), high[1:])]

@@ -189,8 +189,8 @@ class JsonSchema(OutputForm[V_co]):
 
     def __repr__(self) -> str:
         shown = ("schema", "options", "documents", "symbols")
-        told = (f"{name}={shown_value(getattr(self, name))}" for name in shown)
-        return f"JsonSchema({', '.join(told)})"
+        arguments = (f"{name}={shown_value(getattr(self, name))}" for name in shown)
+        return f"JsonSchema({', '.join(arguments)})"
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

@@ -41,7 +41,7 @@ def json_schema_of(
     It differs from pydantic's own text where that allows what pydantic does not read, or refuses
     what it writes: objects with declared fields are closed unless the type asks for extra ones,
     because reading would drop them, and those that a dataclass sets itself are left out; tagged
-    unions are `anyOf`, because their tags already tell them apart, and the tags are required, with
+    unions are `anyOf`, because their tags already distinguish them, and the tags are required, with
     a default, too; a Decimal is a string of digits, which keeps each of them, and a number only
     where it has bounds; dates and times, durations, URLs, networks and keys are what their types
     read.

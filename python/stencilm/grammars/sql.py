@@ -2,8 +2,8 @@
 
 One idea: which columns a text may name depends on its FROM clause, which comes after the first of
 them. So the grammar has rules for each FROM clause, a scope, which share the columns of their
-tables: its size grows with the number of columns and of scopes. Scopes are told apart by the first
-column: before it there is one alternative for each table, and not for each scope.
+tables: its size grows with the number of columns and of scopes. The first column decides
+the scope: before it there is one alternative for each table, and not for each scope.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ class _Writer:
                 "with the names of those that a query may read"
             ) from error
 
-    def _rule(self, name: str, *ways: str) -> str:
-        self.rules.append(f"{name} ::= {' | '.join(ways)}")
+    def _rule(self, name: str, *alternatives: str) -> str:
+        self.rules.append(f"{name} ::= {' | '.join(alternatives)}")
         return name
 
     def _columns(self) -> None:
@@ -234,24 +234,24 @@ class _Writer:
             return f'"{_ALIASES[at]}." c{letter}{number}'
         return f"q{letter}{number}"
 
-    def _ways(self, scope: _Scope, letter: str) -> list[str]:
-        """The ways to name a column of a kind. In a join each has its table: none is ambiguous."""
-        ways = [
+    def _columns_named(self, scope: _Scope, letter: str) -> list[str]:
+        """How a column of a kind is named. In a join each has its table: none is ambiguous."""
+        alternatives = [
             self._named(scope, at, letter)
             for at, number in enumerate(scope.tables)
             if f"c{letter}{number}" in self.symbols
         ]
         if len(scope.tables) == 1 and f"b{letter}{scope.tables[0]}" in self.symbols:
-            ways.append(f"b{letter}{scope.tables[0]}")
-        return ways
+            alternatives.append(f"b{letter}{scope.tables[0]}")
+        return alternatives
 
     def _scope(self, number: int, scope: _Scope) -> None:
         """The rules of a scope: for what a list may have, and for all that follows FROM."""
         letters: list[str] = []
         for letter in _KINDS.values():
-            ways = self._ways(scope, letter)
-            if ways:
-                self._rule(f"{letter}{number}", *ways)
+            alternatives = self._columns_named(scope, letter)
+            if alternatives:
+                self._rule(f"{letter}{number}", *alternatives)
                 letters.append(letter)
         column = self._rule(f"a{number}", *(f"{letter}{number}" for letter in letters))
         summed = [f"{letter}{number}" for letter in letters if letter != "x"]
@@ -335,7 +335,7 @@ class _Writer:
                 firsts.setdefault(key, []).append((scope, at, number))
             if len(scope.tables) == 1:
                 bare.setdefault(scope.tables[0], []).append(number)
-        ways = ['(every | "*") sources']
+        alternatives = ['(every | "*") sources']
         for count, ((_, table), found) in enumerate(firsts.items()):
             scope, at, _ = found[0]
             named = {letter: self._named(scope, at, letter) for letter in ("", *_KINDS.values())}
@@ -344,24 +344,26 @@ class _Writer:
                 stars = []
             first = self._first(f"f{count}", table, "c", named, stars)
             rest = self._rule(f"m{count}", *(f"r{number}" for _, _, number in found))
-            ways.append(f"{first} {rest}")
+            alternatives.append(f"{first} {rest}")
         for table, numbers in bare.items():
             letters = [letter for letter in _KINDS.values() if f"b{letter}{table}" in self.symbols]
             if letters:
                 of_all = self._rule(f"b{table}", *(f"b{letter}{table}" for letter in letters))
                 named = {"": of_all} | {letter: f"b{letter}{table}" for letter in letters}
                 first = self._first(f"e{table}", table, "b", named, [])
-                ways.append(f"{first} ({' | '.join(f'r{number}' for number in numbers)})")
+                alternatives.append(f"{first} ({' | '.join(f'r{number}' for number in numbers)})")
         tree = {scope: number for number, scope in enumerate(scopes)}
         self._rule("sources", f'sp "FROM " ({self._tree(tree, False, ())})')
         if any(scope.is_aliased for scope in scopes):
             self.rules.append(f'  | sp "FROM " ({self._tree(tree, True, ())})')
-        self._rule("root", f'"SELECT " "DISTINCT "? (every ", ")? ({" | ".join(ways)}) ";"?')
+        self._rule(
+            "root", f'"SELECT " "DISTINCT "? (every ", ")? ({" | ".join(alternatives)}) ";"?'
+        )
 
     def _first(
         self, name: str, table: int, prefix: str, named: dict[str, str], stars: list[str]
     ) -> str:
-        """The rule of a result that names a column in one of the ways that are given by kind."""
+        """The rule of a result that names a column by an alternative of its kind."""
         summed = [named[letter] for letter in "no" if f"{prefix}{letter}{table}" in self.symbols]
         return self._rule(name, named[""], *_aggregates(named[""], summed), *stars)
 
@@ -373,9 +375,9 @@ class _Writer:
             for scope, number in scopes.items()
             if scope.is_aliased == is_aliased and scope.tables[:at] == before
         }
-        ways: list[str] = []
+        alternatives: list[str] = []
         if _Scope(before, is_aliased) in alike:
-            ways.append(f"t{alike[_Scope(before, is_aliased)]}")
+            alternatives.append(f"t{alike[_Scope(before, is_aliased)]}")
         behind: dict[int, dict[_Scope, int]] = {}
         for scope, number in alike.items():
             if len(scope.tables) > at:
@@ -383,16 +385,16 @@ class _Writer:
         for table, those in behind.items():
             scope = _Scope((*before, table), is_aliased)
             place = self._join(scope, at) if at else self._source(scope, 0)
-            ways.append(f"{place} ({self._tree(those, is_aliased, scope.tables)})")
-        return " | ".join(ways)
+            alternatives.append(f"{place} ({self._tree(those, is_aliased, scope.tables)})")
+        return " | ".join(alternatives)
 
 
 def _aggregates(column: str, summed: list[str]) -> list[str]:
     """Aggregates of a column, and sums of those columns that may be numbers."""
-    ways = [f'"COUNT(" "DISTINCT "? ({column}) ")"', f'extreme ({column}) ")"']
+    alternatives = [f'"COUNT(" "DISTINCT "? ({column}) ")"', f'extreme ({column}) ")"']
     if summed:
-        ways.append(f'sum "DISTINCT "? ({" | ".join(summed)}) ")"')
-    return ways
+        alternatives.append(f'sum "DISTINCT "? ({" | ".join(summed)}) ")"')
+    return alternatives
 
 
 def _literal(text: str) -> str:

@@ -73,7 +73,7 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are written alike: in a schema 1 is not true, and the order of names counts.
+        """Whether both are spelled the same: 1 is not true in a schema, and order counts.
 
         Values that cannot be written are compared as Python has them.
         """

@@ -124,7 +124,7 @@ def duration_patterns(schema: Mapping[str, Any]) -> list[str]:
         return [f"^-?{_DURATION}$"]
     if most is None and least is not None and least <= 0:
         return [f"^{_DURATION}$"] + (["[1-9]"] if bounds.get("gt") == 0 else [])
-    ways = []
+    alternatives = []
     for unit, seconds, rest, digits in _UNITS:
         low = max(math.ceil((least or 0) / seconds), 0)
         high = 10**digits - 1
@@ -132,15 +132,15 @@ def duration_patterns(schema: Mapping[str, Any]) -> list[str]:
             high = min(math.floor(most / seconds), high)
         low += "gt" in bounds and low * seconds <= bounds["gt"]
         if low < high:
-            ways.append(unit.format(whole_numbers(low, high - 1), rest))
+            alternatives.append(unit.format(whole_numbers(low, high - 1), rest))
         high -= "lt" in bounds and high * seconds >= bounds["lt"]
         if low <= high:
-            ways.append(unit.format(whole_numbers(low, high), ""))
-    if not ways:
+            alternatives.append(unit.format(whole_numbers(low, high), ""))
+    if not alternatives:
         raise PydanticInvalidForJsonSchema(
             "no duration of whole seconds that is not negative is within the bounds: loosen them"
         )
-    return [f"^(?:{'|'.join(ways)})$"]
+    return [f"^(?:{'|'.join(alternatives)})$"]
 
 
 def _zone(schema: Mapping[str, Any]) -> str:
@@ -152,11 +152,13 @@ def _zone(schema: Mapping[str, Any]) -> str:
 def _bounded(name: str, text: str, rest: str, microsecond: int = 0) -> str:
     """Texts that begin with one of the width of a bound, which keeps it; `rest` may follow it."""
     if name in ("ge", "gt"):
-        ways = [f"{step.beginning}.*" for step in stepped(text, lambda digit: range(digit + 1, 10))]
+        alternatives = [
+            f"{step.beginning}.*" for step in stepped(text, lambda digit: range(digit + 1, 10))
+        ]
         if name == "ge" and not microsecond:
-            ways.append(f"{text}.*")
+            alternatives.append(f"{text}.*")
     else:
-        ways = [f"{step.beginning}.*" for step in stepped(text, range)]
+        alternatives = [f"{step.beginning}.*" for step in stepped(text, range)]
         if name == "le" or microsecond:
-            ways.append(f"{text}{rest}")
-    return f"^(?:{'|'.join(ways)})$"
+            alternatives.append(f"{text}{rest}")
+    return f"^(?:{'|'.join(alternatives)})$"

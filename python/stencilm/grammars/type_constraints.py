@@ -2,7 +2,7 @@
 
 One idea: where a type has no constraint of its own, pydantic looks at the value that was read, and
 fails with a bare TypeError where that has no length, or is no text. By then a model has written it,
-so it is told from the class of the values before.
+so it is taken from the class of the values before.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def inapplicable(schema: Any, resolve: Resolve) -> str | None:
             what = "have no length" if need == "__len__" else "are no numbers"
             classes = _classes(schema["schema"], resolve, with_choices=need == "__float__")
             lacking = (values for values in classes if not hasattr(values, need))
-            return next((_told(name, values, what) for values in lacking), None)
+            return next((_refusal(name, values, what) for values in lacking), None)
     if schema["type"] == "chain":
         first = resolve(schema["steps"][0])
         # Of a union only what pydantic may read a text as that is left for another choice.
@@ -106,7 +106,7 @@ def inapplicable(schema: Any, resolve: Resolve) -> str | None:
             is_text = is_text and _is_of_pydantic(_function(step))
             if is_text and values is not None:
                 name = next((one for one in step["schema"] if one != "type"), "it")
-                return _told(name, values, "are no texts")
+                return _refusal(name, values, "are no texts")
     return None
 
 
@@ -196,7 +196,7 @@ def _is_of_pydantic(called: Any) -> bool:
     return str(getattr(called, "__module__", "")).startswith("pydantic.")
 
 
-def _told(name: str, values: type, what: str) -> str:
+def _refusal(name: str, values: type, what: str) -> str:
     whose = f"{values.__name__}, whose values {what}"
     if values is object:
         whose = f"values of every type, some of which {what}"

@@ -1,4 +1,4 @@
-"""Keys of objects and elements of sets: texts that are told apart once they are read.
+"""Keys of objects and elements of sets: texts that are distinguished once they are read.
 
 One idea: a dict or a set keeps one of several that are equal. So keys are written in one way each,
 and so are elements of which a set must have a number; what can only be written in several ways is

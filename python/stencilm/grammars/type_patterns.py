@@ -127,8 +127,11 @@ class _Reader:
         apart = [each for each in sorted(letters) if each.isupper() and each in self.alone]
         spaces = {each: self.alone[each][1:-1] for each in letters & {"s"}}
         rest = _joined(parts, spaces | dict.fromkeys(apart, ""))
-        ways = [*([f"[{rest}]"] if rest or not apart else []), *(self.alone[one] for one in apart)]
-        return ways[0] if len(ways) == 1 else f"(?:{'|'.join(ways)})"
+        alternatives = [
+            *([f"[{rest}]"] if rest or not apart else []),
+            *(self.alone[one] for one in apart),
+        ]
+        return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
 
     def _member(self) -> str:
         """A character of a class, or an escape."""

@@ -99,7 +99,7 @@ _BYTE_SIZE = {
 
 def _networks_v4() -> str:
     """IPv4 networks: the bits after the prefix are zero."""
-    ways = []
+    alternatives = []
     for length in range(32):
         whole, bits = divmod(length, 8)
         parts = [_OCTET] * whole
@@ -107,14 +107,14 @@ def _networks_v4() -> str:
             step = 1 << (8 - bits)
             parts.append("(?:" + "|".join(str(value) for value in range(0, 256, step)) + ")")
         parts += ["0"] * (4 - len(parts))
-        ways.append(r"\.".join(parts) + f"/{length}")
-    ways.append(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?:/32)?")
-    return f"^(?:{'|'.join(ways)})$"
+        alternatives.append(r"\.".join(parts) + f"/{length}")
+    alternatives.append(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?:/32)?")
+    return f"^(?:{'|'.join(alternatives)})$"
 
 
 def _networks_v6() -> str:
     """IPv6 networks whose groups after the prefix are left out, as `fe80::/10`."""
-    ways = []
+    alternatives = []
     for length in range(129):
         whole, bits = divmod(length, 16)
         heads = ["::"] + [
@@ -124,8 +124,8 @@ def _networks_v6() -> str:
             heads.append(f"(?:{_GROUP}:){{{whole}}}{_begun(bits)}" + ("::" if whole < 7 else ""))
         if whole == 8:
             heads.append(f"(?:{_GROUP}:){{7}}{_GROUP}")
-        ways.append(f"(?:{'|'.join(heads)})/{length}")
-    return f"^(?:{'|'.join(ways)}|(?:{_GROUP}:){{7}}{_GROUP})$"
+        alternatives.append(f"(?:{'|'.join(heads)})/{length}")
+    return f"^(?:{'|'.join(alternatives)}|(?:{_GROUP}:){{7}}{_GROUP})$"
 
 
 def _begun(bits: int) -> str:
@@ -288,7 +288,9 @@ class _TypeSchemas(DistinctSchemas):
             has_tag = _has_tag(schema["discriminator"], described)
             self._has_tags |= bool(has_tag)
             # pydantic asks for the tag also where its field has a default.
-            described["anyOf"] = [_and(way, has_tag) for way in described.pop("oneOf")]
+            described["anyOf"] = [
+                _and(alternative, has_tag) for alternative in described.pop("oneOf")
+            ]
         return described
 
     def literal_schema(self, schema: Any) -> JsonSchemaValue:
@@ -517,17 +519,21 @@ class _TypeSchemas(DistinctSchemas):
         described = super().url_schema(schema)
         schemes = schema.get("allowed_schemes") or []
         needs_host = any(schema.get(name) for name in _NEED_A_HOST)
-        ways = []
+        alternatives = []
         if "file" in schemes:  # it has neither a user nor a port
-            ways.append(f"file://{_NAME}/" if needs_host else f"file://(?:{_NAME})?/")
+            alternatives.append(f"file://{_NAME}/" if needs_host else f"file://(?:{_NAME})?/")
         if others := [scheme for scheme in schemes if scheme != "file"]:
             # The format keeps what is between the brackets an address.
             host = rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\])"
-            ways.append(f"{_one_of(others)}://{_USER}{host}{_PORT}(?:[/?#]|$)")
+            alternatives.append(f"{_one_of(others)}://{_USER}{host}{_PORT}(?:[/?#]|$)")
         if needs_host and not schemes:
-            ways.append(rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}(?:[/?#]|$)")
-        if ways:
-            described["pattern"] = f"^{ways[0]}" if len(ways) == 1 else f"^(?:{'|'.join(ways)})"
+            alternatives.append(rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}(?:[/?#]|$)")
+        if alternatives:
+            described["pattern"] = (
+                f"^{alternatives[0]}"
+                if len(alternatives) == 1
+                else f"^(?:{'|'.join(alternatives)})"
+            )
         return described
 
     def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
@@ -679,9 +685,9 @@ def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
 
 
 def _has_tag(discriminator: Any, described: JsonSchemaValue) -> JsonSchemaValue:
-    """That an object has the tag by which a union tells its alternatives apart.
+    """That an object has the tag by which a union distinguishes its alternatives.
 
-    What a function tells them by is not known.
+    What a function distinguishes them by is not known.
     """
     if callable(discriminator):
         return {}
@@ -697,7 +703,10 @@ def _and(described: JsonSchemaValue, more: JsonSchemaValue) -> JsonSchemaValue:
     if not more:
         return described
     if "anyOf" in described:  # a union within the union
-        return {**described, "anyOf": [_and(way, more) for way in described["anyOf"]]}
+        return {
+            **described,
+            "anyOf": [_and(alternative, more) for alternative in described["anyOf"]],
+        }
     if described.keys() <= {"$ref", "required"} and "required" in more:
         return {**described, "required": [*described.get("required", ()), *more["required"]]}
     return {"allOf": [described, more]}
@@ -741,14 +750,14 @@ def _coded_bytes(coding: str, least: int, most: int | None) -> str:
     if coding == "hex":
         return f"^(?:[0-9a-fA-F]{{2}}){times(least, most)}$"
     sign = "[A-Za-z0-9_-]"
-    ways = []
+    alternatives = []
     # The last sign before the equals signs has bits that are no part of a byte, and are zero.
     for rest, end in enumerate(("", f"{sign}[AQgw]==", f"{sign}{{2}}[AEIMQUYcgkosw048]=")):
         low = max(0, -((rest - least) // 3))
         high = None if most is None else (most - rest) // 3
         if high is None or high >= low:
-            ways.append(f"(?:{sign}{{4}}){times(low, high)}{end}")
-    return f"^(?:{'|'.join(ways)})$" if ways else "^[^\\s\\S]$"
+            alternatives.append(f"(?:{sign}{{4}}){times(low, high)}{end}")
+    return f"^(?:{'|'.join(alternatives)})$" if alternatives else "^[^\\s\\S]$"
 
 
 def _ascii_in_base64(alphabet: str) -> str:

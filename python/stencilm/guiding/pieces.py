@@ -54,7 +54,7 @@ def guided_pieces(
                 elif coming is not None and (piece := coming.feed(part)):
                     yield shown.add(piece)
         else:
-            yield from _told(step, loop, listeners, shown)
+            yield from _reported(step, loop, listeners, shown)
 
 
 async def aguided_pieces(
@@ -86,11 +86,11 @@ async def aguided_pieces(
                     elif coming is not None and (piece := coming.feed(part)):
                         yield shown.add(piece)
         else:
-            for told in _told(step, loop, listeners, shown):
-                yield told
+            for reported in _reported(step, loop, listeners, shown):
+                yield reported
 
 
-def _told(
+def _reported(
     event: Event | Consult,
     loop: TextGuide,
     listeners: Sequence[Callable[[Event], None]],

@@ -267,13 +267,13 @@ class _Orders:
     Attributes:
         ranks: For each order the place of each name in it.
         bare_ranks: The same for names without case and separators.
-        alike: The names that are declared, sorted, by what they are without case and separators.
+        by_name: The names that are declared, sorted, by what they are without case and separators.
         places: Of each name the orders that it is in.
     """
 
     ranks: tuple[dict[str, int], ...]
     bare_ranks: tuple[dict[str, int], ...]
-    alike: dict[str, list[str]]
+    by_name: dict[str, list[str]]
     places: dict[str, frozenset[int]]
 
     def meant(self, name: str, others: Collection[str]) -> list[str]:
@@ -283,15 +283,15 @@ class _Orders:
         `others` are. Where a spelling may mean either of two, it means none.
         """
         here = self.places.get(name, frozenset())
-        alike = [
+        same = [
             one
-            for one in self.alike.get(_bare(name), ())
+            for one in self.by_name.get(_bare(name), ())
             if one not in others and here.isdisjoint(self.places[one])
         ]
         seen: Counter[int] = Counter()
-        for one in alike:
+        for one in same:
             seen.update(self.places[one])
-        return [one for one in alike if all(seen[place] == 1 for place in self.places[one])]
+        return [one for one in same if all(seen[place] == 1 for place in self.places[one])]
 
 
 @lru_cache(maxsize=16)
@@ -302,16 +302,16 @@ def _property_orders(grammar: Grammar) -> _Orders:
     for number, order in enumerate(orders):
         for name in order:
             places.setdefault(name, set()).add(number)
-    alike: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for name in sorted(places):
         if bare := _bare(name):
-            alike.setdefault(bare, []).append(name)
+            by_name.setdefault(bare, []).append(name)
     return _Orders(
         ranks=tuple({name: rank for rank, name in enumerate(order)} for order in orders),
         bare_ranks=tuple(
             {_bare(name): rank for rank, name in enumerate(order)} for order in orders
         ),
-        alike=alike,
+        by_name=by_name,
         places={name: frozenset(numbers) for name, numbers in places.items()},
     )
 
@@ -772,7 +772,7 @@ class _Rewriter:
             constant = constant_in(text)
             if constant is not None:
                 yield constant.encode()
-            yield from self._alike(state, text)
+            yield from self._similar(state, text)
         elif scalar.kind == "number":
             yield from _numbers(text)
             yield _quoted(scalar.spelling)
@@ -781,7 +781,7 @@ class _Rewriter:
             if text != "null":
                 yield _quoted(scalar.spelling)
 
-    def _alike(self, state: _State, text: str) -> Iterator[bytes]:
+    def _similar(self, state: _State, text: str) -> Iterator[bytes]:
         """The strings that the grammar lists here and that differ in case and separators only."""
         bare = _bare(text)
         try:

@@ -82,7 +82,7 @@ class Usage:
         guessed_tokens: Tokens that a local model confirmed several at a time.
         cost: Money, where prices are known, else 0.
         is_estimate: Some of these numbers were counted from lengths, because the text function or
-            the endpoint told none.
+            the endpoint reported none.
 
     Examples:
         >>> import stencilm

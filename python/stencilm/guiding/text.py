@@ -3,7 +3,7 @@
 One idea: the draft is read by a matcher that gives one of three verdicts. Complete: done. Viable:
 no fault, draft on. Dead at byte i: keep what fits, put one candidate there, and draft on after it;
 so every correction makes the text longer, and no draft can keep it from ending. The loop asks and
-is answered (`drafts.Ask`), so that functions, coroutines and tests drive it alike.
+is answered (`drafts.Ask`), so that functions, coroutines and tests all drive it.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ class TextGuide:
         return (yield from self._counted(answer)) if answer.calls else answer
 
     def _counted(self, answer: Answer | None) -> Generator[Event, Any, Answer]:
-        """Count what an answer cost; numbers that nobody told are estimated from lengths."""
+        """Count what an answer cost; numbers that nobody reported are estimated from lengths."""
         assert answer is not None, "invariant: a question is answered"
         estimated = answer.error is None and answer.output_tokens is None
         output = answer.output_tokens or 0

@@ -362,7 +362,7 @@ class GrammarCompiler:
     def get_cache_size_bytes(self) -> int:
         """What the kept grammars take at present: never more than `cache_limit_bytes`.
 
-        What they share with others is told by `get_shared_size_bytes`.
+        What they share with others is given by `get_shared_size_bytes`.
         """
         return 0 if self._cache is None else self._cache.measure()
 

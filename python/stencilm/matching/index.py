@@ -1,7 +1,8 @@
 """The token index: a regular grammar as an explicit automaton over tokens.
 
 One idea: it is the matcher with everything worked out. States are numbers, each with the tokens
-that lead on and where to; what a matcher finds out step by step can be looked at, drawn and kept.
+that are allowed and where they lead; what a matcher finds out step by step can be looked at,
+drawn and kept.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class TokenIndex:
     """The minimal deterministic automaton over tokens of a regular grammar.
 
     It allows exactly what the masks of a matcher allow. Immutable; two of the same grammar and
-    tokenizer number their states alike.
+    tokenizer number their states the same.
 
     Examples:
         >>> import stencilm
@@ -258,11 +259,11 @@ class TokenIndex:
     def coalesce(self) -> list[Stretch]:
         """The stretches where every continuation agrees, in the order of their states.
 
-        A stretch begins where the start, or a choice, leads into it, and is told once.
+        A stretch begins where the start, or a choice, leads into it, and is listed once.
 
         Raises:
             LimitExceeded: They take more than 16 MiB of text, where each counts as 16 bytes more:
-                thousands of states may go on alike for long.
+                thousands of states may go on the same for long.
             MatcherError: The text that the index was read from was changed by somebody.
         """
         stretches = []

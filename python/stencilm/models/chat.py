@@ -39,9 +39,9 @@ from stencilm.grammars.sources import (
 )
 from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
 from stencilm.grammars.symbols import SYMBOLS, SymbolTable
+from stencilm.models.exact_numbers import for_messages
 from stencilm.models.joined_schemas import JoinedSchemas
 from stencilm.models.prompts import Conversation, chat_text
-from stencilm.models.told_numbers import for_messages
 from stencilm.shown import shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
 from stencilm.tool_calls.format import tools as tool_format
@@ -155,7 +155,7 @@ class _Dialect(Protocol):
         its text.
         """
 
-    def told(self, turn: Turn) -> list[dict[str, Any]]:
+    def messages_of(self, turn: Turn) -> list[dict[str, Any]]:
         """The turn and the results of its calls as messages."""
 
 
@@ -216,8 +216,8 @@ def _result(talk: Talk, call: ToolCall, value: Any, error: Exception | None) -> 
     if error is None:
         try:
             return ToolResult(call, value)
-        except Exception as untold:  # of what the value's own methods raise
-            error = untold
+        except Exception as unwritable:  # of what the value's own methods raise
+            error = unwritable
     if talk.on_error == "raise":
         raise error
     return ToolResult(call, None, error)
@@ -233,7 +233,7 @@ def _steps(
 ) -> Generator[_Asked | _Called, Any, Chat[Any]]:
     """The conversation as what is to be written and run, whoever waits for it."""
     output = resolve(talk.output_type)
-    told = _messages(talk.messages)
+    so_far = _messages(talk.messages)
     if not known:  # nor is such a choice left aside
         _allowed(talk.tool_choice, known)
     dialect = _dialect(model, known, output, parallel=talk.parallel, family=talk.family)
@@ -247,22 +247,22 @@ def _steps(
             choice = "none"
         elif number == 0:
             choice = talk.tool_choice
-        asked, read = dialect.ask(told, choice)
+        asked, read = dialect.ask(so_far, choice)
         generation: Generation[Any] = yield asked
         if generation.error is not None:
             raise generation.error
         turn, text = read(generation, count)
         if text is not None:
             turns.append(turn)
-            told += dialect.told(turn)
+            so_far += dialect.messages_of(turn)
             try:
-                return Chat(output.parse(text), tuple(turns), tuple(told))
+                return Chat(output.parse(text), tuple(turns), tuple(so_far))
             except (ValueError, RecursionError) as error:
                 # The type's own validators ask for more than the grammar holds.
                 refused = f"the answer is refused by {output.name}: {error}"
                 if number >= talk.max_rounds:
                     raise InvalidOutput(refused, text=text) from error
-                told.append({"role": "user", "content": f"{refused}\nGive another answer."})
+                so_far.append({"role": "user", "content": f"{refused}\nGive another answer."})
                 continue
             except BaseException as error:
                 raise_with_text(error, text, output)
@@ -270,14 +270,14 @@ def _steps(
         by_name = {tool.name: tool for tool in known}
         if any(by_name[call.name].function is None for call in turn.calls):
             turns.append(turn)
-            told += dialect.told(turn)
-            return Chat(None, tuple(turns), tuple(told), turn.calls)
+            so_far += dialect.messages_of(turn)
+            return Chat(None, tuple(turns), tuple(so_far), turn.calls)
         results: list[ToolResult] = []
         for call in turn.calls:
             results.append((yield _Called(by_name[call.name], call)))
         turn = Turn(turn.generation, turn.content, turn.reasoning, turn.calls, tuple(results))
         turns.append(turn)
-        told += dialect.told(turn)
+        so_far += dialect.messages_of(turn)
     raise AssertionError("invariant: the last round is an answer")
 
 
@@ -381,7 +381,7 @@ class _Family:
 
         return _Asked(conversation, written.tag), read
 
-    def told(self, turn: Turn) -> list[dict[str, Any]]:
+    def messages_of(self, turn: Turn) -> list[dict[str, Any]]:
         message: dict[str, Any] = {"role": "assistant", "content": turn.content}
         if turn.reasoning:
             message["reasoning_content"] = turn.reasoning
@@ -445,7 +445,7 @@ class _Json:
         self, messages: list[dict[str, Any]], choice: ToolChoice
     ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
         asked = _Asked(
-            self._told_of_tools(messages),
+            self._with_tools_described(messages),
             JsonSchema(self._schema(choice), **self.given),
         )
         return asked, self._read
@@ -518,7 +518,7 @@ class _Json:
                 pass  # it is for the model's own limits to say what is too much
             self.checked.add(tool.name)
 
-    def _told_of_tools(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _with_tools_described(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if not self.tools:
             return messages
         lines = [write_json(tool.definition["function"]) for tool in self.tools]
@@ -533,7 +533,7 @@ class _Json:
             return [first, *messages[1:]]
         return [{"role": "system", "content": text}, *messages]
 
-    def told(self, turn: Turn) -> list[dict[str, Any]]:
+    def messages_of(self, turn: Turn) -> list[dict[str, Any]]:
         messages = [{"role": "assistant", "content": turn.generation.text}]
         if turn.results:
             results = [

@@ -22,16 +22,16 @@ from stencilm.characters import check_characters
 from stencilm.chat_templates.renderer import Renderer, today
 from stencilm.errors import ModelError
 from stencilm.matching.reasoning import ReasoningFormat
+from stencilm.models.exact_numbers import with_marks
 from stencilm.models.prompts import (
     no_chat_template,
     or_document_start,
+    reported_as_template,
     switches_of,
     text_messages,
-    told_as_template,
 )
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence
-from stencilm.models.told_numbers import with_marks
 from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tool_calls.reasoning import reasoning_format
@@ -193,7 +193,7 @@ class LlamaCppModel:
         # switches on.
         special = {"bos_token": begin, "eos_token": end}
         name = f"the chat template of {self.llama.model_path}"
-        with told_as_template():
+        with reported_as_template():
             renderer = Renderer(template, special, name=name, strftime_now=today)
             written, exact = with_marks(text_messages(messages))
             return exact(

@@ -13,9 +13,9 @@ from typing import Any, Self
 from stencilm.characters import check_characters
 from stencilm.chat_templates.huggingface import chat_text_of
 from stencilm.errors import GrammarSyntaxError, ModelError
-from stencilm.foreign import said, told_as
+from stencilm.foreign import reported_as, said
+from stencilm.models.exact_numbers import with_marks
 from stencilm.models.protocol import Prompt
-from stencilm.models.told_numbers import with_marks
 from stencilm.shown import shown_value
 
 
@@ -56,7 +56,7 @@ def encode_prompt(tokenizer: Any, prompt: Prompt) -> list[int]:
     # A template writes its own special tokens, so the tokenizer must add none.
     added = {} if isinstance(prompt, str) else {"add_special_tokens": False}
     text = prompt if isinstance(prompt, str) else chat_text(tokenizer, prompt)
-    with told_as(
+    with reported_as(
         lambda error: ModelError(f"the model's tokenizer cannot read the prompt: {said(error)}")
     ):
         token_ids = list(tokenizer.encode(text, **added))
@@ -116,27 +116,27 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
     more: dict[str, Any] = {"tools": tools} if tools else {}
     more |= switches_of(messages)
     written, exact = with_marks(text_messages(messages))
-    with told_as_template():
+    with reported_as_template():
         text = exact(chat_text_of(tokenizer, written, add_generation_prompt=True, **more))
     check_characters(text, "the prompt", "no tokenizer can read")
     return text
 
 
 @contextmanager
-def told_as_template() -> Iterator[None]:
+def reported_as_template() -> Iterator[None]:
     """Runs what renders a chat template; what fails in it is a ModelError.
 
     LimitExceeded comes through, which names the template itself.
     """
 
-    def told(error: BaseException) -> ModelError:
+    def reported(error: BaseException) -> ModelError:
         return ModelError(f"the model's chat template cannot write them: {said(error)}")
 
-    with told_as(told):
+    with reported_as(reported):
         try:
             yield
         except GrammarSyntaxError as error:  # it is no template
-            raise told(error) from error
+            raise reported(error) from error
 
 
 def switches_of(messages: Iterable[Any]) -> dict[str, bool]:

@@ -233,7 +233,7 @@ class TwoSteps:
             return prompt
         if self.as_text and isinstance(prompt, str):
             return f"{prompt}\n\nReasoning, step by step:\n"
-        return _told(prompt, _REASON)
+        return _with_instruction(prompt, _REASON)
 
     def then(self, prompt: Prompt, written: str) -> Prompt:
         """The prompt of the answer."""
@@ -279,6 +279,6 @@ def _messages(prompt: Prompt) -> list[dict[str, Any]]:
     return [dict(message) for message in prompt]
 
 
-def _told(prompt: Prompt, text: str) -> Prompt:
+def _with_instruction(prompt: Prompt, text: str) -> Prompt:
     messages: Sequence[dict[str, Any]] = with_text(_messages(prompt), text)
     return Conversation(messages, prompt.tools if isinstance(prompt, Conversation) else ())

@@ -20,7 +20,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
 from stencilm.errors import ModelError, TokenizerError
-from stencilm.foreign import said, told_as
+from stencilm.foreign import reported_as, said
 from stencilm.matching.reasoning import ReasoningFormat
 from stencilm.models.batches import TransformersBatch
 from stencilm.models.kv_cache import KeyValueCache
@@ -262,7 +262,7 @@ def load_transformers(
         _require_on_hub(source)
     elif "gguf_file" not in options:
         _check_weights(source)
-    with told_as(lambda error: _not_loaded(source, error)):
+    with reported_as(lambda error: _not_loaded(source, error)):
         if isinstance(source, Path) and not {"gguf_file", "config"} & options.keys():
             _check_layers(source)
         with _progress_bars(show_progress):
@@ -323,7 +323,7 @@ def _check_layers(folder: Path) -> None:
         return  # they are elsewhere, and who loads them says what is wrong
     for file in files:
         with (
-            told_as(lambda error, file=file: _not_loaded(file, error)),  # type: ignore[misc]
+            reported_as(lambda error, file=file: _not_loaded(file, error)),  # type: ignore[misc]
             safe_open(file, framework="pt") as opened,
         ):
             num_weights += len(opened.keys())

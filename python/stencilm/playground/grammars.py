@@ -125,7 +125,7 @@ def _tables(script: str) -> Iterator[sqlite3.Connection]:
     """A database in memory that has the tables and views of a script.
 
     Reading them is under the same bounds, since views that name views take long to read; what fails
-    in it is told as what fails in making them.
+    in it is reported as what fails in making them.
     """
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_VALUE_BYTES)

@@ -16,7 +16,7 @@ from typing import Any
 
 from stencilm.characters import check_characters
 from stencilm.errors import TokenizerError
-from stencilm.foreign import said, told_as
+from stencilm.foreign import reported_as, said
 from stencilm.shown import shown_value
 from stencilm.tokenizers.fast import read_fast
 from stencilm.tokenizers.merge_prefixes import check_tokenizer_file
@@ -104,7 +104,7 @@ def _read_json(file: Path) -> Source:
         ) from error
     check_tokenizer_file(file)
     try:
-        with told_as(lambda error: _unreadable(file, error)):
+        with reported_as(lambda error: _unreadable(file, error)):
             tokenizer = Tokenizer.from_file(str(file))
     except TokenizerError:
         if is_tekken(_parsed(file)):
@@ -146,7 +146,7 @@ def _read_model(file: Path) -> Source:
         raise TokenizerError(
             "reading a SentencePiece model needs `pip install sentencepiece`", place=str(file)
         ) from error
-    with told_as(
+    with reported_as(
         lambda error: TokenizerError(
             f"sentencepiece cannot read it ({said(error)}); a .model of tiktoken ranks is read by "
             "from_tiktoken, a damaged one must be fetched again",

@@ -1,4 +1,4 @@
-"""Tokenizers of transformers, told apart by what they are made of, so without importing it.
+"""Tokenizers of transformers, distinguished by what they are made of, so without importing it.
 
 Fast classes carry a `tokenizers.Tokenizer`. Slow ones are Python: some wrap tiktoken, some
 SentencePiece, some spell bytes by an alphabet of their own. For those, each known spelling is

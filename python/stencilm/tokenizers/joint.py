@@ -112,7 +112,8 @@ class JointTokenizer:
         shared: list[int] | None = None
         for start, spanning in places:  # grows while it is walked
             if start > 0 and not behind.is_boundary(start):
-                # No encoder reads half a character: the tokens that may end here are told instead.
+                # No encoder reads half a character: the tokens that may end here are given
+                # instead.
                 for earlier in self._begins_of(data, start):
                     if earlier not in seen:
                         seen.add(earlier)

@@ -73,7 +73,7 @@ def read_llama_cpp(llama: Any) -> Source:
 
 
 def _spelling(library: Any, kind: int) -> Spelling:
-    """How the file writes tokens: told to people, but not needed for the bytes."""
+    """How the file writes tokens: shown to people, but not needed for the bytes."""
     if kind == library.LLAMA_VOCAB_TYPE_BPE:
         return Spelling(alphabet="byte_level")
     if kind in (library.LLAMA_VOCAB_TYPE_SPM, library.LLAMA_VOCAB_TYPE_UGM):

@@ -21,7 +21,7 @@ from stencilm.tokenizers.source import Codec
 
 # What GPT-2 cuts texts with, and the byte-level pre-tokenizer where it is told no other pattern.
 GPT_2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-# Texts that tell patterns and orders of merges apart, beside the samples.
+# Texts that distinguish patterns and orders of merges, beside the samples.
 _HARD = (
     "I'll we've 'REally' they'D 12 123 1234 12345678  9",
     "x  1   2\t\t3 \n 4\r\n\r\n  y \n\n\n z   ",

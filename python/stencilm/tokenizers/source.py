@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from stencilm.errors import TokenizerError
-from stencilm.foreign import said, told_as
+from stencilm.foreign import reported_as, said
 from stencilm.shown import shown_value
 from stencilm.tokenizers.spelling import Spelling
 from stencilm.whole_numbers import as_whole, listed, shown
@@ -36,7 +36,7 @@ def encode_with(codec: Codec, text: str) -> list[int]:
     Raises:
         TokenizerError: The tokenizer's library fails, as some do on characters that they lack.
     """
-    with told_as(
+    with reported_as(
         lambda error: TokenizerError(
             f"the tokenizer cannot encode {text[:40]!r} ({said(error)}); leave out what it lacks"
         )
@@ -59,8 +59,8 @@ class Source:
         codec: The tokenizer itself, or None where there is only a list.
         wrapper_decode: The decode that users call, where it is another than the codec's (it is
             tested on a sample).
-        cleans_up_spaces: The tokenizer's own decode drops spaces before punctuation unless told not
-            to.
+        cleans_up_spaces: The tokenizer's own decode drops spaces before punctuation unless told
+            not to.
         decode_shows_bytes: The tokenizer's own decode writes byte tokens as `<0x0A>`.
         width: The number of logits of the model, where the source knows it.
     """
@@ -208,10 +208,10 @@ def settle_stop(source: Source, stop_token_ids: object, width: int) -> tuple[int
     for token_id in stop:
         if not 0 <= token_id < width:
             is_own = source.stop_file is None or token_id in source.own_stop
-            told = f"{source.label if is_own else source.stop_file} declares"
-            told = "stop_token_ids has" if asked else told
+            where = f"{source.label if is_own else source.stop_file} declares"
+            where = "stop_token_ids has" if asked else where
             raise TokenizerError(
-                f"{told} the stop token {shown(token_id)}, but ids lie between 0 and "
+                f"{where} the stop token {shown(token_id)}, but ids lie between 0 and "
                 f"{width - 1}; give stop_token_ids of this vocabulary"
             )
     return tuple(sorted(stop))

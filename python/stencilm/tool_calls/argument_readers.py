@@ -34,7 +34,7 @@ class Markers:
         open: Before the name.
         middle: From the name to the value; `{}` is the word for the type.
         close: After the value; `{}` is the name.
-        string: The word for a string; None where strings are not told from other values.
+        string: The word for a string; None where strings are not distinguished from other values.
         wrapped: What a value may stand between where it holds signs of XML.
         own_lines: One line break before a value and one after it are not part of it.
         nested: Objects and arrays are written between markers, too; the name of an element.

@@ -1,7 +1,7 @@
 """Values written without a mark of their type: of two readings of a text, the one that may be.
 
-One idea: only what surely fails is said to fail. A text such as `1.5`, where an integer or a string
-may stand, is then the string; what would take a validator, such as a pattern, is left to one.
+One idea: only what is certain to fail is said to fail. A text such as `1.5`, where an integer or
+string may stand, is then the string; what would take a validator is left to one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _python_value(word: str, text: str) -> Any:
 
 
 def may_hold(schema: Any, value: Any, root: Any) -> bool:
-    """False where a value is surely none of a schema's.
+    """False where a value is certainly none of a schema's.
 
     Args:
         schema: The schema; what is none allows everything.

@@ -238,7 +238,7 @@ class Output:
     def end_call(self, arguments: dict[str, Any]) -> None:
         """The call is complete."""
         name, call_id = self.current
-        # First what may be too deep for Python, so that nothing is half told.
+        # First what may be too deep for Python, so that nothing is half read.
         call = ToolCall(name, rounded(arguments), call_id, exact=arguments)
         if self.handed_on != "{":
             text = write_json(arguments)
@@ -554,9 +554,9 @@ class TemplateReader:
         out.end_call(arguments)
 
     def _end_of(self, shape: _Shape) -> Generator[None, None, None]:
-        """Goes over the end of a call that began so; ways that begin alike may end in several."""
-        alike = (way for way in self.shapes if way.header.pattern == shape.header.pattern)
-        for way in alike:
+        """Goes over the end of a call that began so; equal beginnings may have several ends."""
+        of_pattern = (way for way in self.shapes if way.header.pattern == shape.header.pattern)
+        for way in of_pattern:
             if way is not shape and way.suffix and (yield from self.text.comes(way.suffix)):
                 return
         yield from self._literal(shape.suffix)
@@ -600,7 +600,7 @@ class TemplateReader:
             yield from self.text.more()
 
     def _is_named(self, match: re.Match[str]) -> bool:
-        """Whether a header has a name such as text before it could not be told from."""
+        """Whether a header has a name such as text before it could not be distinguished from."""
         name = match.groupdict().get("name")
         if not self.is_soft or name is None:
             return True

@@ -279,8 +279,8 @@ def rest_after(prompt: str, text: str) -> str:
         if one != other:
             break
         common += 1
-    # Where the prompt goes on otherwise, with the beginning of reasoning, both may begin with a
-    # marker alike.
+    # Where the prompt goes on otherwise, with the beginning of reasoning, both may
+    # begin with one marker.
     begun = re.search(r"[<\[\]{][^<>\[\]{}\s]*\Z", text[:common]) if common < len(prompt) else None
     return text[common if begun is None else begun.start() :]
 
@@ -312,7 +312,7 @@ def _known(seen: Seen) -> tuple[str, ToolTemplate] | None:
                     break
     if not found:
         return None
-    # Of families that write alike, the one whose reasoning is that of the template.
+    # Of families that write the same, the one whose reasoning is that of the template.
     _, name, template = max(found, key=lambda entry: entry[0])
     think = seen.think
     if think is None or (template.think and think[0].strip() == template.think[0].strip()):

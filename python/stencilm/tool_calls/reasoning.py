@@ -63,12 +63,15 @@ def _shown(renderer: Renderer) -> ReasoningFormat | None:
     usual = _prompt(renderer)
     if usual is None:
         return None
-    told = {
+    prompts_by_switch = {
         name: (_prompt(renderer, **{name: True}), _prompt(renderer, **{name: False}))
         for name in _SWITCHES
     }
-    switches = tuple(name for name, both in told.items() if both[0] != both[1])
-    prompts = [usual, *(one for name in switches for one in told[name] if one is not None)]
+    switches = tuple(name for name, both in prompts_by_switch.items() if both[0] != both[1])
+    prompts = [
+        usual,
+        *(one for name in switches for one in prompts_by_switch[name] if one is not None),
+    ]
     written = _written(renderer)
     found = _markers(prompts, written, renderer.source)
     if found is None:
@@ -77,8 +80,10 @@ def _shown(renderer: Renderer) -> ReasoningFormat | None:
     form = _with_whitespace(begin, end, prompts, written)
     is_off = form.is_closed(usual)
     # Where the prompt itself tells nothing, telling the template not to reason changes it.
-    is_told = any(told[name][0] == usual != told[name][1] for name in switches)
-    is_on = form.is_open(usual) or (is_told and not is_off)
+    is_in_prompt = any(
+        prompts_by_switch[name][0] == usual != prompts_by_switch[name][1] for name in switches
+    )
+    is_on = form.is_open(usual) or (is_in_prompt and not is_off)
     return ReasoningFormat(
         begin=form.begin,
         end=form.end,

@@ -2,7 +2,7 @@
 
 One idea: the fragment is an island. Its rules are more specific than those of any page around it,
 and begin by undoing these; colours are variables, so that the same spans read in light and in dark;
-and every part is told by more than its colour: removed text is struck out, healed text underlined.
+and every part is shown by more than its colour: removed text is struck out, healed text underlined.
 """
 
 from __future__ import annotations

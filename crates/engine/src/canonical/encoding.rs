@@ -1,4 +1,4 @@
-//! A tokenizer's own way to make tokens of text, with what was laid out while it was used.
+//! How a tokenizer makes tokens of text, with what was laid out while it was used.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::canonical::viability::search::Found;
 use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::vocabulary::tokens::Tokens;
 
-/// A tokenizer's own way to make tokens of text.
+/// How a tokenizer makes tokens of text.
 pub(crate) struct Encoding {
     encoder: Encoder,
     known: Mutex<Known>,
@@ -39,7 +39,7 @@ pub(crate) struct Known {
     pub rows: Rows,
     pub context_independent: ContextIndependent,
     pub whitespace: WhitespaceCache,
-    pub leaving: CrossingClasses,
+    pub crossing_classes: CrossingClasses,
     pub anywhere: Anywhere,
     pub search: Found,
     pub pending_tokens: PendingTokens,
@@ -57,17 +57,17 @@ impl Encoding {
         let mut known = lock(&self.known);
         if known.places.are_full() {
             // All of it is kept by place.
-            let Known { places, context_independent, whitespace, leaving, .. } = &mut *known;
-            (*places, *context_independent, *whitespace, *leaving) = Default::default();
+            let Known { places, context_independent, whitespace, crossing_classes, .. } = &mut *known;
+            (*places, *context_independent, *whitespace, *crossing_classes) = Default::default();
         }
         known
     }
 
     /// The cursor after one more token, as its place has it, so that the same one is known at a glance.
-    pub fn advance(&self, cursor: &CursorKey, token: u32, apart: bool) -> Option<CursorKey> {
+    pub fn advance(&self, cursor: &CursorKey, token: u32, unmerged: bool) -> Option<CursorKey> {
         let places = &mut self.known().places;
         let place = places.of(cursor);
-        let after = places.advance(self, place, token, apart)?;
+        let after = places.advance(self, place, token, unmerged)?;
         Some(places.cursor(after).clone())
     }
 
@@ -86,7 +86,7 @@ impl Encoding {
             + known.rows.memory_bytes()
             + known.context_independent.memory_bytes()
             + known.whitespace.memory_bytes()
-            + known.leaving.memory_bytes()
+            + known.crossing_classes.memory_bytes()
             + known.anywhere.memory_bytes()
     }
 }

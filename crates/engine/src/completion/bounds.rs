@@ -5,9 +5,9 @@
 //! Where a part holds itself after other bytes, they are gone through once for every byte of a token; where nothing at all
 //! need come before, there is no bound.
 //!
-//! Keys of which endlessly many go on differ from those that the object has by a few bytes at most. What other keys and elements
-//! take that must be new is in `completion/fresh.rs`; where that is not known there is no bound, and what a mask allows is
-//! decided by real ways however far the end is.
+//! Keys of which infinitely many go on differ from those that the object has by a few bytes at most. What other keys and
+//! elements take that must be new is in `completion/fresh.rs`; where that is not known there is no bound, and what a mask
+//! allows is decided by real paths however far the end is.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
@@ -107,9 +107,9 @@ fn must_have(
     })
 }
 
-/// Whether the keys of each class may go on endlessly wherever they are.
-fn are_keys_endless(members: &Members) -> bool {
-    members.free.iter().all(|free| free.space == KeySpace::Endless)
+/// Whether the keys of each class may go on in infinitely many ways wherever they are.
+fn are_keys_infinite(members: &Members) -> bool {
+    members.additional.iter().all(|additional| additional.space == KeySpace::Infinite)
 }
 
 /// Whether what completes an array hangs on what its elements are.
@@ -136,11 +136,11 @@ impl Bounds {
             opens: Vec::new(),
             is_exact: !run.machine.has_names()
                 && grammar.all_items().iter().all(|items| !is_about(items))
-                && grammar.all_members().iter().all(are_keys_endless),
+                && grammar.all_members().iter().all(are_keys_infinite),
             fresh: None,
             references: measured.references,
         };
-        if grammar.all_items().iter().any(Items::is_unique) || !grammar.all_members().iter().all(are_keys_endless) {
+        if grammar.all_items().iter().any(Items::is_unique) || !grammar.all_members().iter().all(are_keys_infinite) {
             bounds.fresh = Some(Fresh::new(run, measured, costs)?);
         }
         for lexeme in lexemes_of(grammar) {
@@ -248,7 +248,7 @@ impl Bounds {
         let lexeme = |lexeme: ExprId| self.lexemes[&lexeme];
         let cost = |lexeme: ExprId| lexeme_cost(measured, lexeme);
         let worst = |node: NodeId| costs[node.0 as usize].max(values[node.0 as usize]);
-        let count = |known: &stencilm_grammar::KnownMember| match known.key {
+        let count = |known: &stencilm_grammar::DeclaredMember| match known.key {
             Some(key) => cost(key),
             None => measured.tokens.map_or(known.plain_len() as u64, |tokens| tokens.of_name(&known.name)),
         };
@@ -260,9 +260,9 @@ impl Bounds {
         let mut missing = 0u64;
         let mut needed = 0u32;
         let mut dearest = 0;
-        let (mut cheapest_free, mut dearest_free) = (NEVER, 0);
+        let (mut cheapest_additional, mut dearest_additional) = (NEVER, 0);
         let mut one = 0;
-        for known in &members.known {
+        for known in &members.declared {
             let key = count(known);
             let all = member(key, known.value);
             if known.required {
@@ -274,34 +274,34 @@ impl Bounds {
             let key = known.key.map_or(known.plain_len() as u64, lexeme);
             one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(known.value)));
         }
-        for free in &members.free {
+        for additional in &members.additional {
             let new = match &self.fresh {
-                Some(fresh) if free.space != KeySpace::Endless => fresh.of_key(free.key),
-                _ => cost(free.key).saturating_add(NEW_KEY),
+                Some(fresh) if additional.space != KeySpace::Infinite => fresh.of_key(additional.key),
+                _ => cost(additional.key).saturating_add(NEW_KEY),
             };
-            let key = new.max(cost(free.key));
-            let all = member(key, free.value);
-            dearest_free = dearest_free.max(all);
-            if free.space == KeySpace::Endless && free.last.is_none() {
-                cheapest_free = cheapest_free.min(all);
+            let key = new.max(cost(additional.key));
+            let all = member(key, additional.value);
+            dearest_additional = dearest_additional.max(all);
+            if additional.space == KeySpace::Infinite && additional.last.is_none() {
+                cheapest_additional = cheapest_additional.min(all);
             }
-            if let Some(some) = free.some {
+            if let Some(some) = additional.some {
                 missing = missing.saturating_add(member(key, some));
             }
-            if free.last.is_some() {
+            if additional.last.is_some() {
                 missing = missing.saturating_add(all);
             }
-            let key = lexeme(free.key).saturating_add(NEW_KEY).max(new);
-            for value in [Some(free.value), free.some].into_iter().flatten() {
+            let key = lexeme(additional.key).saturating_add(NEW_KEY).max(new);
+            for value in [Some(additional.value), additional.some].into_iter().flatten() {
                 one = one.max(key.saturating_add(lexeme(surface.colon)).saturating_add(worst(value)));
             }
         }
         if members.min > needed {
-            // Those that are cheaper may be there already; keys that go on endlessly never all are.
-            let is_endless = members.whole_others().any(|free| free.space == KeySpace::Endless);
-            let cheapest = match is_endless {
-                true => cheapest_free,
-                false => dearest.max(dearest_free),
+            // Those that are cheaper may be there already; of infinitely many keys never all are.
+            let is_infinite = members.whole_others().any(|additional| additional.space == KeySpace::Infinite);
+            let cheapest = match is_infinite {
+                true => cheapest_additional,
+                false => dearest.max(dearest_additional),
             };
             missing = missing.saturating_add(cheapest.saturating_mul(u64::from(members.min - needed)));
         }
@@ -420,7 +420,7 @@ impl Bounds {
                 }
                 continue;
             }
-            let spare = if expansion.free { NEW_KEY } else { 0 };
+            let spare = if expansion.additional { NEW_KEY } else { 0 };
             for (tag, lexeme) in run.lexemes(thread) {
                 let mut within = self.worst_cases.of(run, lexeme)?.saturating_add(spare);
                 if let Frame::Reference { names: NamesId::ANY, .. } = run.machine.frame(expansion.frame) {

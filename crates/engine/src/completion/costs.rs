@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{Element, Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, Node};
+use stencilm_grammar::{DeclaredMember, Element, Grammar, Items, ItemsId, Mark, Members, MembersId, Node};
 use stencilm_regex::{ExprId, StateId};
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
@@ -35,7 +35,7 @@ pub(crate) struct Costs {
     objects: FxHashMap<MembersId, Rc<ObjectCosts>>,
 }
 
-/// What the known members of an object take, of which each place in it lacks some.
+/// What the declared members of an object take, of which each place in it lacks some.
 struct ObjectCosts {
     known: Vec<u64>,
     /// By place, how many that must come are declared from there on, and what they take in all: exactly, so that some can be taken off.
@@ -46,13 +46,13 @@ struct ObjectCosts {
 
 impl ObjectCosts {
     fn new(grammar: Measured<'_>, nodes: &[u64], members: &Members) -> ObjectCosts {
-        let known: Vec<u64> = members.known.iter().map(|known| known_cost(grammar, nodes, members, known)).collect();
+        let known: Vec<u64> = members.declared.iter().map(|known| known_cost(grammar, nodes, members, known)).collect();
         let mut required = vec![(0, 0); known.len() + 1];
-        for (at, member) in members.known.iter().enumerate().rev() {
+        for (at, member) in members.declared.iter().enumerate().rev() {
             let (count, all) = required[at + 1];
             required[at] = if member.required { (count + 1, all + u128::from(known[at])) } else { (count, all) };
         }
-        let is_spare = |&index: &u32| !members.known[index as usize].required;
+        let is_spare = |&index: &u32| !members.declared[index as usize].required;
         let mut spare: Vec<u32> = (0..known.len() as u32).filter(is_spare).collect();
         spare.sort_by_key(|&index| known[index as usize]);
         ObjectCosts { known, required, spare }
@@ -214,43 +214,44 @@ impl Costs {
         let members = grammar.members(id);
         let object = self.object(grammar, id)?;
         let state = run.stacks.members(register);
-        let (count, met) = run.stacks.unpair(state.tally);
+        let (count, satisfied) = run.stacks.unpair(state.tally);
         let (next, seen) = (state.next as usize, run.machine.known_set(state.known));
         let is_seen =
             |index: usize| index < next || seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
-        let (mut needed, mut all) = object.required[next.min(members.known.len())];
+        let (mut needed, mut all) = object.required[next.min(members.declared.len())];
         for (word, &bits) in seen.iter().enumerate().skip(next / 64) {
             let mut bits = bits;
             while bits != 0 {
                 let index = 64 * word + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                if index >= next && members.known[index].required {
+                if index >= next && members.declared[index].required {
                     needed -= 1;
                     all -= u128::from(object.known[index]);
                 }
             }
         }
-        check_time_after((seen.len() + members.free.len()) as u32)?;
+        check_time_after((seen.len() + members.additional.len()) as u32)?;
         let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
         let mut bit = 1u32;
-        for free in &members.free {
-            if let Some(some) = free.some {
-                if met & bit == 0 {
+        for additional in &members.additional {
+            if let Some(some) = additional.some {
+                if satisfied & bit == 0 {
                     needed += 1;
-                    all += u128::from(member(free.key, some).saturating_add(new_key(grammar)));
+                    all += u128::from(member(additional.key, some).saturating_add(new_key(grammar)));
                 }
                 bit = bit.wrapping_shl(1);
             }
         }
-        // Before a key one member must come, whatever the bounds say; of a cut object the last one is apart.
+        // Before a key one member must come, whatever the bounds say; of a cut object the last one is counted by itself.
         let last = u32::from(members.is_cut());
         let at_least = members.min.saturating_sub(count).max(u32::from(!after_value).saturating_sub(last));
         let mut missing = at_least.saturating_sub(needed);
-        let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
-        let free = free.saturating_add(new_key(grammar));
+        let additional =
+            members.whole_others().map(|additional| member(additional.key, additional.value)).min().unwrap_or(NEVER);
+        let additional = additional.saturating_add(new_key(grammar));
         let spare =
             object.spare.iter().filter(|&&index| !is_seen(index as usize)).map(|&index| object.known[index as usize]);
-        for cost in spare.take(missing as usize).take_while(|&cost| cost < free) {
+        for cost in spare.take(missing as usize).take_while(|&cost| cost < additional) {
             check_time()?;
             needed += 1;
             all += u128::from(cost);
@@ -260,16 +261,16 @@ impl Costs {
         let separators = needed + missing + last - u32::from(!after_value);
         let item = lexeme_cost(grammar, members.surface.item);
         let end = end_cost(grammar, &self.nodes, members);
-        Ok(sum([all, times(missing, free), times(separators, item), end]))
+        Ok(sum([all, times(missing, additional), times(separators, item), end]))
     }
 
-    /// What the known members of an object take, the first time found out.
+    /// What the declared members of an object take, the first time found out.
     fn object(&mut self, grammar: Measured<'_>, id: MembersId) -> Result<Rc<ObjectCosts>, LimitExceeded> {
         if let Some(known) = self.objects.get(&id) {
             return Ok(known.clone());
         }
         let members = grammar.members(id);
-        check_time_after(members.known.len() as u32)?;
+        check_time_after(members.declared.len() as u32)?;
         let object = Rc::new(ObjectCosts::new(grammar, &self.nodes, members));
         self.objects.insert(id, object.clone());
         Ok(object)
@@ -293,12 +294,12 @@ impl Costs {
         sum([elements.saturating_sub(first), lexeme_cost(grammar, items.surface.close)])
     }
 
-    /// What the way up from a left corner takes: relaxed until nothing changes, since such ways go in circles.
+    /// What the path up from a left corner takes: relaxed until nothing changes, since such paths go in circles.
     fn of_left(&mut self, run: &mut Run<'_>, frame: FrameId) -> Result<u64, EngineError> {
         if let Some(&known) = self.left.get(&frame) {
             return Ok(known);
         }
-        let mut ways: Vec<(FrameId, u64, Vec<FrameId>)> = Vec::new();
+        let mut paths: Vec<(FrameId, u64, Vec<FrameId>)> = Vec::new();
         let (mut found, mut is_found) = (vec![frame], FxHashSet::from_iter([frame]));
         let mut done = 0;
         while let Some(&from) = found.get(done) {
@@ -308,7 +309,7 @@ impl Costs {
             let expansion = run.machine.fork_of(run.lexeme_cache, from, Phase::Plain)?;
             let expansion = run.machine.fork(expansion).clone();
             if expansion.nullable {
-                ways.push((from, 0, Vec::new()));
+                paths.push((from, 0, Vec::new()));
             }
             for (body, continuation) in &expansion.opens {
                 let mut cost = self.of_frame(run, *body, 0)?;
@@ -321,7 +322,7 @@ impl Costs {
                 }
                 let is_new = |circle: &FrameId| !self.left.contains_key(circle) && is_found.insert(*circle);
                 found.extend(circles.iter().copied().filter(is_new));
-                ways.push((from, cost, circles));
+                paths.push((from, cost, circles));
             }
             let first =
                 expansion.dfa().map_or_else(Vec::new, |dfa| run.lexeme_cache.residuals(dfa, StateId::START).to_vec());
@@ -340,14 +341,14 @@ impl Costs {
                         let register = if let Register::Value(value) = register { value } else { 0 };
                         cost = cost.saturating_add(self.of_frame(run, pushed, register)?);
                     }
-                    ways.push((from, cost, circles));
+                    paths.push((from, cost, circles));
                 }
             }
         }
         let mut changed = true;
         while changed {
             changed = false;
-            for (from, cost, circles) in &ways {
+            for (from, cost, circles) in &paths {
                 check_time()?;
                 let cost = sum(circles.iter().map(|circle| self.left[circle]).chain([*cost]));
                 if cost < self.left[from] {
@@ -367,8 +368,8 @@ pub(crate) fn lexeme_cost(grammar: Measured<'_>, expr: ExprId) -> u64 {
     }
 }
 
-/// What a known member takes.
-pub(crate) fn known_cost(grammar: Measured<'_>, nodes: &[u64], members: &Members, known: &KnownMember) -> u64 {
+/// What a declared member takes.
+pub(crate) fn known_cost(grammar: Measured<'_>, nodes: &[u64], members: &Members, known: &DeclaredMember) -> u64 {
     match known.key {
         Some(key) => member_cost(grammar, nodes, members, key, known.value),
         None => {
@@ -399,16 +400,27 @@ pub(crate) fn parts(grammar: Measured<'_>, node: &Node) -> Vec<u32> {
         Node::Items(id) => grammar.items(*id).elements().map(|element| element.value.0).collect(),
         Node::Members(id) => {
             let members = grammar.members(*id);
-            let some = members.free.iter().filter_map(|free| free.some);
-            let last = members.free.iter().filter(|free| free.last.is_some()).map(|free| free.value);
-            let required = members.known.iter().filter(|known| known.required).map(|known| known.value);
+            let some = members.additional.iter().filter_map(|additional| additional.some);
+            let last = members
+                .additional
+                .iter()
+                .filter(|additional| additional.last.is_some())
+                .map(|additional| additional.value);
+            let required = members.declared.iter().filter(|known| known.required).map(|known| known.value);
             let required = required.chain(some).chain(last);
             let required: Vec<u32> = required.map(|node| node.0).collect();
             if members.min as usize <= required.len() {
                 return required;
             }
-            let free = members.free.iter().map(|free| free.value);
-            members.known.iter().map(|known| known.value).chain(free).map(|node| node.0).chain(required).collect()
+            let additional = members.additional.iter().map(|additional| additional.value);
+            members
+                .declared
+                .iter()
+                .map(|known| known.value)
+                .chain(additional)
+                .map(|node| node.0)
+                .chain(required)
+                .collect()
         }
     }
 }
@@ -479,7 +491,7 @@ pub(crate) fn width(grammar: Measured<'_>, node: &Node) -> u32 {
     let width = match node {
         Node::Sequence(parts) | Node::Choice(parts) => parts.len(),
         Node::Items(id) => grammar.items(*id).prefix.len(),
-        Node::Members(id) => grammar.members(*id).known.len(),
+        Node::Members(id) => grammar.members(*id).declared.len(),
         Node::Lexeme(_) | Node::Token(_) | Node::Repeat { .. } | Node::Marked { .. } | Node::Rule(_) => 1,
     };
     width as u32
@@ -516,9 +528,10 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
             let members = grammar.members(*id);
             let surface = members.surface;
             let member = |key, value| member_cost(grammar, costs, members, key, value);
-            let some = members.free.iter().filter_map(|free| Some(member(free.key, free.some?)));
+            let some =
+                members.additional.iter().filter_map(|additional| Some(member(additional.key, additional.some?)));
             let some = some.map(|cost| cost.saturating_add(new_key(grammar)));
-            let (required, spare): (Vec<_>, Vec<_>) = members.known.iter().partition(|known| known.required);
+            let (required, spare): (Vec<_>, Vec<_>) = members.declared.iter().partition(|known| known.required);
             let mut all: Vec<u64> =
                 required.into_iter().map(|member| known_cost(grammar, costs, members, member)).chain(some).collect();
             if all.is_empty() && members.min == 0 && !members.is_cut() {
@@ -531,8 +544,12 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
                     spare.into_iter().map(|member| known_cost(grammar, costs, members, member)).collect();
                 spare.sort_unstable();
                 all.extend(spare.into_iter().take(members.min as usize - all.len()).filter(|&cost| cost != NEVER));
-                let free = members.whole_others().map(|free| member(free.key, free.value)).min().unwrap_or(NEVER);
-                more = times(members.min - all.len() as u32, sum([free, item, new_key(grammar)]));
+                let additional = members
+                    .whole_others()
+                    .map(|additional| member(additional.key, additional.value))
+                    .min()
+                    .unwrap_or(NEVER);
+                more = times(members.min - all.len() as u32, sum([additional, item, new_key(grammar)]));
             }
             let signs = (all.len() as u32 + u32::from(members.is_cut())).saturating_sub(1);
             let around = lexeme_cost(grammar, surface.open).saturating_add(end_cost(grammar, costs, members));
@@ -549,8 +566,9 @@ fn new_key(grammar: Measured<'_>) -> u64 {
 
 /// What ends an object: its sign, or the last member of one that is cut off.
 fn end_cost(grammar: Measured<'_>, costs: &[u64], members: &Members) -> u64 {
-    let last = members.free.iter().filter(|free| free.last.is_some());
-    let last = last.map(|free| lexeme_cost(grammar, free.key).saturating_add(costs[free.value.0 as usize]));
+    let last = members.additional.iter().filter(|additional| additional.last.is_some());
+    let last =
+        last.map(|additional| lexeme_cost(grammar, additional.key).saturating_add(costs[additional.value.0 as usize]));
     last.min().unwrap_or_else(|| lexeme_cost(grammar, members.surface.close))
 }
 
@@ -700,7 +718,7 @@ mod tests {
         };
         let some = |count: usize| object(count, &format!(r#", "minProperties": {}"#, count / 2));
         let choice = |count: usize| {
-            let ways: Vec<String> = (0..count)
+            let paths: Vec<String> = (0..count)
                 .map(|at| {
                     format!(
                         r#"{{"type": "array", "minItems": 1, "items": {{"const": {}}}}}"#,
@@ -708,7 +726,7 @@ mod tests {
                     )
                 })
                 .collect();
-            format!(r#"{{"anyOf": [{}]}}"#, ways.join(","))
+            format!(r#"{{"anyOf": [{}]}}"#, paths.join(","))
         };
         for schema in [&required as &dyn Fn(usize) -> String, &some, &choice] {
             let [few, many] = [500, 2_000].map(|count| cost_and_looks(&of_schema(&schema(count))));

@@ -56,7 +56,8 @@ impl Fresh {
             Node::Lexeme(lexeme) => Some(*lexeme),
             _ => None,
         });
-        let of_keys = grammar.all_members().iter().flat_map(|members| members.free.iter().map(|free| free.key));
+        let of_keys =
+            grammar.all_members().iter().flat_map(|members| members.additional.iter().map(|additional| additional.key));
         for lexeme in of_nodes.chain(of_keys) {
             check_time()?;
             if let Vacant(unknown) = lexemes.entry(lexeme) {
@@ -160,25 +161,26 @@ impl Fresh {
         let lexeme = |lexeme: ExprId| lexeme_cost(measured, lexeme);
         let item = lexeme(surface.item);
         let around = sum([surface.empty, surface.open, surface.close].map(lexeme));
-        let known = |known: &stencilm_grammar::KnownMember| known_cost(measured, costs, members, known);
+        let known = |known: &stencilm_grammar::DeclaredMember| known_cost(measured, costs, members, known);
         // All that must be there, and one member whose value, or key, is new.
         let required =
-            sum(members.known.iter().filter(|member| member.required).map(|one| known(one).saturating_add(item)));
-        let some = members.free.iter().filter_map(|free| free.some.map(|some| (free.key, some)));
+            sum(members.declared.iter().filter(|member| member.required).map(|one| known(one).saturating_add(item)));
+        let some =
+            members.additional.iter().filter_map(|additional| additional.some.map(|some| (additional.key, some)));
         let some = sum(some.map(|(key, some)| member_cost(measured, costs, members, key, some).saturating_add(item)));
         let has_room =
-            members.max.is_none() && members.min as usize <= members.known.iter().filter(|one| one.required).count();
-        let of_known = members.known.iter().filter(|one| one.required || has_room).map(|one| {
+            members.max.is_none() && members.min as usize <= members.declared.iter().filter(|one| one.required).count();
+        let of_known = members.declared.iter().filter(|one| one.required || has_room).map(|one| {
             let (cost, new) = value(one.value);
             instead(known(one), cost, new.of_many)
         });
-        let of_free = members.free.iter().filter(|_| has_room).map(|free| {
-            let key = self.lexemes[&free.key].of_many;
-            sum([key, lexeme(surface.colon), costs[free.value.0 as usize]])
+        let of_additional = members.additional.iter().filter(|_| has_room).map(|additional| {
+            let key = self.lexemes[&additional.key].of_many;
+            sum([key, lexeme(surface.colon), costs[additional.value.0 as usize]])
         });
-        let of_many = of_known.chain(of_free).min().unwrap_or(NEVER);
-        let longest = match members.free.is_empty() {
-            true => sum(members.known.iter().map(|one| {
+        let of_many = of_known.chain(of_additional).min().unwrap_or(NEVER);
+        let longest = match members.additional.is_empty() {
+            true => sum(members.declared.iter().map(|one| {
                 let (cost, new) = value(one.value);
                 instead(known(one), cost, new.longest).saturating_add(item)
             })),
@@ -263,8 +265,8 @@ fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
 /// one a text is. Under `^a+$` they may not: the hundredth takes a hundred.
 pub(crate) fn are_new_keys_near(run: &mut Run<'_>, members: &Members) -> Result<bool, EngineError> {
     let grammar = run.machine.grammar().clone();
-    for free in members.free.iter().filter(|free| free.space == KeySpace::Endless) {
-        let key = run.lexeme_cache.import(grammar.exprs(), free.key)?;
+    for additional in members.additional.iter().filter(|additional| additional.space == KeySpace::Infinite) {
+        let key = run.lexeme_cache.import(grammar.exprs(), additional.key)?;
         if !has_many_everywhere(run, key, MANY, NEW_KEY)? {
             return Ok(false);
         }
@@ -317,7 +319,7 @@ fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     if plain != NEVER || deriver.exprs.has_language(lexeme) {
         return Ok(plain);
     }
-    let of_texts = longest_way(lexeme, |place| {
+    let of_texts = longest_path(lexeme, |place| {
         let live = live_derivatives(deriver, place)?;
         Ok(Some((0, live.into_iter().map(|(_, rest)| rest).collect())))
     })?;
@@ -325,20 +327,20 @@ fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
         return Ok(longest);
     }
     // A number may have any zeros after its point.
-    let of_values = longest_way((lexeme, Part::Sign), |place| {
+    let of_values = longest_path((lexeme, Part::Sign), |place| {
         let steps = NumberSteps::of(deriver, place)?;
         Ok(steps.map(|steps| (steps.zeros.unwrap_or(0), steps.digits.into_iter().map(|(_, to)| to).collect())))
     })?;
     Ok(of_values.unwrap_or(NEVER))
 }
 
-/// The most steps that can be made from a place, those included with which each one ends; `None` where there are ways that go round,
-/// or many places. `next` gives what ends a place, and the places that one step leads to.
-fn longest_way<P: Copy + Eq + Hash>(
+/// The most steps that can be made from a place, those included with which each one ends; `None` where there are paths that go
+/// round, or many places. `next` gives what ends a place, and the places that one step leads to.
+fn longest_path<P: Copy + Eq + Hash>(
     from: P,
     mut next: impl FnMut(P) -> Result<Option<(u64, Vec<P>)>, EngineError>,
 ) -> Result<Option<u64>, EngineError> {
-    // Depth first: a place that is met again on the way down is one that matches go round.
+    // Depth first: a place that is reached again on the path down is one that matches go round.
     let mut known: FxHashMap<P, u64> = FxHashMap::default();
     let mut under_way: FxHashMap<P, (u64, Vec<P>)> = FxHashMap::default();
     let mut work = vec![from];
@@ -371,7 +373,7 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
     if deriver.exprs.has_language(lexeme) {
         return Ok(None);
     }
-    let of_values = all_ways((lexeme, Part::Sign), |(text, place)| {
+    let of_values = all_paths((lexeme, Part::Sign), |(text, place)| {
         let Some(steps) = NumberSteps::of(deriver, place)? else { return Ok(None) };
         let rest = steps.end(text, place.1).map(|whole| whole[text.len()..].to_vec());
         Ok(Some((rest, steps.digits)))
@@ -379,7 +381,7 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
     if of_values.is_some() || longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default())? == NEVER {
         return Ok(of_values);
     }
-    all_ways(lexeme, |(_, place)| {
+    all_paths(lexeme, |(_, place)| {
         let live = live_derivatives(deriver, place)?;
         let is_end = deriver.exprs.is_nullable(place);
         let steps = live.iter().flat_map(|(bytes, rest)| bytes.iter().map(|byte| (byte, *rest))).collect();
@@ -388,23 +390,23 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
 }
 
 /// What is done at a place that was reached by a text: with what it ends there, if it does, and the bytes with which it goes on.
-type Ways<P> = Option<(Option<Vec<u8>>, Vec<(u8, P)>)>;
+type Paths<P> = Option<(Option<Vec<u8>>, Vec<(u8, P)>)>;
 
 /// All texts on the paths from a place to an end; `None` where they are many, or one is not known.
-fn all_ways<P: Copy>(
+fn all_paths<P: Copy>(
     from: P,
-    mut next: impl FnMut((&[u8], P)) -> Result<Ways<P>, EngineError>,
+    mut next: impl FnMut((&[u8], P)) -> Result<Paths<P>, EngineError>,
 ) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
     let (mut texts, mut steps) = (Vec::new(), 0);
     let mut work = vec![(Vec::new(), from)];
     while let Some((text, place)) = work.pop() {
-        let Some((end, ways)) = next((&text, place))? else { return Ok(None) };
-        steps += ways.len();
+        let Some((end, paths)) = next((&text, place))? else { return Ok(None) };
+        steps += paths.len();
         if texts.len() > LOOKED_AT || steps > SEARCHED {
             return Ok(None);
         }
         texts.extend(end.map(|end| [&text[..], &end].concat()));
-        work.extend(ways.into_iter().map(|(byte, to)| ([&text[..], &[byte]].concat(), to)));
+        work.extend(paths.into_iter().map(|(byte, to)| ([&text[..], &[byte]].concat(), to)));
     }
     Ok(Some(texts))
 }
@@ -419,7 +421,7 @@ mod tests {
 
     use super::*;
 
-    /// Finitely many values each, most of them of endlessly many texts.
+    /// Finitely many values each, most of them of infinitely many texts.
     const NUMBERS: [&str; 7] = [
         r"-?(0|[1-9][0-9]?)(\.0+)?",
         r"(0|1|12)(\.[05]0*)?",

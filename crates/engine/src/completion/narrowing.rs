@@ -1,13 +1,13 @@
 //! Masks near the end of a budget: of the tokens that may come, those after which the text can still be closed in time.
 //!
 //! The tokens are read together, so that those that lead to the same place are decided at once. What the parts take that wait
-//! there allows most of them; for the others a real way is looked for. Where one may not be found, a token is refused: the
-//! next token of the way that is known is always left.
+//! there allows most of them; for the others a real path is looked for. Where one may not be found, a token is refused: the
+//! next token of the path that is known is always left.
 //!
-//! None of this hangs on how many tokens are left, so the places and the ways from them are kept with the configuration. Which
-//! keys and elements there are is no part of it: where that matters, each mask looks for ways of its own, beginning with the one that
-//! the text has. A path is read for one token of those that lead to a place, and what is compared on it shows which others it
-//! serves (`completion/shared_way.rs`).
+//! None of this hangs on how many tokens are left, so the places and the paths from them are kept with the configuration. Which
+//! keys and elements there are is no part of it: where that matters, each mask looks for paths of its own, beginning with the
+//! one that the text has. A path is read for one token of those that lead to a place, and what is compared on it shows which
+//! others it serves (`completion/shared_path.rs`).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::completion::fresh::are_new_keys_near;
 use crate::completion::numbers_left::{Counted, NumberArrays};
 use crate::completion::references::{Declarations, ReferenceCosts, shortest_name};
 use crate::completion::search::{Completion, Piece, Texts, tokens_of};
-use crate::completion::shared_way::SharedWay;
+use crate::completion::shared_path::SharedPath;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
 use crate::completion::token_list::{TokenList, bits_of};
 use crate::error::EngineError;
@@ -44,42 +44,42 @@ const COSTLY: usize = 7;
 const REWRITTEN: u64 = 16;
 
 /// So many tokens that lead to the same place are tried where it matters how the tokenizer writes them.
-const ALIKE: usize = 3;
+const PER_PLACE: usize = 3;
 
 /// Counts are distinguished however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
 
-/// A way to the end, and how many tokens it takes; [`NEVER`] where none was found.
-pub(crate) struct WayOut {
+/// A path to the end, and how many tokens it takes; [`NEVER`] where none was found.
+pub(crate) struct PathToEnd {
     tokens: u64,
     pieces: Vec<Piece>,
-    /// A way was looked for that takes so much at most.
+    /// A path was looked for that takes so much at most.
     within: u64,
     /// The search for it counts as so many.
     searches: usize,
 }
 
-impl WayOut {
-    fn none(within: u64) -> WayOut {
-        WayOut { tokens: NEVER, pieces: Vec::new(), within, searches: 1 }
+impl PathToEnd {
+    fn none(within: u64) -> PathToEnd {
+        PathToEnd { tokens: NEVER, pieces: Vec::new(), within, searches: 1 }
     }
 
-    fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> Result<WayOut, EngineError> {
+    fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> Result<PathToEnd, EngineError> {
         let tokens = tokens_of(vocabulary, &pieces)?.map_or(NEVER, |tokens| tokens.len() as u64);
-        Ok(WayOut { tokens, pieces, within: NEVER, searches: 1 })
+        Ok(PathToEnd { tokens, pieces, within: NEVER, searches: 1 })
     }
 
     /// Tokens that complete the text.
-    fn of_tokens(vocabulary: &Tokens, tokens: &[u32]) -> WayOut {
+    fn of_tokens(vocabulary: &Tokens, tokens: &[u32]) -> PathToEnd {
         let piece = |&token: &u32| match vocabulary.token_bytes(token) {
             Some(bytes) => Piece::Text(bytes.to_vec()),
             None => Piece::Token(token),
         };
         let pieces = tokens.iter().map(piece).collect();
-        WayOut { tokens: tokens.len() as u64, pieces, within: NEVER, searches: 0 }
+        PathToEnd { tokens: tokens.len() as u64, pieces, within: NEVER, searches: 0 }
     }
 
-    /// Whether no way is known, or looked for, that takes so many tokens.
+    /// Whether no path is known, or looked for, that takes so many tokens.
     fn is_too_long(&self, most: u64) -> bool {
         self.tokens > most && self.within >= most_looked_at(most)
     }
@@ -91,51 +91,52 @@ struct Place {
     cost: u64,
     /// No more than that completes it, whatever keys and elements there are.
     at_most: u64,
-    /// What the ways to the end from there hang on.
+    /// What the paths to the end from there hang on.
     hangs_on: HangsOn,
     /// One of the tokens that lead there.
     first: u32,
     /// All of them, with those that spell the same.
     tokens: TokenList,
-    /// What masks have found from there. Where the ways hang on the text before, no mask goes by it.
+    /// What masks have found from there. Where the paths hang on the text before, no mask goes by it.
     known: Mutex<Known>,
 }
 
-/// What is known of the ways to the end from a place.
+/// What is known of the paths to the end from a place.
 #[derive(Clone, Default)]
 struct Known {
     /// Once some were found, the last one first. That there is none is kept, and comes first, where the text before it does not
     /// matter.
-    ways: Vec<Arc<WayOut>>,
+    paths: Vec<Arc<PathToEnd>>,
     /// What was looked for in the mask that found them counts as so many searches.
     searches: usize,
 }
 
 impl Place {
-    /// Keeps ways to the end. Those that were known stay after them: under another budget tokens were left for them that may come.
-    fn keep(&self, Known { mut ways, searches }: Known) {
+    /// Keeps paths to the end. Those that were known stay after them: under another budget tokens were left for them that may
+    /// come.
+    fn keep(&self, Known { mut paths, searches }: Known) {
         let mut known = lock(&self.known);
-        for way in known.ways.drain(..).filter(|way| way.tokens != NEVER) {
-            if !ways.iter().any(|kept| Arc::ptr_eq(kept, &way)) {
-                ways.push(way);
+        for path in known.paths.drain(..).filter(|path| path.tokens != NEVER) {
+            if !paths.iter().any(|kept| Arc::ptr_eq(kept, &path)) {
+                paths.push(path);
             }
         }
-        ways.truncate(FEW);
-        *known = Known { ways, searches };
+        paths.truncate(FEW);
+        *known = Known { paths, searches };
     }
 }
 
-/// The ways for which a mask left its tokens.
+/// The paths for which a mask left its tokens.
 #[derive(Default)]
-pub(crate) struct WaysLeft {
+pub(crate) struct PathsLeft {
     /// Those that were found from each place, by the first token that leads there.
-    by_place: FxHashMap<u32, Vec<Arc<WayOut>>>,
-    /// All of them: a token that the grammar asks for has no place in these lists, and what leads on from one place may have been
-    /// found from another.
-    all: Vec<Arc<WayOut>>,
+    by_place: FxHashMap<u32, Vec<Arc<PathToEnd>>>,
+    /// All of them: a token that the grammar asks for has no place in these lists, and what goes on from one place may have
+    /// been found from another.
+    all: Vec<Arc<PathToEnd>>,
 }
 
-/// What else the ways to the end from a place hang on.
+/// What else the paths to the end from a place hang on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HangsOn {
     Nothing,
@@ -149,7 +150,7 @@ enum HangsOn {
 pub(crate) struct Places(Box<[Place]>);
 
 impl Places {
-    /// Bytes of memory held, with some for the ways.
+    /// Bytes of memory held, with some for the paths.
     fn bytes(&self) -> usize {
         self.0.iter().map(|place| size_of::<Place>() + place.tokens.bytes() + 64).sum()
     }
@@ -159,13 +160,13 @@ impl Places {
 struct Search {
     /// So many tokens may complete the text.
     most: u64,
-    /// For so many places a way to the end was looked for, or is known from another mask.
+    /// For so many places a path to the end was looked for, or is known from another mask.
     searches: usize,
     known: FxHashMap<SetId, bool>,
-    /// The ways by which places were found to lead to the end in time, each once.
-    ways: Vec<Arc<WayOut>>,
-    /// The way that was known or found last, from whatever place.
-    last: Option<Arc<WayOut>>,
+    /// The paths by which places were found to lead to the end in time, each once.
+    paths: Vec<Arc<PathToEnd>>,
+    /// The path that was known or found last, from whatever place.
+    last: Option<Arc<PathToEnd>>,
     /// Whether the search that was last found none.
     is_in_vain: bool,
     /// What was counted of arrays of different numbers.
@@ -173,19 +174,19 @@ struct Search {
 }
 
 impl Search {
-    /// Takes note of a way that leads to the end in time.
-    fn note(&mut self, way: Arc<WayOut>) {
-        if !self.ways.iter().any(|known| Arc::ptr_eq(known, &way)) {
-            self.ways.push(way.clone());
+    /// Takes note of a path that leads to the end in time.
+    fn note(&mut self, path: Arc<PathToEnd>) {
+        if !self.paths.iter().any(|known| Arc::ptr_eq(known, &path)) {
+            self.paths.push(path.clone());
         }
-        self.last = Some(way);
+        self.last = Some(path);
     }
 }
 
-/// The tokens that close the text, and what is to be kept of the ways.
+/// The tokens that close the text, and what is to be kept of the paths.
 type Closing = (Vec<u32>, Option<Known>);
 
-/// What is known of the ways to the end of texts of one grammar.
+/// What is known of the paths to the end of texts of one grammar.
 pub(crate) struct Endings {
     counts: Arc<TokenCounts>,
     nodes: Arc<[u64]>,
@@ -196,7 +197,7 @@ pub(crate) struct Endings {
     texts: Texts,
     /// The same where bytes are counted: of lexemes that take very many, none is spelled there.
     texts_by_bytes: Texts,
-    /// Whether the ways from a place hang on the keys, the elements or the names of the text before it.
+    /// Whether the paths from a place hang on the keys, the elements or the names of the text before it.
     hangs_on_text: bool,
     /// The places after configurations.
     places: DependencyCache<Places>,
@@ -205,7 +206,7 @@ pub(crate) struct Endings {
     in_bytes: Option<(Arc<[u64]>, Bounds)>,
 }
 
-/// What is known of the ways to the end of texts of one grammar, for each cost that references have had.
+/// What is known of the paths to the end of texts of one grammar, for each cost that references have had.
 #[derive(Default)]
 pub(crate) struct AllEndings {
     /// What is found before a text is read, once it was asked for: what lexemes take, and what declares names.
@@ -250,8 +251,8 @@ impl Endings {
         for members in grammar.all_members() {
             is_bounded = is_bounded && are_new_keys_near(run, members)?;
         }
-        let has_free_keys = grammar.all_members().iter().any(|members| !members.free.is_empty());
-        let hangs_on_text = has_free_keys || run.machine.keeps_text() || run.machine.has_names();
+        let has_additional_keys = grammar.all_members().iter().any(|members| !members.additional.is_empty());
+        let hangs_on_text = has_additional_keys || run.machine.keeps_text() || run.machine.has_names();
         let (texts, texts_by_bytes, numbers) = Default::default();
         let in_bytes = None;
         Ok(Endings {
@@ -307,10 +308,14 @@ impl Run<'_> {
         Ok((worst, endings.bounds.step))
     }
 
-    /// Few tokens that complete the text; `None` where no way is found.
-    pub fn way_out(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Option<Vec<u32>>, EngineError> {
+    /// Few tokens that complete the text; `None` where no path is found.
+    pub fn path_to_end(
+        &mut self,
+        endings: &mut Endings,
+        configuration: SetId,
+    ) -> Result<Option<Vec<u32>>, EngineError> {
         let mut costs = endings.costs();
-        self.way_out_with(endings, &mut costs, configuration)
+        self.path_to_end_with(endings, &mut costs, configuration)
     }
 
     /// Short texts that complete the text: the one that takes the fewest tokens as far as is known, and the shortest.
@@ -339,15 +344,15 @@ impl Run<'_> {
         let places = self.places_after(endings, configuration)?;
         let mut ranked = Vec::new();
         for place in &places.0 {
-            let tokens = place.tokens.within(mask, ALIKE).into_iter();
+            let tokens = place.tokens.within(mask, PER_PLACE).into_iter();
             ranked.extend(tokens.enumerate().map(|(at, token)| (place.cost, at, token)));
         }
-        ranked.extend(self.edges_of(configuration, mask).into_iter().take(ALIKE).map(|token| (0, 0, token)));
+        ranked.extend(self.edges_of(configuration, mask).into_iter().take(PER_PLACE).map(|token| (0, 0, token)));
         ranked.sort_unstable();
         Ok(ranked.into_iter().map(|(.., token)| token).collect())
     }
 
-    fn way_out_with(
+    fn path_to_end_with(
         &mut self,
         endings: &mut Endings,
         costs: &mut Costs,
@@ -359,8 +364,8 @@ impl Run<'_> {
         }
     }
 
-    /// Few tokens that complete the text by the way that is shortest in bytes.
-    pub fn way_out_in_bytes(
+    /// Few tokens that complete the text by the path that is shortest in bytes.
+    pub fn path_to_end_in_bytes(
         &mut self,
         endings: &mut Endings,
         configuration: SetId,
@@ -374,13 +379,13 @@ impl Run<'_> {
         }
     }
 
-    /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the way for which it
-    /// was left, or one that is looked for as it was then. Another search may find a way first that takes more. What other masks
-    /// have found comes last: it serves where the mask was that of another matcher.
-    pub fn way_out_after(
+    /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the path for
+    /// which it was left, or one that is looked for as it was then. Another search may find a path first that takes more. What
+    /// other masks have found comes last: it serves where the mask was that of another matcher.
+    pub fn path_to_end_after(
         &mut self,
         endings: &mut Endings,
-        left: Option<&WaysLeft>,
+        left: Option<&PathsLeft>,
         (before, token): (SetId, u32),
         here: SetId,
         most: u64,
@@ -400,7 +405,7 @@ impl Run<'_> {
         let mut tokens = pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?;
         if tokens.as_ref().is_none_or(|tokens| tokens.len() as u64 > most) {
             let mut kept = left.map(|left| left.all.clone()).unwrap_or_default();
-            kept.extend(place.map(|place| lock(&place.known).ways.clone()).unwrap_or_default());
+            kept.extend(place.map(|place| lock(&place.known).paths.clone()).unwrap_or_default());
             if let Some(pieces) = self.mended_to_any(endings, &kept, here, most)? {
                 tokens = tokens_of(&endings.counts.vocabulary, &pieces)?;
             }
@@ -408,17 +413,17 @@ impl Run<'_> {
         Ok(tokens)
     }
 
-    /// The first of some ways that completes the text from a place with so many tokens, or fewer, as it does so.
+    /// The first of some paths that completes the text from a place with so many tokens, or fewer, as it does so.
     fn mended_to_any(
         &mut self,
         endings: &mut Endings,
-        ways: &[Arc<WayOut>],
+        paths: &[Arc<PathToEnd>],
         place: SetId,
         most: u64,
     ) -> Result<Option<Vec<Piece>>, EngineError> {
         let vocabulary = endings.counts.vocabulary.clone();
-        for way in ways {
-            if let Some(mended) = self.mended_to(&vocabulary, &mut endings.texts, place, way, most)? {
+        for path in paths {
+            if let Some(mended) = self.mended_to(&vocabulary, &mut endings.texts, place, path, most)? {
                 return Ok(Some(mended.pieces));
             }
         }
@@ -432,16 +437,16 @@ impl Run<'_> {
         endings: &mut Endings,
         configuration: SetId,
         most: u64,
-        way: &[u32],
+        path: &[u32],
         mask: &mut [u32],
-    ) -> Result<WaysLeft, EngineError> {
+    ) -> Result<PathsLeft, EngineError> {
         let vocabulary = endings.counts.vocabulary.clone();
-        let last = way.get(1..).map(|rest| Arc::new(WayOut::of_tokens(&vocabulary, rest)));
+        let last = path.get(1..).map(|rest| Arc::new(PathToEnd::of_tokens(&vocabulary, rest)));
         let edges = self.edges_of(configuration, mask);
         let places = self.places_after(endings, configuration)?;
         let mut costs = endings.costs();
-        let (known, ways, counted) = Default::default();
-        let mut search = Search { most, searches: 0, known, ways, last, is_in_vain: false, counted };
+        let (known, paths, counted) = Default::default();
+        let mut search = Search { most, searches: 0, known, paths, last, is_in_vain: false, counted };
         // The likeliest first: so many are looked at.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
@@ -467,16 +472,16 @@ impl Run<'_> {
             }
         }
         // Only now: what is interrupted and begun anew must find what it would have found at once.
-        let mut left = WaysLeft { by_place: FxHashMap::default(), all: search.ways };
+        let mut left = PathsLeft { by_place: FxHashMap::default(), all: search.paths };
         for (place, known) in found {
-            left.by_place.insert(place.first, known.ways.clone());
+            left.by_place.insert(place.first, known.paths.clone());
             place.keep(known);
         }
         Ok(left)
     }
 
     /// The tokens of a mask that lead to a place and after which so many tokens, or fewer, complete the text; the first of them where
-    /// they are all alike.
+    /// they are all equivalent.
     fn tokens_that_close(
         &mut self,
         endings: &mut Endings,
@@ -498,50 +503,50 @@ impl Run<'_> {
         if tokens.is_empty() || search.searches >= FEW {
             return Ok((closing, None));
         }
-        // That a way is too long after another text says nothing here where keys and elements must be new.
+        // That a path is too long after another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
-        let tells = |kept: &WayOut| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
+        let decides = |kept: &PathToEnd| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
         // Some are found after one text, with other keys and elements in their places, that no search finds: a mask must not hang on
         // which texts there were before.
         let mut known = if hangs_on_text { Known::default() } else { lock(&place.known).clone() };
-        known.ways.retain(|kept| tells(kept));
-        let Known { ways, searches } = &mut known;
+        known.paths.retain(|kept| decides(kept));
+        let Known { paths, searches } = &mut known;
         search.is_in_vain = false;
-        let (mut shared, mut read) = (None::<SharedWay>, 0);
+        let (mut shared, mut read) = (None::<SharedPath>, 0);
         let counted = closing.len();
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
             if let Some(shared) = shared.as_ref().filter(|shared| shared.serves(self, bytes))
-                && (place.hangs_on == HangsOn::Written || shared.ends_alike(self, configuration, bytes)?)
+                && (place.hangs_on == HangsOn::Written || shared.ends_equally(self, configuration, bytes)?)
             {
                 closing.push(token);
                 continue;
             }
             // Where none is found, none is looked for after the other tokens, whatever is known from other texts.
             let is_in_vain = search.is_in_vain && closing.len() == counted;
-            if read == MANY || is_in_vain || ways.first().is_some_and(|way| way.is_too_long(most)) {
+            if read == MANY || is_in_vain || paths.first().is_some_and(|path| path.is_too_long(most)) {
                 continue;
             }
             let after = self.run(configuration, bytes)?;
             read += 1;
-            if !self.closes(endings, costs, after, ways, search)? {
+            if !self.closes(endings, costs, after, paths, search)? {
                 continue;
             }
             closing.push(token);
             if shared.is_none()
                 && place.hangs_on != HangsOn::Nothing
                 && !self.machine.has_names()
-                && let Some(way) = ways.first().filter(|way| way.tokens <= most)
+                && let Some(path) = paths.first().filter(|path| path.tokens <= most)
             {
-                shared = SharedWay::new(self, configuration, bytes, &way.pieces, most - way.tokens)?;
+                shared = SharedPath::new(self, configuration, bytes, &path.pieces, most - path.tokens)?;
             }
         }
         // What is known counts as if it was looked for, so that no more is left than without it.
         match search.searches - before {
-            0 if !ways.is_empty() => search.searches += *searches,
+            0 if !paths.is_empty() => search.searches += *searches,
             looked_for => *searches = looked_for,
         }
-        let is_decided = ways.first().is_some_and(|way| tells(way));
+        let is_decided = paths.first().is_some_and(|path| decides(path));
         Ok((closing, is_decided.then_some(known)))
     }
 
@@ -577,7 +582,7 @@ impl Run<'_> {
     }
 
     /// Tokens, so many at most, that complete the text by a path that counting finds; `None` where it finds none.
-    pub fn way_out_by_counting(
+    pub fn path_to_end_by_counting(
         &mut self,
         endings: &mut Endings,
         here: SetId,
@@ -598,21 +603,21 @@ impl Run<'_> {
         }
     }
 
-    /// Whether so many tokens, or fewer, complete the text from a place. A way from one like it is tried first, and a way that
-    /// is found is kept for those like it.
+    /// Whether so many tokens, or fewer, complete the text from a place. A path from one like it is tried first, and a path
+    /// that is found is kept for those like it.
     fn closes(
         &mut self,
         endings: &mut Endings,
         costs: &mut Costs,
         place: SetId,
-        ways: &mut Vec<Arc<WayOut>>,
+        paths: &mut Vec<Arc<PathToEnd>>,
         search: &mut Search,
     ) -> Result<bool, EngineError> {
         if let Some(&closes) = search.known.get(&place) {
             return Ok(closes);
         }
         let vocabulary = endings.counts.vocabulary.clone();
-        let known = ways.first().cloned();
+        let known = paths.first().cloned();
         let closes = match known {
             Some(kept) if kept.is_too_long(search.most) => false,
             Some(kept) if self.mended_to(&vocabulary, &mut endings.texts, place, &kept, search.most)?.is_some() => {
@@ -627,7 +632,7 @@ impl Run<'_> {
                 };
                 let found = match known {
                     Some(found) => found,
-                    None => self.way_within(endings, costs, place, search.most)?,
+                    None => self.path_within(endings, costs, place, search.most)?,
                 };
                 search.searches += found.searches;
                 search.is_in_vain = found.is_too_long(search.most);
@@ -636,10 +641,10 @@ impl Run<'_> {
                     search.note(found.clone());
                 }
                 // The one before went by elements that the text has by now, but tokens were left for it that may come.
-                ways.retain(|way| way.tokens != NEVER);
-                if closes || ways.is_empty() {
-                    ways.insert(0, found);
-                    ways.truncate(FEW);
+                paths.retain(|path| path.tokens != NEVER);
+                if closes || paths.is_empty() {
+                    paths.insert(0, found);
+                    paths.truncate(FEW);
                 }
                 closes
             }
@@ -648,42 +653,44 @@ impl Run<'_> {
         Ok(closes)
     }
 
-    /// A way that is looked for from a place, where one may take so many tokens.
-    fn way_within(
+    /// A path that is looked for from a place, where one may take so many tokens.
+    fn path_within(
         &mut self,
         endings: &mut Endings,
         costs: &mut Costs,
         place: SetId,
         most: u64,
-    ) -> Result<WayOut, EngineError> {
+    ) -> Result<PathToEnd, EngineError> {
         let most = most_looked_at(most);
         match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
-            Ok(Completion::Found(pieces)) => WayOut::of(&endings.counts.vocabulary, pieces),
-            Ok(Completion::TooLong(_) | Completion::Never) => Ok(WayOut::none(most)),
-            Err(EngineError::CompletionTooCostly(_)) => Ok(WayOut { searches: 1 + COSTLY, ..WayOut::none(NEVER) }),
+            Ok(Completion::Found(pieces)) => PathToEnd::of(&endings.counts.vocabulary, pieces),
+            Ok(Completion::TooLong(_) | Completion::Never) => Ok(PathToEnd::none(most)),
+            Err(EngineError::CompletionTooCostly(_)) => {
+                Ok(PathToEnd { searches: 1 + COSTLY, ..PathToEnd::none(NEVER) })
+            }
             Err(error) => Err(error),
         }
     }
 
-    /// A way that is known from another place, where it completes the text from here as well with so many tokens, perhaps with other
-    /// elements.
+    /// A path that is known from another place, where it completes the text from here as well with so many tokens, perhaps with
+    /// other elements.
     fn mended_to(
         &mut self,
         vocabulary: &Tokens,
         texts: &mut Texts,
         place: SetId,
-        way: &WayOut,
+        path: &PathToEnd,
         most: u64,
-    ) -> Result<Option<WayOut>, EngineError> {
-        if way.tokens > most {
+    ) -> Result<Option<PathToEnd>, EngineError> {
+        if path.tokens > most {
             return Ok(None);
         }
-        let Some(pieces) = self.mended_way(texts, place, &way.pieces)? else { return Ok(None) };
-        let mended = WayOut::of(vocabulary, pieces)?;
+        let Some(pieces) = self.mended_path(texts, place, &path.pieces)? else { return Ok(None) };
+        let mended = PathToEnd::of(vocabulary, pieces)?;
         Ok((mended.tokens <= most).then_some(mended))
     }
 
-    /// Whether a way that is known from another place completes the text from here as well.
+    /// Whether a path that is known from another place completes the text from here as well.
     pub fn leads_to_the_end(&mut self, place: SetId, pieces: &[Piece]) -> Result<bool, EngineError> {
         let mut here = place;
         for piece in pieces {
@@ -703,14 +710,14 @@ impl Run<'_> {
         if self.stacks.has_bottom(place) {
             return Ok(0);
         }
-        let ways = self.ways(costs, &mut endings.texts, place)?;
-        Ok(ways.first().map_or(NEVER, |&(cost, _)| cost))
+        let paths = self.paths(costs, &mut endings.texts, place)?;
+        Ok(paths.first().map_or(NEVER, |&(cost, _)| cost))
     }
 
     /// Whether a key is being written that must differ from others.
-    fn writes_free_key(&self, place: SetId) -> bool {
+    fn writes_additional_key(&self, place: SetId) -> bool {
         self.stacks.entries(place).iter().any(|&thread| {
-            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).free
+            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
         })
     }
 
@@ -751,7 +758,7 @@ impl Run<'_> {
         let mut all = Vec::with_capacity(groups.len());
         for (at, ((place, is_unverified), tokens)) in groups.into_iter().enumerate() {
             let cost = self.least(endings, &mut costs, place)?;
-            let writes_key = self.writes_free_key(place);
+            let writes_key = self.writes_additional_key(place);
             let spare = if writes_key { NEW_KEY } else { 0 };
             // Where something may not be new, what is cheapest may not be there.
             let at_most = match endings.bounds.is_exact && !is_unverified {
@@ -847,7 +854,7 @@ impl Run<'_> {
     }
 }
 
-/// What a place may look to take at most, so that a way from there is looked for.
+/// What a place may look to take at most, so that a path from there is looked for.
 fn most_looked_at(most: u64) -> u64 {
     most.saturating_mul(FAR).saturating_add(FURTHER)
 }

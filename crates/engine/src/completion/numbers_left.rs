@@ -1,9 +1,9 @@
 //! What arrays of different numbers still take, found by counting instead of reading paths.
 //!
 //! Which numbers such an array does not have yet is known, and what each of them takes. So what is left takes the cheapest of them and the
-//! signs between them: that a token leaves enough shows without reading a way to the end, which has as many parts as elements are missing.
-//! Where no token holds a part of a number and a sign of the array, nothing takes less, so that a token which does not leave
-//! enough is refused without a search.
+//! signs between them: that a token leaves enough shows without reading a path to the end, which has as many parts as elements
+//! are missing. Where no token holds a part of a number and a sign of the array, nothing takes less, so that a token which does
+//! not leave enough is refused without a search.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,9 +64,9 @@ pub(crate) struct Numbers {
 /// What the tokens of a vocabulary hold of numbers.
 struct NumberTokens {
     /// Whether none of them that may stand in an array of numbers holds a digit and something else than whitespace before it.
-    are_apart: bool,
+    are_separate: bool,
     /// Whether none of them holds the sign of a number after something else than whitespace.
-    are_signs_apart: bool,
+    are_signs_separate: bool,
     /// The texts of numbers that are one token, with or without whitespace.
     single: FxHashSet<Vec<u8>>,
     longest: usize,
@@ -75,7 +75,7 @@ struct NumberTokens {
 impl NumberTokens {
     fn of(vocabulary: &Tokens) -> NumberTokens {
         let mut tokens =
-            NumberTokens { are_apart: true, are_signs_apart: true, single: FxHashSet::default(), longest: 1 };
+            NumberTokens { are_separate: true, are_signs_separate: true, single: FxHashSet::default(), longest: 1 };
         for bytes in (0..vocabulary.vocab_size() as u32).filter_map(|token| vocabulary.token_bytes(token)) {
             let has_digits = bytes.iter().any(u8::is_ascii_digit);
             if !(has_digits || bytes.contains(&b'-')) || !may_stand_among_numbers(bytes) {
@@ -84,8 +84,8 @@ impl NumberTokens {
             let bare = bytes.trim_ascii_start();
             let digits = bare.strip_prefix(b"-").unwrap_or(bare);
             if !digits.iter().all(u8::is_ascii_digit) {
-                tokens.are_apart &= !has_digits;
-                tokens.are_signs_apart = false;
+                tokens.are_separate &= !has_digits;
+                tokens.are_signs_separate = false;
             } else if has_digits {
                 tokens.longest = tokens.longest.max(bare.len());
                 tokens.single.insert(bare.to_vec());
@@ -96,7 +96,7 @@ impl NumberTokens {
 
     /// What the digits of a number take at least, with its sign where that is none of another token.
     fn least(&self, vocabulary: &Tokens, text: &[u8]) -> u64 {
-        let digits = text.strip_prefix(b"-").filter(|_| !self.are_signs_apart).unwrap_or(text);
+        let digits = text.strip_prefix(b"-").filter(|_| !self.are_signs_separate).unwrap_or(text);
         let begun = (1..=digits.len()).filter(|&end| self.single.contains(&digits[..end]));
         let begun = begun.map(|end| count_of(vocabulary, &digits[end..]).saturating_add(1)).min();
         begun.unwrap_or(NEVER).min(count_of(vocabulary, digits))
@@ -310,7 +310,7 @@ impl Numbers {
         texts.retain(|text| canonical.insert(canonical_json(text)));
         if others_from.is_some() {
             // The sign may be a part of the token before.
-            for sign in if tokens.are_signs_apart { &[""][..] } else { &["", "-"] } {
+            for sign in if tokens.are_signs_separate { &[""][..] } else { &["", "-"] } {
                 for digits in &tokens.single {
                     let text = [sign.as_bytes(), digits].concat();
                     if deriver.matches(lexeme, &text)? && canonical.insert(canonical_json(&text)) {
@@ -321,7 +321,7 @@ impl Numbers {
         }
         texts.sort_unstable();
         let vocabulary = &counts.vocabulary;
-        let is_least = tokens.are_apart && !texts.iter().any(|text| text.contains(&b'.'));
+        let is_least = tokens.are_separate && !texts.iter().any(|text| text.contains(&b'.'));
         let mut values = Vec::with_capacity(texts.len());
         for text in texts {
             check_time()?;
@@ -427,7 +427,7 @@ impl Run<'_> {
         self.stacks.known_text(canonical).is_some_and(|text| self.stacks.seen.has(seen, text))
     }
 
-    /// The ways to complete the text from a place within an array of different numbers, one for each thread of which that is
+    /// The paths to complete the text from a place within an array of different numbers, one for each thread of which that is
     /// known, and what it takes at least.
     pub fn plans(
         &mut self,
@@ -564,7 +564,7 @@ impl Run<'_> {
         Ok(Some(Tail { pieces, alone, with_close }))
     }
 
-    /// The ways on from a thread before or within a number; `false` where these may not be all.
+    /// The continuations from a thread before or within a number; `false` where these may not be all.
     fn plans_within(
         &mut self,
         array: &InArray,
@@ -664,7 +664,7 @@ impl Run<'_> {
         Ok(best)
     }
 
-    /// The ways on from a thread after a number; `false` where these may not be all.
+    /// The continuations from a thread after a number; `false` where these may not be all.
     fn plans_after(
         &mut self,
         array: &InArray,

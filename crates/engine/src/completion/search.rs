@@ -1,11 +1,11 @@
-//! A short way to the end of a text.
+//! A short path to the end of a text.
 //!
 //! One lexeme after the other, first the one with which the rest takes the fewest bytes or tokens (`completion/costs.rs`). What is
-//! chosen is then read for real, so that the result is right whatever the estimate; where a way comes out longer than it looked,
-//! the next best one is tried. Of a lexeme that is its shortest text; others follow where that leads nowhere, or where elements
-//! must differ, as `[1, 1]` and `[1, 22]`. Where many are tried in vain, as the keys of a large object are in every order for one
-//! byte that the estimate lacks, the way that looks nearest to the end goes first from then on. From the end that this finds,
-//! shorter ones are looked for as long again (branch and bound).
+//! chosen is then read for real, so that the result is right whatever the estimate; where a path comes out longer than it
+//! looked, the next best one is tried. Of a lexeme that is its shortest text; others follow where that leads nowhere, or where
+//! elements must differ, as `[1, 1]` and `[1, 22]`. Where many are tried in vain, as the keys of a large object are in every
+//! order for one byte that the estimate lacks, the path that looks nearest to the end goes first from then on. From the end
+//! that this finds, shorter ones are looked for as long again (branch and bound).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +25,7 @@ use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 
-/// A part of a way to the end.
+/// A part of a path to the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Piece {
     Text(Vec<u8>),
@@ -33,15 +33,15 @@ pub(crate) enum Piece {
     Token(u32),
 }
 
-/// What a search for a way to the end has found.
+/// What a search for a path to the end has found.
 pub(crate) enum Completion {
     Found(Vec<Piece>),
-    /// Every way takes so much at least.
+    /// Every path takes so much at least.
     TooLong(u64),
     Never,
 }
 
-/// The fewest tokens for a way; `None` where some byte has no token.
+/// The fewest tokens for a path; `None` where some byte has no token.
 ///
 /// # Errors
 /// Where it takes too long.
@@ -75,7 +75,7 @@ pub(crate) struct Texts {
 type ShortestTexts = FxHashMap<ExprId, Option<(Vec<u8>, u64)>>;
 
 impl Texts {
-    /// The shortest text of a lexeme of a way that was found.
+    /// The shortest text of a lexeme of a path that was found.
     pub fn shortest(&self, lexeme: ExprId) -> Option<&[u8]> {
         self.shortest[&lexeme].as_ref().map(|(text, _)| &text[..])
     }
@@ -96,7 +96,7 @@ impl Texts {
 
 /// With what a text may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) enum Way {
+pub(crate) enum Path {
     Lexeme(ExprId),
     Token(u32),
     /// What is left after so many bytes of an element that the array has already, where two must be equal.
@@ -127,7 +127,7 @@ struct ElementText {
     at: u32,
 }
 
-/// A step of a way to the end.
+/// A step of a path to the end.
 struct Step {
     to: SetId,
     piece: Piece,
@@ -140,7 +140,7 @@ struct Reached {
     configuration: SetId,
     /// What it takes to get there.
     cost: u64,
-    /// The last part of the way there.
+    /// The last part of the path there.
     piece: Piece,
     element: Option<ElementText>,
     /// The place before it; the first one's is itself.
@@ -148,7 +148,7 @@ struct Reached {
     /// How many lexemes lead there.
     depth: u32,
     /// Best first, with what the rest takes with each.
-    ways: Vec<(u64, Way)>,
+    paths: Vec<(u64, Path)>,
 }
 
 /// A lexeme to go on with: the one that makes the shortest text comes first, then the one furthest on.
@@ -161,7 +161,7 @@ struct Next {
     /// The less the further on its place is: `u64::MAX` without what leads there.
     left: u64,
     place: u32,
-    way: u32,
+    path: u32,
     /// How many of its texts have been tried, where another one is wanted: the shortest was a key which the object has already, or
     /// one that it declares, or an element must differ from others.
     tried: u32,
@@ -182,23 +182,23 @@ struct Frontier {
     deepest: u32,
     /// Whether it has taken so long that what is nearest to an end goes first.
     hurries: bool,
-    /// The end with the shortest way to it so far, of those found in a hurry.
+    /// The end with the shortest path to it so far, of those found in a hurry.
     best: Option<u32>,
 }
 
 impl Frontier {
     /// Adds a place that was reached by a step from the one `before`, and what it goes on with.
-    fn add(&mut self, step: Step, cost: u64, before: u32, ways: Vec<(u64, Way)>) -> u32 {
+    fn add(&mut self, step: Step, cost: u64, before: u32, paths: Vec<(u64, Path)>) -> u32 {
         let place = self.places.len() as u32;
         let depth = self.places.get(before as usize).map_or(0, |place| place.depth + 1);
         let hurries = self.hurries;
-        self.queue.extend((0..).zip(&ways).map(|(way, &(rest, _))| {
+        self.queue.extend((0..).zip(&paths).map(|(path, &(rest, _))| {
             let (total, left) = (cost.saturating_add(rest), u64::MAX - cost);
             let order = if hurries { rest } else { total };
-            Reverse(Next { order, total, left, place, way, tried: 0, is_unweighed: false })
+            Reverse(Next { order, total, left, place, path, tried: 0, is_unweighed: false })
         }));
         let Step { to: configuration, piece, element } = step;
-        self.places.push(Reached { configuration, cost, piece, element, before, depth, ways });
+        self.places.push(Reached { configuration, cost, piece, element, before, depth, paths });
         self.deepest = self.deepest.max(depth);
         if !self.hurries && place > (MANY as u32).saturating_add(2 * self.deepest) {
             self.hurries = true;
@@ -210,8 +210,8 @@ impl Frontier {
         place
     }
 
-    /// Which text of a lexeme the last element of an array is on the way to a place. Each order of elements is as good as another, so
-    /// only texts after it are elements from there on.
+    /// Which text of a lexeme the last element of an array is on the path to a place. Each order of elements is as good as
+    /// another, so only texts after it are elements from there on.
     fn element_before(&self, place: u32, array: (FrameId, SetId), lexeme: ExprId) -> Option<u32> {
         let mut at = place;
         loop {
@@ -243,7 +243,7 @@ impl Frontier {
 
 impl Run<'_> {
     /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack says too little where the elements of an array
-    /// count, so the way that looks shortest need not lead to an end.
+    /// count, so the path that looks shortest need not lead to an end.
     pub fn complete(&mut self, costs: &mut Costs, start: SetId, most: u64) -> Result<Completion, EngineError> {
         self.complete_with(costs, &mut Texts::default(), start, most, STEPS)
     }
@@ -258,37 +258,37 @@ impl Run<'_> {
         max_places: usize,
     ) -> Result<Completion, EngineError> {
         let mut frontier = Frontier { most, max_places, ..Frontier::default() };
-        let found = self.search_ways(&mut frontier, costs, lexemes, start);
+        let found = self.search_paths(&mut frontier, costs, lexemes, start);
         let stopped =
             |limit| matches!(limit, LimitExceeded::Interrupted | LimitExceeded::Cancelled | LimitExceeded::Time(_));
         match (found, frontier.best) {
             (Err(EngineError::Limit(limit)), _) if stopped(limit) => Err(EngineError::Limit(limit)),
-            (_, Some(best)) => Ok(Completion::Found(way_to(&mut frontier.places, best))),
+            (_, Some(best)) => Ok(Completion::Found(path_to(&mut frontier.places, best))),
             (found, None) => found,
         }
     }
 
-    /// Goes on until there is an end that is the shortest, or no way is left that could be shorter.
-    fn search_ways(
+    /// Goes on until there is an end that is the shortest, or no path is left that could be shorter.
+    fn search_paths(
         &mut self,
         frontier: &mut Frontier,
         costs: &mut Costs,
         lexemes: &mut Texts,
         start: SetId,
     ) -> Result<Completion, EngineError> {
-        // What it takes to get to each place, the least so far: in a hurry the first way there need not be the shortest.
+        // What it takes to get to each place, the least so far: in a hurry the first path there need not be the shortest.
         let mut seen: FxHashMap<SetId, u64> = FxHashMap::default();
         let mut reached = Some((Step { to: start, piece: Piece::Text(Vec::new()), element: None }, 0, 0));
         let mut too_long = NEVER;
         loop {
             if let Some((step, before, cost)) = reached.take() {
                 let is_end = self.stacks.has_bottom(step.to);
-                let ways = if is_end { Vec::new() } else { self.ways(costs, lexemes, step.to)? };
-                let place = frontier.add(step, cost, before, ways);
+                let paths = if is_end { Vec::new() } else { self.paths(costs, lexemes, step.to)? };
+                let place = frontier.add(step, cost, before, paths);
                 if is_end && cost > frontier.most {
                     too_long = too_long.min(cost);
                 } else if is_end && !frontier.hurries {
-                    return Ok(Completion::Found(way_to(&mut frontier.places, place)));
+                    return Ok(Completion::Found(path_to(&mut frontier.places, place)));
                 } else if is_end {
                     frontier.end(place);
                 }
@@ -326,7 +326,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reads what a way goes on with: the place after it, or none where it leads nowhere.
+    /// Reads what a path goes on with: the place after it, or none where it leads nowhere.
     fn step_along(
         &mut self,
         frontier: &mut Frontier,
@@ -335,40 +335,40 @@ impl Run<'_> {
         next: &Next,
     ) -> Result<Option<Step>, EngineError> {
         let place = &frontier.places[next.place as usize];
-        let (configuration, lexeme) = (place.configuration, place.ways[next.way as usize].1);
+        let (configuration, lexeme) = (place.configuration, place.paths[next.path as usize].1);
         let (to, piece) = match lexeme {
-            Way::Token(token) => (self.step_token(configuration, token, None)?, Piece::Token(token)),
-            Way::Repeat { spelled, written } => {
+            Path::Token(token) => (self.step_token(configuration, token, None)?, Piece::Token(token)),
+            Path::Repeat { spelled, written } => {
                 let rest = spelled.text(self.stacks).split_off(written as usize);
                 (self.run(configuration, &rest)?, Piece::Text(rest))
             }
-            Way::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => return Ok(None),
-            Way::Lexeme(lexeme) => return self.read_lexeme(frontier, costs, lexemes, next, lexeme),
+            Path::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => return Ok(None),
+            Path::Lexeme(lexeme) => return self.read_lexeme(frontier, costs, lexemes, next, lexeme),
         };
         Ok((to != SetId::EMPTY).then_some(Step { to, piece, element: None }))
     }
 
     /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes are
     /// counted at least, where tokens are counted at most, as far as keys and elements are new.
-    pub fn ways(
+    pub fn paths(
         &mut self,
         costs: &mut Costs,
         lexemes: &mut Texts,
         configuration: SetId,
-    ) -> Result<Vec<(u64, Way)>, EngineError> {
+    ) -> Result<Vec<(u64, Path)>, EngineError> {
         // Only what waits is looked at: which keys an object has shows when the text is read.
-        self.in_mode(Mode::Optimistic, |run| run.ways_if_new(costs, lexemes, configuration))
+        self.in_mode(Mode::Optimistic, |run| run.paths_if_new(costs, lexemes, configuration))
     }
 
-    fn ways_if_new(
+    fn paths_if_new(
         &mut self,
         costs: &mut Costs,
         lexemes: &mut Texts,
         configuration: SetId,
-    ) -> Result<Vec<(u64, Way)>, EngineError> {
-        let mut best: FxHashMap<Way, u64> = FxHashMap::default();
-        let mut note = |way: Way, cost: u64| {
-            let known = best.entry(way).or_insert(NEVER);
+    ) -> Result<Vec<(u64, Path)>, EngineError> {
+        let mut best: FxHashMap<Path, u64> = FxHashMap::default();
+        let mut note = |path: Path, cost: u64| {
+            let known = best.entry(path).or_insert(NEVER);
             *known = cost.min(*known);
         };
         let threads = self.stacks.entries(configuration).to_vec();
@@ -381,7 +381,7 @@ impl Run<'_> {
                 let Repeat { spelled, written, items, below } = repeat;
                 let after = costs.of_stack(self, below)?.saturating_add(costs.of_end(self.machine.grammar(), items));
                 let length = costs.of_text(&spelled.text(self.stacks)[written as usize..]);
-                note(Way::Repeat { spelled, written }, after.saturating_add(length));
+                note(Path::Repeat { spelled, written }, after.saturating_add(length));
             }
             let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
             if offers_tokens(thread) {
@@ -391,7 +391,7 @@ impl Run<'_> {
                 for (node, continuation) in &expansion.tokens {
                     let Some(token) = self.machine.tokens.ids(*node).iter().next() else { continue };
                     let Some(stack) = self.push(&expansion, continuation, thread)? else { continue };
-                    note(Way::Token(token), costs.of_stack(self, stack)?.saturating_add(1));
+                    note(Path::Token(token), costs.of_stack(self, stack)?.saturating_add(1));
                 }
                 continue;
             }
@@ -407,18 +407,18 @@ impl Run<'_> {
                 };
                 for continuation in self.machine.continuations(&expansion, tag).iter() {
                     let Some(stack) = self.push(&expansion, continuation, thread)? else { continue };
-                    note(Way::Lexeme(lexeme), costs.of_stack(self, stack)?.saturating_add(length));
+                    note(Path::Lexeme(lexeme), costs.of_stack(self, stack)?.saturating_add(length));
                 }
             }
         }
-        let text = |way: &Way| match way {
-            Way::Lexeme(lexeme) => lexemes.shortest(*lexeme).unwrap_or_default(),
-            Way::Token(_) | Way::Repeat { .. } => &[][..],
+        let text = |path: &Path| match path {
+            Path::Lexeme(lexeme) => lexemes.shortest(*lexeme).unwrap_or_default(),
+            Path::Token(_) | Path::Repeat { .. } => &[][..],
         };
-        let mut ways: Vec<(u64, Way)> = best.into_iter().map(|(way, cost)| (cost, way)).collect();
-        ways.retain(|&(cost, _)| cost != NEVER);
-        ways.sort_unstable_by(|a, b| (a.0, text(&a.1), a.1).cmp(&(b.0, text(&b.1), b.1)));
-        Ok(ways)
+        let mut paths: Vec<(u64, Path)> = best.into_iter().map(|(path, cost)| (cost, path)).collect();
+        paths.retain(|&(cost, _)| cost != NEVER);
+        paths.sort_unstable_by(|a, b| (a.0, text(&a.1), a.1).cmp(&(b.0, text(&b.1), b.1)));
+        Ok(paths)
     }
 
     /// Finds a shortest text of a lexeme where none is known yet.
@@ -445,8 +445,8 @@ impl Run<'_> {
     }
 
     /// Whether a lexeme is complete at a configuration, so that what is after it goes on there, within an array of which two
-    /// elements must be equal. More of it is no shorter way then, and of a number there is ever more, each as near to the end as
-    /// the one before.
+    /// elements must be equal. More of it is no shorter path then, and of a number there is ever more, each as near to the end
+    /// as the one before.
     fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(false);
@@ -498,7 +498,7 @@ impl Run<'_> {
     }
 
     /// Reads one text of a lexeme. Another one is tried later: where this one cannot be read, for it is a key that the object has
-    /// already, or is that of another way, or where elements must differ, as each text leaves others to those after it.
+    /// already, or is that of another path, or where elements must differ, as each text leaves others to those after it.
     fn read_lexeme(
         &mut self,
         frontier: &mut Frontier,
@@ -524,7 +524,7 @@ impl Run<'_> {
         };
         let Some(text) = text else { return Ok(None) };
         let place = &frontier.places[next.place as usize];
-        let is_known = is_of_another(lexemes, &place.ways, lexeme, &text) || (next.tried > 0 && text == shortest);
+        let is_known = is_of_another(lexemes, &place.paths, lexeme, &text) || (next.tried > 0 && text == shortest);
         let (mut after, mut found) = (SetId::EMPTY, Behind::Nothing);
         if !is_known || next.tried == 0 {
             after = self.run(place.configuration, &text)?;
@@ -551,7 +551,9 @@ impl Run<'_> {
         lexemes: &mut Texts,
         next: Next,
     ) -> Result<(), EngineError> {
-        let Way::Lexeme(lexeme) = frontier.places[next.place as usize].ways[next.way as usize].1 else { return Ok(()) };
+        let Path::Lexeme(lexeme) = frontier.places[next.place as usize].paths[next.path as usize].1 else {
+            return Ok(());
+        };
         let deriver = self.lexeme_cache.deriver();
         let at = next.tried as usize - 1;
         let before = match at.checked_sub(1) {
@@ -564,19 +566,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A way that is known from another place, as it completes the text from here: with new elements in place of those that the text
-    /// has here and had not there. `None` where it does not.
-    pub fn mended_way(
+    /// A path that is known from another place, as it completes the text from here: with new elements in place of those that
+    /// the text has here and had not there. `None` where it does not.
+    pub fn mended_path(
         &mut self,
         lexemes: &mut Texts,
         place: SetId,
         pieces: &[Piece],
     ) -> Result<Option<Vec<Piece>>, EngineError> {
-        let (mut way, mut places) = (pieces.to_vec(), vec![place]);
+        let (mut path, mut places) = (pieces.to_vec(), vec![place]);
         let (mut mended, mut later) = (None, None);
-        while places.len() <= way.len() {
+        while places.len() <= path.len() {
             let (here, at) = (places[places.len() - 1], places.len() - 1);
-            let after = match &way[at] {
+            let after = match &path[at] {
                 Piece::Text(text) => self.run(here, text)?,
                 Piece::Token(token) => self.step_token(here, *token, None)?,
             };
@@ -587,26 +589,26 @@ impl Run<'_> {
             // A number that the array has may be a beginning of others: then what follows it shows that it is none of them.
             let mut new = None;
             for before in [Some(at), at.checked_sub(1)].into_iter().flatten().filter(|&before| mended < Some(before)) {
-                if let Piece::Text(old) = &way[before]
+                if let Piece::Text(old) = &path[before]
                     && new.is_none()
                 {
                     // What is after it has not been changed.
                     let later = later.get_or_insert_with(|| LastPlaces::of(pieces));
                     let is_free = |text: &[u8]| !later.is_after(text, before);
-                    let rest = way.len() - before - 1;
+                    let rest = path.len() - before - 1;
                     new = self.new_element(lexemes, places[before], old, rest, is_free)?.map(|text| (before, text));
                 }
             }
             let Some((before, text)) = new else { return Ok(None) };
             mended = Some(before);
-            way[before] = Piece::Text(text);
+            path[before] = Piece::Text(text);
             places.truncate(before + 1);
         }
-        Ok(self.stacks.has_bottom(places[way.len()]).then_some(way))
+        Ok(self.stacks.has_bottom(places[path.len()]).then_some(path))
     }
 
     /// An element in place of one that its array has already: a text of the same lexeme that the array has not and that is free, for it
-    /// does not come in the rest of the way, which has so many parts.
+    /// does not come in the rest of the path, which has so many parts.
     fn new_element(
         &mut self,
         lexemes: &mut Texts,
@@ -648,12 +650,12 @@ impl Run<'_> {
     }
 }
 
-/// Where on a way each text stands last.
+/// Where on a path each text stands last.
 struct LastPlaces<'w>(FxHashMap<&'w [u8], usize>);
 
 impl<'w> LastPlaces<'w> {
-    fn of(way: &'w [Piece]) -> LastPlaces<'w> {
-        let texts = way.iter().enumerate().filter_map(|(at, piece)| match piece {
+    fn of(path: &'w [Piece]) -> LastPlaces<'w> {
+        let texts = path.iter().enumerate().filter_map(|(at, piece)| match piece {
             Piece::Text(text) => Some((&text[..], at)),
             Piece::Token(_) => None,
         });
@@ -719,17 +721,17 @@ impl OtherTexts {
     }
 }
 
-/// Whether a text of a lexeme is the one that another way from the same place begins with. It leads where that way leads,
+/// Whether a text of a lexeme is the one that another path from the same place begins with. It leads where that path leads,
 /// whatever the lexeme: a key that an object declares is none of its additional ones.
-fn is_of_another(texts: &Texts, ways: &[(u64, Way)], lexeme: ExprId, text: &[u8]) -> bool {
-    ways.iter().any(|&(_, way)| match way {
-        Way::Lexeme(other) if other != lexeme => texts.shortest(other) == Some(text),
+fn is_of_another(texts: &Texts, paths: &[(u64, Path)], lexeme: ExprId, text: &[u8]) -> bool {
+    paths.iter().any(|&(_, path)| match path {
+        Path::Lexeme(other) if other != lexeme => texts.shortest(other) == Some(text),
         _ => false,
     })
 }
 
-/// The way that leads to a place.
-fn way_to(places: &mut [Reached], mut at: u32) -> Vec<Piece> {
+/// The path that leads to a place.
+fn path_to(places: &mut [Reached], mut at: u32) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     while at != 0 {
         let place = &mut places[at as usize];

@@ -107,7 +107,7 @@ impl TokenCounts {
                 counts.lexemes.insert(lexeme, count);
             }
         }
-        for known in grammar.all_members().iter().flat_map(|members| &members.known) {
+        for known in grammar.all_members().iter().flat_map(|members| &members.declared) {
             check_time()?;
             if known.key.is_none() && !counts.names.contains_key(&known.name) {
                 bytes = bytes.union(&known.name.bytes().chain([b'"']).collect());
@@ -155,8 +155,8 @@ pub(crate) fn lexemes_of(grammar: &Grammar) -> Vec<ExprId> {
     for members in grammar.all_members() {
         let surface = members.surface;
         lexemes.extend([surface.empty, surface.open, surface.colon, surface.item, surface.close]);
-        lexemes.extend(members.known.iter().filter_map(|known| known.key));
-        lexemes.extend(members.free.iter().map(|free| free.key));
+        lexemes.extend(members.declared.iter().filter_map(|known| known.key));
+        lexemes.extend(members.additional.iter().map(|additional| additional.key));
     }
     for items in grammar.all_items() {
         let surface = items.surface;

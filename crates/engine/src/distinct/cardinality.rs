@@ -1,4 +1,4 @@
-//! What is rich: parts of a text with endlessly many values, so that a new one can always be made of them.
+//! Cardinality: parts of a text with infinitely many values, so that a new one can always be made of them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Members, Node, NodeId, Repeats};
@@ -9,12 +9,12 @@ use crate::distinct::quoting::Quoting;
 use crate::error::EngineError;
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
-use crate::machine::object_facts::most_free;
+use crate::machine::object_facts::most_additional;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, MembersState, NIL};
 
 /// Bytes whose repetition need not give ever new values: of numbers, of whitespace, of escapes, and of whole containers.
-const POOR_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
+const NEUTRAL_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
 
 /// Where what is left of a lexeme stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -27,15 +27,15 @@ pub(crate) enum Stands {
     InString,
 }
 
-/// Which lexemes and nodes are rich, as far as is known.
+/// Which lexemes and nodes have infinitely many values, as far as is known.
 #[derive(Default)]
-pub(crate) struct Richness {
+pub(crate) struct KnownInfinite {
     lexemes: FxHashMap<(ExprId, Stands), bool>,
     /// By node, and whether it is known to be a whole value.
     nodes: FxHashMap<(NodeId, bool), bool>,
 }
 
-impl Extension for Richness {
+impl Extension for KnownInfinite {
     fn memory_bytes(&self) -> usize {
         memory::of_table::<((ExprId, Stands), bool)>(self.lexemes.capacity())
             + memory::of_table::<((NodeId, bool), bool)>(self.nodes.capacity())
@@ -58,9 +58,9 @@ impl Run<'_> {
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let begins = thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0;
         let comma = !begins && self.is_within_comma(&expansion, thread)?;
-        let mut rich = (begins || comma) && self.is_frame_rich(expansion.frame, thread.register)?;
+        let mut is_infinite = (begins || comma) && self.is_frame_infinite(expansion.frame, thread.register)?;
         match expansion.dfa() {
-            Some(dfa) if !rich && !comma => {
+            Some(dfa) if !is_infinite && !comma => {
                 let state = if begins { StateId::START } else { StateId(thread.state) };
                 let stands = match string {
                     Quoting::Outside if self.is_in_exponent(self.text) => Stands::Anywhere,
@@ -68,24 +68,24 @@ impl Run<'_> {
                     Quoting::Within | Quoting::Escape => Stands::InString,
                 };
                 for (_, residual) in self.lexeme_cache.residuals(dfa, state).to_vec() {
-                    rich |= self.is_lexeme_rich(residual, stands)?;
+                    is_infinite |= self.is_lexeme_infinite(residual, stands)?;
                 }
             }
-            None if !begins => rich = self.rich_members_left(expansion.frame, thread.register)? > 0,
+            None if !begins => is_infinite = self.infinite_members_left(expansion.frame, thread.register)? > 0,
             _ => {}
         }
         // Before its first element nothing is seen, so what is to come is new.
-        if !rich
+        if !is_infinite
             && !((begins || comma) && self.are_values_counted(expansion.frame))
             && self.is_pending(expansion.frame, thread.register)
             && (comma || matches!(self.machine.frame(expansion.frame), Frame::Item(_)))
         {
             return Ok(false);
         }
-        let mut work = vec![(thread.below, rich)];
+        let mut work = vec![(thread.below, is_infinite)];
         let mut seen = FxHashSet::default();
-        while let Some((set, rich)) = work.pop() {
-            if !seen.insert((set, rich)) {
+        while let Some((set, is_infinite)) = work.pop() {
+            if !seen.insert((set, is_infinite)) {
                 continue;
             }
             for index in 0..self.stacks.entries(set).len() {
@@ -95,10 +95,10 @@ impl Run<'_> {
                 }
                 let id = FrameId(frame.head);
                 let pending = self.is_pending(id, frame.register);
-                if rich || !pending {
+                if is_infinite || !pending {
                     // What an array with unique elements may have next is no part of the element that ends.
-                    let richer = rich || self.is_frame_rich(id, frame.register)?;
-                    work.push((frame.below, richer));
+                    let is_infinite_here = is_infinite || self.is_frame_infinite(id, frame.register)?;
+                    work.push((frame.below, is_infinite_here));
                 }
             }
         }
@@ -130,7 +130,7 @@ impl Run<'_> {
     }
 
     /// Whether what waits at a frame can be made to hold something of infinite cardinality.
-    pub(crate) fn is_frame_rich(&mut self, frame: FrameId, register: u32) -> Result<bool, EngineError> {
+    pub(crate) fn is_frame_infinite(&mut self, frame: FrameId, register: u32) -> Result<bool, EngineError> {
         let grammar = self.machine.grammar().clone();
         // Those of members and elements are whole values.
         let whole = !matches!(self.machine.frame(frame), Frame::Node(_) | Frame::Rest { .. });
@@ -146,7 +146,7 @@ impl Run<'_> {
             Frame::Member { value, .. } => vec![value],
             Frame::Lexeme(expr) => {
                 let lexeme = self.machine.lexeme(self.lexeme_cache, expr)?;
-                return self.is_lexeme_rich(lexeme, Stands::Anywhere);
+                return self.is_lexeme_infinite(lexeme, Stands::Anywhere);
             }
             Frame::Key(id) | Frame::AfterValue(id) => {
                 let members = grammar.members(id);
@@ -154,7 +154,7 @@ impl Run<'_> {
                 if members.max.is_some() {
                     return Ok(false);
                 }
-                if !members.free.is_empty() && most_free(members).is_none() {
+                if !members.additional.is_empty() && most_additional(members).is_none() {
                     return Ok(true);
                 }
                 // Where enough members must be left, which of them may be left out is not looked at.
@@ -180,45 +180,46 @@ impl Run<'_> {
             | Frame::WithWhitespace { .. } => Vec::new(),
         };
         for node in nodes {
-            if self.is_node_rich(node, whole)? {
+            if self.is_node_infinite(node, whole)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// The known members of an object that may still come, by place and value.
+    /// The declared members of an object that may still come, by place and value.
     pub(crate) fn values_left(&self, members: &Members, state: MembersState) -> impl Iterator<Item = (usize, NodeId)> {
         let seen = self.machine.known_set(state.known);
         let comes = move |index: usize| {
             let is_seen = seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
             if index < members.ordered { index >= state.next as usize } else { !is_seen }
         };
-        let known = members.known.iter().enumerate().map(|(index, known)| (index, known.value));
+        let known = members.declared.iter().enumerate().map(|(index, known)| (index, known.value));
         known.filter(move |&(index, _)| comes(index))
     }
 
-    /// Whether something rich can be part of a node, which may be known to be a whole value.
-    pub(crate) fn is_node_rich(&mut self, root: NodeId, whole: bool) -> Result<bool, EngineError> {
-        if let Some(&known) = self.machine.extensions.get::<Richness>().nodes.get(&(root, whole)) {
+    /// Whether something infinite can be part of a node, which may be known to be a whole value.
+    pub(crate) fn is_node_infinite(&mut self, root: NodeId, whole: bool) -> Result<bool, EngineError> {
+        if let Some(&known) = self.machine.extensions.get::<KnownInfinite>().nodes.get(&(root, whole)) {
             return Ok(known);
         }
         let grammar = self.machine.grammar().clone();
         let (mut work, mut seen) = (vec![(root, whole)], FxHashSet::default());
-        let mut rich = false;
+        let mut is_infinite = false;
         while let Some((id, whole)) = work.pop() {
-            if rich || !seen.insert((id, whole)) {
+            if is_infinite || !seen.insert((id, whole)) {
                 continue;
             }
-            match self.machine.extensions.get::<Richness>().nodes.get(&(id, whole)) {
-                Some(true) => rich = true,
+            match self.machine.extensions.get::<KnownInfinite>().nodes.get(&(id, whole)) {
+                Some(true) => is_infinite = true,
                 Some(false) => continue,
                 None => {}
             }
             match grammar.node(id) {
                 Node::Lexeme(expr) => {
                     let lexeme = self.machine.lexeme(self.lexeme_cache, *expr)?;
-                    rich |= self.is_lexeme_rich(lexeme, if whole { Stands::Outside } else { Stands::Anywhere })?;
+                    is_infinite |=
+                        self.is_lexeme_infinite(lexeme, if whole { Stands::Outside } else { Stands::Anywhere })?;
                 }
                 Node::Choice(parts) => work.extend(parts.iter().map(|&part| (part, whole))),
                 Node::Sequence(parts) => work.extend(parts.iter().map(|&part| (part, false))),
@@ -228,9 +229,10 @@ impl Run<'_> {
                 Node::Rule(rule) => work.push((grammar.rule(*rule).body, whole)),
                 Node::Members(id) => {
                     let members = grammar.members(*id);
-                    rich |= members.max.is_none() && !members.free.is_empty() && most_free(members).is_none();
+                    is_infinite |=
+                        members.max.is_none() && !members.additional.is_empty() && most_additional(members).is_none();
                     let any = members.min == 0 && members.max.is_none();
-                    let known = members.known.iter().filter(|known| any || known.required);
+                    let known = members.declared.iter().filter(|known| any || known.required);
                     work.extend(known.map(|known| (known.value, true)));
                 }
                 Node::Items(id) => {
@@ -242,11 +244,11 @@ impl Run<'_> {
                 }
             }
         }
-        if !rich {
-            self.machine.extensions.get::<Richness>().nodes.extend(seen.into_iter().map(|node| (node, false)));
+        if !is_infinite {
+            self.machine.extensions.get::<KnownInfinite>().nodes.extend(seen.into_iter().map(|node| (node, false)));
         }
-        self.machine.extensions.get::<Richness>().nodes.insert((root, whole), rich);
-        Ok(rich)
+        self.machine.extensions.get::<KnownInfinite>().nodes.insert((root, whole), is_infinite);
+        Ok(is_infinite)
     }
 
     /// Whether a text ends in the exponent of a number: what goes on there need not give another value.
@@ -256,56 +258,56 @@ impl Run<'_> {
         number.into_iter().any(|byte| byte.eq_ignore_ascii_case(&b'e'))
     }
 
-    /// Whether endlessly many texts go on, each with another value: whether something can be repeated that gives ever new
+    /// Whether infinitely many texts go on, each with another value: whether something can be repeated that gives ever new
     /// ones where it stands.
-    pub(crate) fn is_lexeme_rich(&mut self, residual: ExprId, stands: Stands) -> Result<bool, EngineError> {
-        if let Some(&known) = self.machine.extensions.get::<Richness>().lexemes.get(&(residual, stands)) {
+    pub(crate) fn is_lexeme_infinite(&mut self, residual: ExprId, stands: Stands) -> Result<bool, EngineError> {
+        if let Some(&known) = self.machine.extensions.get::<KnownInfinite>().lexemes.get(&(residual, stands)) {
             return Ok(known);
         }
         let deriver = self.lexeme_cache.deriver();
-        let poor: ByteSet = POOR_BYTES.iter().copied().collect();
-        let rich = match stands {
-            Stands::InString => is_string_endless(deriver, residual)?,
-            Stands::Anywhere => repeats(deriver, residual, &poor, &ByteSet::EMPTY)?,
+        let neutral: ByteSet = NEUTRAL_BYTES.iter().copied().collect();
+        let is_infinite = match stands {
+            Stands::InString => is_string_infinite(deriver, residual)?,
+            Stands::Anywhere => repeats(deriver, residual, &neutral, &ByteSet::EMPTY)?,
             Stands::Outside => {
-                repeats(deriver, residual, &poor, &ByteSet::EMPTY)? || is_number_endless(deriver, residual)? || {
+                repeats(deriver, residual, &neutral, &ByteSet::EMPTY)? || is_number_infinite(deriver, residual)? || {
                     let string = deriver.after(residual, b'"')?;
-                    is_string_endless(deriver, string)?
+                    is_string_infinite(deriver, string)?
                 }
             }
         };
-        self.machine.extensions.get::<Richness>().lexemes.insert((residual, stands), rich);
-        Ok(rich)
+        self.machine.extensions.get::<KnownInfinite>().lexemes.insert((residual, stands), is_infinite);
+        Ok(is_infinite)
     }
 
-    /// Whether a node has endlessly many values, numbers included; `false` where that is not plain to see.
-    pub(crate) fn is_endless(&mut self, element: NodeId) -> Result<bool, EngineError> {
+    /// Whether a node has infinitely many values, numbers included; `false` where that is not plain to see.
+    pub(crate) fn is_element_infinite(&mut self, element: NodeId) -> Result<bool, EngineError> {
         let resolved = self.machine.left.resolve(element);
-        Ok(self.is_node_rich(element, true)? || self.is_node_rich(resolved, true)?)
+        Ok(self.is_node_infinite(element, true)? || self.is_node_infinite(resolved, true)?)
     }
 }
 
 /// Whether the number in which a residual begins, or one after it, can have ever more digits before its exponent.
-fn is_number_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
-    let poor = ByteSet::range(b'1', b'9').complement();
-    repeats(deriver, residual, &poor, &ByteSet::from_iter(*b"eE"))
+fn is_number_infinite(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
+    let neutral = ByteSet::range(b'1', b'9').complement();
+    repeats(deriver, residual, &neutral, &ByteSet::from_iter(*b"eE"))
 }
 
 /// Whether the string within which a residual begins can be ever longer: longer strings are other values, whatever they
 /// consist of. A lexeme that may end before the string does belongs to a grammar that makes strings of several lexemes, and
 /// decides nothing.
-fn is_string_endless(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
+fn is_string_infinite(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     repeats(deriver, residual, &ByteSet::EMPTY, &ByteSet::of(b'"'))
 }
 
-/// Whether some bytes of a residual can be read again and again that are not poor. What may follow one of the bytes that end
+/// Whether some bytes of a residual can be read again and again that are not neutral. What may follow one of the bytes that end
 /// it is not looked at, and where that is a quote, nothing may end without one.
-fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet, ends: &ByteSet) -> Result<bool, LimitExceeded> {
+fn repeats(deriver: &mut Deriver, residual: ExprId, neutral: &ByteSet, ends: &ByteSet) -> Result<bool, LimitExceeded> {
     let mut index: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(residual, 0)]);
     let mut residuals = vec![residual];
     let mut users: Vec<Vec<usize>> = vec![Vec::new()];
     let mut waits: Vec<usize> = vec![0];
-    // In depth, so that a circle is met soon, however many places lie beside the way there.
+    // In depth, so that a circle is found soon, however many places lie beside the path there.
     let mut work = vec![0];
     while let Some(at) = work.pop().filter(|_| residuals.len() <= MANY) {
         if ends.contains(b'"') && deriver.exprs.is_nullable(residuals[at]) {
@@ -324,13 +326,13 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, poor: &ByteSet, ends: &ByteS
                 work.push(residuals.len() - 1);
                 residuals.len() - 1
             });
-            if set.iter().any(|byte| !poor.contains(byte)) {
+            if set.iter().any(|byte| !neutral.contains(byte)) {
                 users[next].push(at);
                 waits[at] += 1;
             }
         }
     }
-    // What is left when those without a way on are taken away, and so on, is on a circle or leads to one.
+    // What is left when those without a continuation are taken away, and so on, is on a circle or leads to one.
     let mut ready: Vec<usize> = (0..residuals.len()).filter(|&state| waits[state] == 0).collect();
     let mut gone = ready.len();
     while let Some(state) = ready.pop() {

@@ -2,12 +2,12 @@
 //! which two elements must be equal are compared likewise until two are, and then remember only that.
 //!
 //! All threads of a configuration have read the same bytes, so the text is kept once, as an entry of the configuration that
-//! no byte and no token leads on from; an array remembers where in it the element under way began. When an element ends, its
+//! no byte and no token goes on from; an array remembers where in it the element under way began. When an element ends, its
 //! canonical JSON text is looked for among those before it.
 //!
 //! A thread within an element stays only if some value that is not there yet can still be completed. Nearly always that is
-//! plain to see: something *rich*, with endlessly many values, is still to come, as the body of a string or more members of
-//! an open object. Else a completion is searched for, nearest first, until a new value or something rich is found.
+//! plain to see: something with infinitely many values, is still to come, as the body of a string or more members of
+//! an open object. Else a completion is searched for, nearest first, until a new value or something infinite is found.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{ItemsId, Repeats, canonical_json};
@@ -81,9 +81,9 @@ impl Run<'_> {
         self.is_exact() && self.machine.keeps_text()
     }
 
-    /// A configuration without its text, where that makes no difference to what leads on: outside of arrays with unique elements, in
-    /// a first element, and in a string that no element has, as long as those arrays may go on with endlessly many values; and
-    /// where two elements are equal in every array in which some must be. `None` where it may make one.
+    /// A configuration without its text, where that makes no difference to what may come: outside of arrays with unique
+    /// elements, in a first element, and in a string that no element has, as long as those arrays may go on with infinitely
+    /// many values; and where two elements are equal in every array in which some must be. `None` where it may make one.
     pub(crate) fn without_text(&mut self, configuration: SetId) -> Result<Option<SetId>, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(Some(configuration));
@@ -162,15 +162,15 @@ impl Run<'_> {
         if !self.machine.keeps_text() {
             return None;
         }
-        let mut ways = Vec::new();
+        let mut readings = Vec::new();
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM || offers_tokens(thread) || self.machine.is_text(thread) {
                 continue;
             }
             let lexemes = self.lexemes(thread);
-            ways.extend(lexemes.into_iter().filter(|own| own.1 == lexeme).map(|(tag, _)| (thread, tag)));
+            readings.extend(lexemes.into_iter().filter(|own| own.1 == lexeme).map(|(tag, _)| (thread, tag)));
         }
-        let [(thread, tag)] = ways[..] else { return None };
+        let [(thread, tag)] = readings[..] else { return None };
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let mut arrays = Vec::new();
         self.arrays_around(thread, Machine::repeating_items, &mut arrays);
@@ -336,10 +336,10 @@ impl Run<'_> {
         arrays
     }
 
-    /// Whether endlessly many values may still come in all of these arrays.
+    /// Whether infinitely many values may still come in all of these arrays.
     fn may_all_go_on(&mut self, arrays: &[(FrameId, u32)]) -> Result<bool, EngineError> {
         for &(frame, register) in arrays {
-            if !self.is_frame_rich(frame, register)? {
+            if !self.is_frame_infinite(frame, register)? {
                 return Ok(false);
             }
         }

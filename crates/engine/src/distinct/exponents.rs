@@ -15,7 +15,7 @@ pub(crate) struct WithExponents {
     pub others: ExprId,
 }
 
-/// A way to read digits, with the point at some place.
+/// A reading of digits, with the point at some place.
 pub(crate) struct Place {
     /// What is read, in plain text after the sign.
     pub text: Vec<u8>,
@@ -88,7 +88,7 @@ impl WithExponents {
             }
             places.push(Place { text: [&small, digits].concat(), rest: behind(deriver, fraction, digits)? });
             small.push(b'0');
-            // Where zeros lead nowhere else, digits after them would be of endlessly many numbers.
+            // Where zeros lead nowhere else, digits after them would be of infinitely many numbers.
             let next = deriver.after(fraction, b'0')?;
             fraction = if next == fraction { ExprId::NOTHING } else { next };
         }
@@ -130,7 +130,8 @@ pub(crate) fn values_in_exponent(
         0 => format!("{sign}{significant}"),
         power => format!("{sign}{significant}e{power}"),
     };
-    let exponents = Exponent::after(exponent).map(|begun| begun.ways_on(deriver, residual)).transpose()?.flatten();
+    let exponents =
+        Exponent::after(exponent).map(|begun| begun.continuations(deriver, residual)).transpose()?.flatten();
     Ok(exponents.map(|exponents| exponents.into_iter().map(value).collect()))
 }
 
@@ -145,7 +146,7 @@ pub(crate) fn is_spelled_freely(exprs: &ExprSet, residual: ExprId) -> bool {
 
 /// The exponents that can come after the mark, in order; `None` where they are too many or too large.
 pub(crate) fn exponents_after_mark(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Vec<i64>>, LimitExceeded> {
-    let found = Exponent::default().ways_on(deriver, residual)?;
+    let found = Exponent::default().continuations(deriver, residual)?;
     let sorted = |found: FxHashSet<i64>| {
         let mut exponents: Vec<i64> = found.into_iter().collect();
         exponents.sort_unstable();
@@ -183,7 +184,7 @@ impl Exponent {
     }
 
     /// The exponents that can come of it; `None` where they are too many or too large.
-    fn ways_on(self, deriver: &mut Deriver, residual: ExprId) -> Result<Option<FxHashSet<i64>>, LimitExceeded> {
+    fn continuations(self, deriver: &mut Deriver, residual: ExprId) -> Result<Option<FxHashSet<i64>>, LimitExceeded> {
         let (mut found, mut known) = (FxHashSet::default(), FxHashSet::from_iter([(residual, self)]));
         let mut work = vec![(residual, self)];
         while let Some((rest, begun)) = work.pop() {

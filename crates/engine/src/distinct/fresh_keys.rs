@@ -1,8 +1,8 @@
 //! Keys of an object that run out: whether a key that has begun can still become one that the object does not have.
 //!
 //! After some beginnings only finitely many keys of a class go on, as under `^[a-z]{9}$`, and each may be used once. So a
-//! thread within such a key stays only while some way to go on is new. Nearly always that is plain to see: no key that is
-//! used begins like this, or some byte leads on that none of them goes on with. Only the ways along the used ones are
+//! thread within such a key stays only while some continuation is new. Nearly always that is plain to see: no key that is
+//! used begins like this, or some live byte is one that none of them goes on with. Only the paths along the used ones are
 //! followed further, so a search takes no more steps than these have characters.
 
 use rustc_hash::FxHashSet;
@@ -29,7 +29,7 @@ struct Place<'k> {
 impl Run<'_> {
     /// Whether a thread reads a key that may turn out to be one that cannot be new.
     pub(crate) fn may_run_out(&self, expansion: &Expansion, thread: Entry) -> bool {
-        expansion.uneven && (expansion.has_taken || self.stacks.members(thread.register).seen != NIL)
+        expansion.locally_finite && (expansion.has_reserved || self.stacks.members(thread.register).seen != NIL)
     }
 
     /// Whether the key that a thread is within can still become a new one.
@@ -42,9 +42,9 @@ impl Run<'_> {
         let written = self.stacks.text(memory.text);
         let Begun { value, escape, quoted } = begun(&written);
         let grammar = self.machine.grammar().clone();
-        let taken = grammar.members(members).free[expansion.class as usize].taken.iter();
+        let reserved = grammar.members(members).additional[expansion.class as usize].reserved.iter();
         let seen: Vec<Vec<u8>> = self.used_keys(memory.seen);
-        let used = seen.iter().map(Vec::as_slice).chain(taken.map(|name| name.as_bytes()));
+        let used = seen.iter().map(Vec::as_slice).chain(reserved.map(|name| name.as_bytes()));
         let rests: Vec<&[u8]> = used.filter_map(|key| key.strip_prefix(&*value)).collect();
         let place = Place { state: StateId(thread.state), escape, rests };
         self.leads_to_a_new_key(dfa, place, quoted)
@@ -57,7 +57,7 @@ impl Run<'_> {
 
     fn leads_to_a_new_key(&mut self, dfa: DfaId, place: Place<'_>, quoted: bool) -> Result<bool, EngineError> {
         let mut work = vec![place];
-        // What has several spellings is reached in several ways.
+        // What has several spellings is reached by several paths.
         let mut seen = FxHashSet::default();
         let mut steps = 0;
         while let Some(Place { state, escape, rests }) = work.pop() {
@@ -122,9 +122,9 @@ impl Run<'_> {
         let written = self.stacks.text(memory.text);
         let Begun { value, escape, .. } = begun(&written);
         let grammar = self.machine.grammar().clone();
-        let taken = grammar.members(members).free[expansion.class as usize].taken.iter();
+        let reserved = grammar.members(members).additional[expansion.class as usize].reserved.iter();
         let seen = self.used_keys(memory.seen);
-        let used = seen.iter().map(Vec::as_slice).chain(taken.map(|name| name.as_bytes()));
+        let used = seen.iter().map(Vec::as_slice).chain(reserved.map(|name| name.as_bytes()));
         let used: Vec<&[u8]> = used.filter(|key| key.starts_with(&value)).collect();
         if used.is_empty() {
             return;

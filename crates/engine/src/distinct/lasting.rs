@@ -7,11 +7,11 @@ use rustc_hash::FxHashSet;
 
 use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
-use crate::machine::object_facts::most_free;
+use crate::machine::object_facts::most_additional;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
-/// How many colons a token without closing brackets must have to leave nothing rich in some element that is under way: none
+/// How many colons a token without closing brackets must have to leave nothing infinite in some element that is under way: none
 /// where nothing infinite is certain, and any number where it is around the innermost container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Lasting(usize);
@@ -20,7 +20,7 @@ impl Lasting {
     /// Only a closing bracket ends it.
     pub const LONGEST: Lasting = Lasting(usize::MAX);
 
-    /// Whether something rich stays after these bytes.
+    /// Whether infinitely many values remain after these bytes.
     pub fn outlasts(self, bytes: &[u8]) -> bool {
         let colons = bytes.iter().filter(|&&byte| byte == b':').count();
         colons < self.0 && !bytes.iter().any(|byte| b"]}".contains(byte))
@@ -40,7 +40,7 @@ struct Place {
 }
 
 impl Run<'_> {
-    /// How long something rich stays in every element that a thread is within.
+    /// How long infinitely many values remain in every element that a thread is within.
     pub(crate) fn lasting(&mut self, thread: Entry) -> Result<Lasting, EngineError> {
         if thread == Entry::BOTTOM {
             return Ok(Lasting::LONGEST);
@@ -49,7 +49,7 @@ impl Run<'_> {
         if self.is_pending(own, thread.register) {
             return Ok(Lasting(0));
         }
-        let inner = self.rich_members_left(own, thread.register)?;
+        let inner = self.infinite_members_left(own, thread.register)?;
         let mut work = vec![Place { set: thread.below, inner, outer: false, within: self.is_container(own) }];
         let mut seen = FxHashSet::default();
         let mut least = usize::MAX;
@@ -70,10 +70,10 @@ impl Run<'_> {
                 } else if !self.is_container(id) {
                     work.push(Place { set, ..place });
                 } else if place.within {
-                    let outer = place.outer || self.is_frame_rich(id, frame.register)?;
+                    let outer = place.outer || self.is_frame_infinite(id, frame.register)?;
                     work.push(Place { set, outer, ..place });
                 } else {
-                    let inner = self.rich_members_left(id, frame.register)?;
+                    let inner = self.infinite_members_left(id, frame.register)?;
                     work.push(Place { set, inner, within: true, ..place });
                 }
             }
@@ -89,7 +89,7 @@ impl Run<'_> {
 
     /// How many members or elements of the container that a frame is within must be finished before nothing infinite is certain
     /// to come, whichever these are.
-    pub(crate) fn rich_members_left(&mut self, frame: FrameId, register: u32) -> Result<usize, EngineError> {
+    pub(crate) fn infinite_members_left(&mut self, frame: FrameId, register: u32) -> Result<usize, EngineError> {
         let grammar = self.machine.grammar().clone();
         match self.machine.frame(frame) {
             Frame::Key(id) | Frame::AfterValue(id) => {
@@ -97,17 +97,17 @@ impl Run<'_> {
                 if members.max.is_some() || members.min > 0 {
                     return Ok(0);
                 }
-                if !members.free.is_empty() && most_free(members).is_none() {
+                if !members.additional.is_empty() && most_additional(members).is_none() {
                     return Ok(usize::MAX);
                 }
                 let left: Vec<(usize, _)> = self.values_left(members, state).collect();
                 let mut count = 0;
                 for &(_, value) in left.iter().filter(|(index, _)| *index >= members.ordered) {
-                    count += usize::from(self.is_node_rich(value, true)?);
+                    count += usize::from(self.is_node_infinite(value, true)?);
                 }
                 // Of members in order, all may be passed over but the last.
                 if let (0, Some(&(_, last))) = (count, left.iter().rfind(|(index, _)| *index < members.ordered)) {
-                    count = usize::from(self.is_node_rich(last, true)?);
+                    count = usize::from(self.is_node_infinite(last, true)?);
                 }
                 Ok(count)
             }
@@ -117,7 +117,7 @@ impl Run<'_> {
                     return Ok(0);
                 }
                 for element in items.at(items.prefix.len()) {
-                    if self.is_node_rich(element.value, true)? {
+                    if self.is_node_infinite(element.value, true)? {
                         return Ok(usize::MAX);
                     }
                 }

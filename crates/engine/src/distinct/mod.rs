@@ -1,7 +1,7 @@
 //! Distinct values: keys of an object and elements of a `uniqueItems` array, which must not repeat; and elements of which two
 //! must.
 //!
-//! One idea: almost always there are endlessly many values left, so nothing needs to be looked up until a value ends
+//! One idea: almost always there are infinitely many values left, so nothing needs to be looked up until a value ends
 //! ([`cardinality`]). Only where few are left is it asked whether a value that has begun can still become a new one, by counting
 //! or by a search that ends at the first.
 //!

@@ -27,7 +27,7 @@ struct Level {
     text: u32,
     /// What led here: nothing where the search began.
     last: Vec<u8>,
-    ways: Vec<Vec<u8>>,
+    choices: Vec<Vec<u8>>,
     string: Quoting,
 }
 
@@ -46,8 +46,8 @@ struct NumberTail {
 }
 
 impl Run<'_> {
-    /// Looks for a way on from some threads, with the bytes first that end things. Every way is tried, so that there is none
-    /// where none is found.
+    /// Looks for a continuation from some threads, with the bytes first that end things. Every one is tried, so that there is
+    /// none where none is found.
     pub(crate) fn search(&mut self, threads: &[Entry], text: u32, goal: Goal) -> Result<bool, EngineError> {
         // What is tried is no part of what is read.
         let before = (self.text, self.compared.take());
@@ -62,11 +62,11 @@ impl Run<'_> {
             self.pending(thread, &mut pending);
         }
         let string = self.quoting(text, &pending);
-        let first = Level { threads: threads.to_vec(), text, last: Vec::new(), ways: Vec::new(), string };
-        let mut levels = vec![self.with_ways(first)?];
+        let first = Level { threads: threads.to_vec(), text, last: Vec::new(), choices: Vec::new(), string };
+        let mut levels = vec![self.with_choices(first)?];
         let mut steps = 0;
         while let Some(level) = levels.last_mut() {
-            let Some(way) = level.ways.pop() else {
+            let Some(choice) = level.choices.pop() else {
                 levels.pop();
                 continue;
             };
@@ -75,7 +75,7 @@ impl Run<'_> {
                 return Err(EngineError::UniqueTooCostly(SEARCHED));
             }
             let (mut threads, mut text, mut string) = (level.threads.clone(), level.text, level.string);
-            for &byte in &way {
+            for &byte in &choice {
                 string = string.after(byte);
                 text = self.stacks.append(text, u32::from(byte));
                 self.text = Some(text);
@@ -106,16 +106,16 @@ impl Run<'_> {
                 }
             }
             if !open.is_empty() {
-                let next = Level { threads: open, text, last: way, ways: Vec::new(), string };
-                let next = self.with_ways(next)?;
+                let next = Level { threads: open, text, last: choice, choices: Vec::new(), string };
+                let next = self.with_choices(next)?;
                 levels.push(next);
             }
         }
         Ok(false)
     }
 
-    /// The level with what leads on and may lead to a new value.
-    fn with_ways(&mut self, mut level: Level) -> Result<Level, EngineError> {
+    /// The level with what is live and may lead to a new value.
+    fn with_choices(&mut self, mut level: Level) -> Result<Level, EngineError> {
         let mut alive = ByteSet::EMPTY;
         let mut is_complete = false;
         for &thread in &level.threads {
@@ -176,9 +176,9 @@ impl Run<'_> {
             _ => 7,
         });
         // Exponents are tried after all else where the number may end, and before its digits where it may not.
-        let ways = bytes.into_iter().map(|byte| vec![byte]);
+        let choices = bytes.into_iter().map(|byte| vec![byte]);
         let exponents = exponents.into_iter().flatten();
-        level.ways = if is_number { exponents.chain(ways).collect() } else { ways.chain(exponents).collect() };
+        level.choices = if is_number { exponents.chain(choices).collect() } else { choices.chain(exponents).collect() };
         Ok(level)
     }
 
@@ -197,8 +197,8 @@ impl Run<'_> {
         if is_zero && (is_complete || bytes.iter().any(|byte| !byte.is_ascii_digit())) {
             bytes.retain(|byte| !byte.is_ascii_digit());
         }
-        let is_alike = is_fraction && self.leads_nowhere_else(&level.threads, b'0')?;
-        if is_alike || (zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0'))) {
+        let is_unchanged = is_fraction && self.leads_nowhere_else(&level.threads, b'0')?;
+        if is_unchanged || (zeros >= FEW && (is_complete || bytes.iter().any(|&byte| byte != b'0'))) {
             bytes.retain(|&byte| byte != b'0');
         }
         // An exponent was chosen with all its digits.
@@ -302,7 +302,7 @@ impl Run<'_> {
             bounds.any(|(index, (_, max))| counts & (1 << index) != 0 && max.is_some())
         };
         for element in items.rest.iter().filter(|element| !has_max(element.counts)) {
-            if self.is_endless(element.value)? {
+            if self.is_element_infinite(element.value)? {
                 return Ok(true);
             }
         }
@@ -318,11 +318,11 @@ impl Run<'_> {
             if items.repeats != (Repeats::Never { counted: false }) {
                 continue;
             }
-            let mut endless = true;
+            let mut infinite = true;
             for element in items.elements() {
-                endless &= self.is_endless(element.value)?;
+                infinite &= self.is_element_infinite(element.value)?;
             }
-            if endless {
+            if infinite {
                 continue;
             }
             if !items.contains.is_empty() && !self.can_count_unique(items)? {
@@ -336,14 +336,14 @@ impl Run<'_> {
                 continue;
             }
             if !items.prefix.is_empty() {
-                // What was chosen before cannot take all values of a place that has endlessly many.
+                // What was chosen before cannot take all values of a place that has infinitely many.
                 let last = (items.min as usize - 1).min(items.prefix.len());
                 for place in 1..=last {
-                    let mut endless = false;
+                    let mut infinite = false;
                     for element in items.at(place) {
-                        endless |= self.is_endless(element.value)?;
+                        infinite |= self.is_element_infinite(element.value)?;
                     }
-                    if !endless {
+                    if !infinite {
                         return Err(EngineError::NotRun(
                             "an array whose elements must differ, with values that may run out at a leading place that it must \
                              have,",

@@ -291,7 +291,7 @@ impl NumberCounts {
         let Some(split) = WithExponents::of(deriver, residual, written)? else {
             return self.is_counted_left(deriver, residual, begun, seen);
         };
-        // Endlessly many are not counted.
+        // Infinitely many are not counted.
         if self.count(deriver, split.members, Part::First)?.is_none() {
             return Ok(None);
         }
@@ -379,7 +379,7 @@ fn digits(
                 return Ok(None);
             }
             // No more than zeros is no other value.
-            if !(is_alike(byte, next) && only_zeros(deriver, rest)?) {
+            if !(keeps_the_value(byte, next) && only_zeros(deriver, rest)?) {
                 digits.push((byte, (rest, next)));
             }
         }
@@ -388,22 +388,22 @@ fn digits(
 }
 
 /// Whether a number that may end after a character has the value that it had before it.
-fn is_alike(byte: u8, behind: Part) -> bool {
+fn keeps_the_value(byte: u8, behind: Part) -> bool {
     behind == Part::Fraction && matches!(byte, b'.' | b'0')
 }
 
 /// How a number goes on; `None` where that is not by digits and a point as JSON has them.
 fn steps(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<Option<Steps<(ExprId, Part)>>, LimitExceeded> {
     let Some(digits) = digits(deriver, place)? else { return Ok(None) };
-    let mut alike: FxHashMap<((ExprId, Part), bool), u64> = FxHashMap::default();
+    let mut same_step: FxHashMap<((ExprId, Part), bool), u64> = FxHashMap::default();
     for (byte, to) in digits {
-        let is_same = is_alike(byte, to.1) && ends(deriver, to)?;
-        *alike.entry((to, is_same)).or_default() += 1;
+        let is_same = keeps_the_value(byte, to.1) && ends(deriver, to)?;
+        *same_step.entry((to, is_same)).or_default() += 1;
     }
     // The number that may end there as the value that it was before is counted before.
-    let step = |((to, is_same), ways)| Step { to, ways, known: u64::from(is_same) };
+    let step = |((to, is_same), edges)| Step { to, edges, known: u64::from(is_same) };
     let may_end = place.1.has_digits() && ends(deriver, place)?;
-    Ok(Some(Steps { ends: u64::from(may_end), steps: alike.into_iter().map(step).collect() }))
+    Ok(Some(Steps { ends: u64::from(may_end), steps: same_step.into_iter().map(step).collect() }))
 }
 
 /// How what is left of a number goes on.

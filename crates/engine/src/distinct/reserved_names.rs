@@ -1,4 +1,4 @@
-//! The tokens that complete a name which a free key must not have.
+//! The tokens that complete a name which an additional key must not have.
 //!
 //! After all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
 //! are asked for. They are the same after every name, so the last ones are kept: to list them took an eighth of a mask.
@@ -79,15 +79,15 @@ impl ReservedScratch {
     }
 
     /// Takes them back for another mask.
-    pub fn keep(&mut self, taken: ReservedTokens) {
-        self.last = taken;
+    pub fn keep(&mut self, reserved: ReservedTokens) {
+        self.last = reserved;
     }
 }
 
 impl Run<'_> {
-    /// The tokens that go through the end of a plainly spelled name which the free key that a thread reads must not
+    /// The tokens that go through the end of a plainly spelled name which the additional key that a thread reads must not
     /// have. Where the key is free text, all of them are wrong. They are to be handed back.
-    pub(crate) fn tokens_of_taken_names(
+    pub(crate) fn tokens_of_reserved_names(
         &mut self,
         vocabulary: &Tokens,
         thread: Entry,
@@ -95,20 +95,20 @@ impl Run<'_> {
     ) -> Result<ReservedTokens, EngineError> {
         let mut nodes = std::mem::take(&mut self.lexeme_cache.extensions.get::<ReservedScratch>().nodes);
         nodes.clear();
-        if let Some(members) = expansion.members.filter(|_| expansion.free && expansion.has_taken) {
-            self.ends_of_taken_names(vocabulary, thread, expansion, members, &mut nodes)?;
+        if let Some(members) = expansion.members.filter(|_| expansion.additional && expansion.has_reserved) {
+            self.ends_of_reserved_names(vocabulary, thread, expansion, members, &mut nodes)?;
         }
         let scratch = self.lexeme_cache.extensions.get::<ReservedScratch>();
-        let taken = match nodes.is_empty() {
+        let reserved = match nodes.is_empty() {
             true => ReservedTokens::default(),
             false => scratch.take(vocabulary, &nodes),
         };
         scratch.nodes = nodes;
-        Ok(taken)
+        Ok(reserved)
     }
 
     /// The nodes of the vocabulary's trie at which a thread has read such a name.
-    fn ends_of_taken_names(
+    fn ends_of_reserved_names(
         &mut self,
         vocabulary: &Tokens,
         thread: Entry,
@@ -138,10 +138,10 @@ impl Run<'_> {
                 parts.extend(trie.roots(first).map(|nodes| (nodes, 0, state)));
             }
         }
-        let way = &mut self.scratch.way;
+        let path = &mut self.scratch.path;
         let mut reader = ReservedNames { names: &names, class: expansion.class, ends };
         for (nodes, depth, start) in parts {
-            let Ok(()) = trie.walk_few(nodes, depth, start, way, &mut reader, |_| {});
+            let Ok(()) = trie.walk_few(nodes, depth, start, path, &mut reader, |_| {});
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ struct ReservedNames<'a> {
 impl Reader for ReservedNames<'_> {
     type Error = Infallible;
 
-    fn leading(&mut self, state: u32) -> Result<ByteSet, Infallible> {
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Infallible> {
         Ok(self.names.next_bytes(StateId(state)))
     }
 
@@ -166,7 +166,7 @@ impl Reader for ReservedNames<'_> {
         if next == StateId::DEAD {
             return Ok(None);
         }
-        if self.names.is_taken(next, self.class) {
+        if self.names.is_reserved(next, self.class) {
             self.ends.push(node);
             return Ok(None);
         }

@@ -97,12 +97,13 @@ impl Run<'_> {
                 path.push((node, state));
                 let Some(token) = trie.entry_at(node).filter(|&token| token_set::get(mask, token)) else { continue };
                 let Some(count) = self.strings_from(dfa, state)? else { return Ok(false) };
-                let alike = &rests[first..first + rests[first..].partition_point(|other| common(other, rest) > depth)];
-                if (alike.len() as u64) < count {
+                let sharing =
+                    &rests[first..first + rests[first..].partition_point(|other| common(other, rest) > depth)];
+                if (sharing.len() as u64) < count {
                     continue;
                 }
                 let mut used = 0;
-                for other in alike {
+                for other in sharing {
                     used += u64::from(self.is_whole(dfa, state, &other[depth + 1..])?);
                 }
                 if used >= count {
@@ -151,7 +152,7 @@ impl Run<'_> {
     }
 }
 
-/// How many bytes two texts begin with alike.
+/// How many bytes two texts have in common at the beginning.
 fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
@@ -174,7 +175,7 @@ fn steps(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Steps<ExprId>
         }
         match ends {
             true => all.ends += 1,
-            false => all.steps.push(Step { to: rest, ways: bytes.len() as u64, known: 0 }),
+            false => all.steps.push(Step { to: rest, edges: bytes.len() as u64, known: 0 }),
         }
     }
     Ok(Some(all))

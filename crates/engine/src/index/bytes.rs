@@ -130,7 +130,7 @@ impl Exploration {
         Ok(self.explored == self.order.len())
     }
 
-    /// The minimal automaton, its states numbered as they are met breadth-first by ascending bytes.
+    /// The minimal automaton, its states numbered as they are reached breadth-first by ascending bytes.
     pub fn minimal(self) -> ByteAutomaton {
         let class_of = classes(&self.finals, &self.arrows);
         let mut example: FxHashMap<u32, u32> = FxHashMap::default();

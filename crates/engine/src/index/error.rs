@@ -55,7 +55,7 @@ pub enum IndexError {
         "the grammar has parts with max_tokens, which depend on how a text was cut into tokens; use a GrammarMatcher"
     )]
     TokenBudgets,
-    /// A reference depends on the names before it, of which there are endlessly many.
+    /// A reference depends on the names before it, of which there are infinitely many.
     #[error(
         "the grammar declares names, to which later parts refer, so it has endlessly many states; use a GrammarMatcher"
     )]

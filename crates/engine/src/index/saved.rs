@@ -92,14 +92,14 @@ fn check(holds: bool, why: &'static str) -> Result<(), SavedIndexError> {
 
 /// Whether tokens lead to every state.
 fn reaches_all(starts: &[u32], stretches: &[Stretch]) -> bool {
-    let mut is_met = vec![false; starts.len() - 1];
-    is_met[0] = true;
+    let mut is_reached = vec![false; starts.len() - 1];
+    is_reached[0] = true;
     let mut waiting = vec![0];
-    let mut left = is_met.len() - 1;
+    let mut left = is_reached.len() - 1;
     while let Some(state) = waiting.pop() {
         for stretch in &stretches[starts[state] as usize..starts[state + 1] as usize] {
             let target = stretch.target() as usize;
-            if !std::mem::replace(&mut is_met[target], true) {
+            if !std::mem::replace(&mut is_reached[target], true) {
                 left -= 1;
                 waiting.push(target);
             }
@@ -108,7 +108,7 @@ fn reaches_all(starts: &[u32], stretches: &[Stretch]) -> bool {
     left == 0
 }
 
-/// Whether every chain of states with one way on has an end.
+/// Whether every chain of states with one continuation has an end.
 fn has_no_forced_circle(automaton: &ByteAutomaton) -> bool {
     // The chain that came through each state first.
     let mut chain = vec![NOWHERE; automaton.len()];

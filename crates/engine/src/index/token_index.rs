@@ -64,7 +64,7 @@ impl Stretch {
 
 /// A minimal deterministic automaton over tokens: it allows exactly what the masks of a matcher allow.
 ///
-/// State 0 is the first; the others are numbered as they are met breadth-first along the trie.
+/// State 0 is the first; the others are numbered as they are reached breadth-first along the trie.
 pub struct TokenIndex {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) ranks: Arc<Ranks>,
@@ -117,7 +117,7 @@ impl TokenIndex {
         stretches.get(stretch).filter(|stretch| stretch.start <= rank).map(Stretch::target)
     }
 
-    /// The tokens that lead on from a state, in the order of their bytes, each with the state after it.
+    /// The tokens that a state allows, in the order of their bytes, each with the state after it.
     pub fn transitions(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let has_duplicates = !self.vocabulary.duplicates().is_empty();
         self.stretches_of(state).iter().flat_map(move |stretch| {
@@ -158,11 +158,11 @@ impl TokenIndex {
         Ok(())
     }
 
-    /// The states at which a stretch of forced text begins: where one byte is the only way on, and no other stretch comes
+    /// The states at which a stretch of forced text begins: where one byte is the only continuation, and no other stretch comes
     /// through.
     ///
     /// # Errors
-    /// [`IndexError::TooMuchForced`] where these stretches are very long together: thousands of them may go on alike.
+    /// [`IndexError::TooMuchForced`] where these stretches are very long together: thousands of them may go on the same.
     pub fn forced_states(&self) -> Result<Vec<u32>, IndexError> {
         let mut inside = vec![false; self.automaton.len()];
         for &start in &self.at {

@@ -22,9 +22,9 @@ use crate::switches::Switch;
 use crate::vocabulary::categories::Kinds;
 use crate::vocabulary::tokens::Tokens;
 
-/// A state is wide when at least this many of the 256 bytes lead on: a class such as "any character" or "any letter",
+/// A state is dense when at least this many of the 256 bytes are live: a class such as "any character" or "any letter",
 /// not a choice between a few.
-pub(crate) const WIDE_BYTES: usize = 10;
+pub(crate) const DENSE_BYTES: usize = 10;
 
 /// The distinct residuals of a state, ascending; and before them at most so many whitespace bytes of a set.
 pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
@@ -44,8 +44,8 @@ pub struct LexemeCache {
     pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
     whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
-    /// The ways after a byte, where they are not too many.
-    pub(crate) ways: FxHashMap<u8, Option<Arc<Suffixes>>>,
+    /// The suffixes after a byte, where they are not too many.
+    pub(crate) suffixes: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How the automaton that was walked last reads kinds of characters.
     pub(crate) kinds: Option<(DfaId, Kinds)>,
     /// Bytes that the keys of automata own, and those of rows.
@@ -76,7 +76,7 @@ impl LexemeCache {
             relaxation: Relaxation::default(),
             completions: Completions::default(),
             whitespace_runs: FxHashMap::default(),
-            ways: FxHashMap::default(),
+            suffixes: FxHashMap::default(),
             kinds: None,
             in_keys: 0,
             measured: (0, 0),
@@ -87,9 +87,9 @@ impl LexemeCache {
         }
     }
 
-    /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the ways after
-    /// bytes, and of the expressions that all lexicons have in common, as the body of a string, the rows and how many characters
-    /// tokens begin.
+    /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the suffixes
+    /// after bytes, and of the expressions that all lexicons have in common, as the body of a string, the rows and how many
+    /// characters tokens begin.
     pub fn renewed(&self) -> LexemeCache {
         let exprs = &self.deriver.exprs;
         let common = self.rows.iter().filter_map(|(key, row)| match (&*key.0, key.1) {
@@ -116,12 +116,12 @@ impl LexemeCache {
             counted.filter(|(_, runs)| runs.is_counted()).map(|(character, runs)| (character, Some(runs.renewed())));
         let classes: FxHashMap<ExprId, Option<ClassRuns>> = counted.collect();
         let in_classes: usize = classes.values().flatten().map(ClassRuns::memory_bytes).sum();
-        let in_ways: usize = self.ways.values().flatten().map(|ways| ways.memory_bytes()).sum();
+        let in_suffixes: usize = self.suffixes.values().flatten().map(|suffixes| suffixes.memory_bytes()).sum();
         LexemeCache {
             rows,
             classes,
-            ways: self.ways.clone(),
-            rows_bytes: in_rows + in_classes + in_ways,
+            suffixes: self.suffixes.clone(),
+            rows_bytes: in_rows + in_classes + in_suffixes,
             ..LexemeCache::new(self.longest_token, self.limits)
         }
     }
@@ -219,15 +219,16 @@ impl LexemeCache {
         self.whitespace_runs.entry(set).or_insert_with(|| WhitespaceRuns::new(vocabulary, set))
     }
 
-    /// The ways after a byte; `None` where they are too many to keep.
-    pub fn ways_after(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
-        let ways = self.ways.entry(byte).or_insert_with(|| {
-            // A state with more leaving tokens is left almost everywhere, and a walk of what follows is cheaper than the suffixes.
-            let ways = Suffixes::after_byte(vocabulary, byte, SEARCHED).map(Arc::new);
-            self.rows_bytes += ways.as_ref().map_or(0, |ways| ways.memory_bytes());
-            ways
+    /// The suffixes after a byte; `None` where they are too many to keep.
+    pub fn suffixes_after(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
+        let suffixes = self.suffixes.entry(byte).or_insert_with(|| {
+            // A state with more crossing tokens is left almost everywhere, and a walk of what follows is cheaper than the
+            // suffixes.
+            let suffixes = Suffixes::after_byte(vocabulary, byte, SEARCHED).map(Arc::new);
+            self.rows_bytes += suffixes.as_ref().map_or(0, |suffixes| suffixes.memory_bytes());
+            suffixes
         });
-        ways.clone()
+        suffixes.clone()
     }
 
     /// An expression that ends in optional whitespace as what comes before it, which is not empty, and the whitespace.
@@ -300,7 +301,7 @@ impl LexemeCache {
 
     /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
     /// that one reads. `None` where these are none or not few, or not all that distinguishes the states.
-    pub fn nearly_endless(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
+    pub fn nearly_unbounded(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
         // A bound that saturation leaves out is further away than any token is long.
         if self.dfas[dfa.0 as usize].known_saturated(state).is_some_and(|saturated| saturated != state) {
             return Ok(None);
@@ -318,30 +319,31 @@ impl LexemeCache {
         let &Expr::Bytes(end) = self.deriver.exprs.get(tail) else { return Ok(None) };
         let Some(Some(runs)) = self.classes.get(&character) else { return Ok(None) };
         let Some(longer) = runs.few_longer(max, end) else { return Ok(None) };
-        let endless = self.dfas[dfa.0 as usize].endless(&mut self.deriver, &mut self.saturation, state)?;
-        Ok(endless.map(|endless| (endless, longer)))
+        let unbounded = self.dfas[dfa.0 as usize].unbounded(&mut self.deriver, &mut self.saturation, state)?;
+        Ok(unbounded.map(|unbounded| (unbounded, longer)))
     }
 
-    /// The bytes that lead on.
+    /// The live bytes.
     pub fn live_bytes(&mut self, dfa: DfaId, state: StateId) -> Result<&ByteSet, LimitExceeded> {
         self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)
     }
 
-    /// Whether any byte leads on.
+    /// Whether any byte is live.
     pub fn goes_on(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
         Ok(!self.live_bytes(dfa, state)?.is_empty())
     }
 
-    /// Whether many bytes lead on, and not each to something else, as where one of many names comes.
-    pub fn is_wide(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
+    /// Whether many bytes are live, and do not each lead to something else, as where one of many names comes.
+    pub fn is_dense(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
         // A language decided by a program reads any letters, and to find the bytes one by one takes long.
         let begins = |&(_, residual): &(Tag, ExprId)| self.deriver.exprs.begins_with_language(residual);
         if self.residuals(dfa, state).iter().any(begins) {
             return Ok(true);
         }
-        let is_wide = self.live_bytes(dfa, state)?.len() >= WIDE_BYTES;
+        let is_dense = self.live_bytes(dfa, state)?.len() >= DENSE_BYTES;
         let exprs = &self.deriver.exprs;
-        Ok(is_wide && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual)))
+        Ok(is_dense
+            && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual)))
     }
 
     /// The residual expressions of a state with their tags.

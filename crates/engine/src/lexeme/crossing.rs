@@ -1,11 +1,11 @@
 //! Crossings: with which suffixes the tokens of a vocabulary go on after a lexeme.
 //!
-//! A **way** is a place within a token, as a node of the trie, and the token: it leaves with what it spells after that
-//! place. Nearly all lexemes that many tokens leave end with the same byte, the quote of a JSON string. So the ways
+//! A **crossing** is a place within a token, as a node of the trie, and the token: its suffix is what it spells after that
+//! place. Nearly all lexemes that many tokens cross end with the same byte, the quote of a JSON string. So the crossings
 //! after a byte are sorted once for a vocabulary, and the crossing tokens of a row are a set of them.
 //!
 //! Other lexemes, as a number, end nearly anywhere, and what comes after them begins with few bytes, with which few
-//! tokens go on, often none. So only the places are kept of them, until the ways are asked for.
+//! tokens go on, often none. So only the places are kept of them, until the crossings are asked for.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -20,32 +20,32 @@ use crate::vocabulary::trie::Trie;
 /// The bytes that may come after a value of JSON. Numbers end at a thousand places, and few tokens go on there with one of these.
 const AFTER_VALUES: &[u8] = b",:]} \t\r\n";
 
-/// The ways from some nodes of a vocabulary's trie, by suffix.
+/// The crossings at some nodes of a vocabulary's trie, by suffix.
 pub struct Suffixes {
     /// The distinct suffixes; an entry is the number of one.
     trie: Trie,
-    /// By number of a suffix the first of its ways, and one more.
+    /// By number of a suffix the first of its crossings, and one more.
     starts: Vec<u32>,
-    /// The ways in the order of their suffixes, each with its token.
-    ways: Vec<(u32, u32)>,
-    /// The nodes, ascending, each with its first way; the ways of a node are numbered one after the other.
+    /// The crossings in the order of their suffixes, each with its token.
+    by_suffix: Vec<(u32, u32)>,
+    /// The nodes, ascending, each with its first crossing; the crossings of a node are numbered one after the other.
     nodes: Vec<(u32, u32)>,
-    /// Those of the nodes before which a backslash is, each with the value of what a JSON string gains on the way there.
+    /// Those of the nodes before which a backslash is, each with the value of what a JSON string gains on the path there.
     escaped: Vec<EscapedEnd>,
 }
 
-/// A node, and the value of what a JSON string gains on the way to it.
+/// A node, and the value of what a JSON string gains on the path to it.
 pub type EscapedEnd = (u32, Arc<[u8]>);
 
 impl Suffixes {
-    /// The ways from nodes, which come ascending.
+    /// The crossings at nodes, which come ascending.
     pub fn after(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
         let trie = vocabulary.trie();
         let spelled = |token| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
-        let mut leaving: Vec<(&[u8], u32, u32)> = Vec::new();
+        let mut sorted: Vec<(&[u8], u32, u32)> = Vec::new();
         let (mut starting, mut escaped) = (Vec::new(), Vec::new());
         for node in nodes {
-            starting.push((node, leaving.len() as u32));
+            starting.push((node, sorted.len() as u32));
             let depth = trie.depth(node as usize);
             let mut below = trie.entries_below(node as usize);
             escaped.extend(self::escaped(vocabulary, node));
@@ -53,30 +53,30 @@ impl Suffixes {
                 below.next();
             }
             for token in below {
-                leaving.push((&spelled(token)[depth..], token, leaving.len() as u32));
+                sorted.push((&spelled(token)[depth..], token, sorted.len() as u32));
             }
         }
         // The suffixes after every node are sorted already: a sort that merges has little to do.
-        leaving.sort();
+        sorted.sort();
         let (mut strings, mut starts) = (Vec::new(), Vec::new());
-        for (index, &(suffix, ..)) in leaving.iter().enumerate() {
+        for (index, &(suffix, ..)) in sorted.iter().enumerate() {
             if strings.last() != Some(&suffix) {
                 strings.push(suffix);
                 starts.push(index as u32);
             }
         }
-        starts.push(leaving.len() as u32);
+        starts.push(sorted.len() as u32);
         let entries = strings.iter().enumerate().map(|(entry, &suffix)| (suffix, entry as u32));
         Suffixes {
             trie: Trie::from_sorted(entries),
             starts,
-            ways: leaving.into_iter().map(|(_, token, way)| (way, token)).collect(),
+            by_suffix: sorted.into_iter().map(|(_, token, crossing)| (crossing, token)).collect(),
             nodes: starting,
             escaped,
         }
     }
 
-    /// The ways from all nodes that a byte leads to; `None` where they are more than `most`.
+    /// The crossings at all nodes that a byte leads to; `None` where they are more than `most`.
     pub fn after_byte(vocabulary: &Tokens, byte: u8, most: usize) -> Option<Suffixes> {
         let trie = vocabulary.trie();
         let nodes: Vec<u32> = (0..trie.len()).filter(|&node| trie.byte(node) == byte).map(|node| node as u32).collect();
@@ -89,35 +89,36 @@ impl Suffixes {
         &self.trie
     }
 
-    /// The ways from a node.
+    /// The crossings at a node.
     pub fn of_node(&self, node: u32) -> Range<u32> {
         let Ok(place) = self.nodes.binary_search_by_key(&node, |&(node, _)| node) else { return 0..0 };
-        let end = self.nodes.get(place + 1).map_or(self.ways.len() as u32, |&(_, way)| way);
+        let end = self.nodes.get(place + 1).map_or(self.by_suffix.len() as u32, |&(_, crossing)| crossing);
         self.nodes[place].1..end
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let numbers = self.starts.len() * 4 + (self.ways.len() + self.nodes.len()) * 8;
+        let numbers = self.starts.len() * 4 + (self.by_suffix.len() + self.nodes.len()) * 8;
         self.trie.memory_bytes() + numbers + self.escaped.len() * 48
     }
 }
 
-/// A node with the value of what a JSON string gains on the way there; `None` where no backslash is on it.
+/// A node with the value of what a JSON string gains on the path there; `None` where no backslash is on it.
 fn escaped(vocabulary: &Tokens, node: u32) -> Option<EscapedEnd> {
     let trie = vocabulary.trie();
     let example = trie.entries_below(node as usize).next().expect("every node leads to a token");
     let spelled = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
-    let way = &spelled[..trie.depth(node as usize)];
-    way.contains(&b'\\').then(|| (node, json_text::value_of(&[b"\"", way].concat()).into()))
+    let before = &spelled[..trie.depth(node as usize)];
+    before.contains(&b'\\').then(|| (node, json_text::value_of(&[b"\"", before].concat()).into()))
 }
 
-/// The crossing tokens of a row where the same residuals have matched: the places at first, and the ways when they are asked for.
+/// The crossing tokens of a row where the same residuals have matched: the places at first, and the crossings when they are
+/// asked for.
 #[derive(Clone)]
-pub struct Leaving {
+pub struct CrossingTokens {
     /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
     pub residuals: Box<[u32]>,
-    /// The nodes at which they matched, ascending; none where the ways are known.
+    /// The nodes at which they matched, ascending; none where the crossings are known.
     nodes: Box<[u32]>,
     /// The bytes with which tokens go on after those nodes.
     first: ByteSet,
@@ -126,9 +127,9 @@ pub struct Leaving {
     crossings: OnceLock<Crossings>,
 }
 
-impl Leaving {
+impl CrossingTokens {
     /// The crossing tokens through these nodes, which come ascending.
-    pub fn through(vocabulary: &Tokens, residuals: &[u32], nodes: impl Iterator<Item = u32>) -> Leaving {
+    pub fn through(vocabulary: &Tokens, residuals: &[u32], nodes: impl Iterator<Item = u32>) -> CrossingTokens {
         let trie = vocabulary.trie();
         let nodes: Box<[u32]> = nodes.collect();
         let (mut first, mut after_values) = (ByteSet::EMPTY, Vec::new());
@@ -139,12 +140,12 @@ impl Leaving {
             }
         }
         let (after_values, crossings) = (after_values.into(), OnceLock::new());
-        Leaving { residuals: residuals.into(), nodes, first, after_values, crossings }
+        CrossingTokens { residuals: residuals.into(), nodes, first, after_values, crossings }
     }
 
-    /// Those whose ways are known.
-    pub fn by_ways(crossings: Crossings) -> Leaving {
-        Leaving {
+    /// Those whose crossings are known.
+    pub fn known(crossings: Crossings) -> CrossingTokens {
+        CrossingTokens {
             residuals: crossings.residuals.clone(),
             nodes: Box::default(),
             first: ByteSet::ALL,
@@ -154,23 +155,23 @@ impl Leaving {
     }
 
     /// The crossing tokens but for those through some nodes, which are sorted.
-    pub fn without(&self, vocabulary: &Tokens, nodes: &[u32]) -> Leaving {
+    pub fn without(&self, vocabulary: &Tokens, nodes: &[u32]) -> CrossingTokens {
         match self.crossings.get() {
-            Some(crossings) => Leaving::by_ways(crossings.without(nodes)),
+            Some(crossings) => CrossingTokens::known(crossings.without(nodes)),
             None => {
                 let kept = self.nodes.iter().copied().filter(|node| nodes.binary_search(node).is_err());
-                Leaving::through(vocabulary, &self.residuals, kept)
+                CrossingTokens::through(vocabulary, &self.residuals, kept)
             }
         }
     }
 
-    /// Whether no token leaves here.
+    /// Whether no token crosses here.
     pub fn is_empty(&self) -> bool {
         self.crossings.get().map_or(self.first.is_empty(), Crossings::is_empty)
     }
 
-    /// The nodes with which tokens go on that leave with one of these bytes; `None` where they are more than `most`, or
-    /// the ways are known.
+    /// The nodes with which tokens go on that cross with one of these bytes; `None` where they are more than `most`, or
+    /// the crossings are known.
     pub fn next_nodes(&self, trie: &Trie, bytes: ByteSet, most: usize) -> Option<Vec<u32>> {
         if self.crossings.get().is_some() {
             return None;
@@ -186,7 +187,7 @@ impl Leaving {
         (found.len() <= most).then_some(found)
     }
 
-    /// The ways, found when they are first asked for.
+    /// The crossings, found when they are first asked for.
     pub fn crossings(&self, vocabulary: &Tokens) -> &Crossings {
         self.crossings.get_or_init(|| {
             let suffixes = Suffixes::after(vocabulary, self.nodes.iter().copied());
@@ -205,7 +206,7 @@ impl Leaving {
 
     /// Bytes of memory held, about, without what is shared.
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Leaving>()
+        size_of::<CrossingTokens>()
             + (self.nodes.len() + self.after_values.len()) * 4
             + self.crossings.get().map_or(0, Crossings::memory_bytes)
     }
@@ -217,8 +218,8 @@ pub struct Crossings {
     /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
     pub residuals: Box<[u32]>,
     suffixes: Arc<Suffixes>,
-    /// The ways by which tokens leave.
-    ways: TokenSet,
+    /// Those of the suffixes that the lexeme has.
+    set: TokenSet,
     count: usize,
     /// Whether rows of other lexemes have the same suffixes.
     shared: bool,
@@ -227,45 +228,49 @@ pub struct Crossings {
 impl Crossings {
     /// The crossing tokens through all nodes of some suffixes.
     pub fn through_all(residuals: &[u32], suffixes: Suffixes) -> Crossings {
-        let count = suffixes.ways.len();
-        let mut ways = TokenSet::empty(count);
-        (0..count as u32).for_each(|way| ways.insert(way));
-        Crossings { residuals: residuals.into(), suffixes: Arc::new(suffixes), ways, count, shared: false }
+        let count = suffixes.by_suffix.len();
+        let mut set = TokenSet::empty(count);
+        (0..count as u32).for_each(|crossing| set.insert(crossing));
+        Crossings { residuals: residuals.into(), suffixes: Arc::new(suffixes), set, count, shared: false }
     }
 
     /// The crossing tokens through some of the nodes of suffixes that are there already.
     pub fn through(residuals: &[u32], suffixes: Arc<Suffixes>, nodes: impl Iterator<Item = u32>) -> Crossings {
         let suffixes_of = suffixes.clone();
-        Crossings::of_ways(residuals, suffixes, nodes.map(|node| suffixes_of.of_node(node)))
+        Crossings::of_ranges(residuals, suffixes, nodes.map(|node| suffixes_of.of_node(node)))
     }
 
-    /// The crossing tokens by some of the ways of suffixes that are there already.
-    pub fn of_ways(residuals: &[u32], suffixes: Arc<Suffixes>, ranges: impl Iterator<Item = Range<u32>>) -> Crossings {
-        let mut ways = TokenSet::empty(suffixes.ways.len());
+    /// The crossing tokens by some of the crossings of suffixes that are there already.
+    pub fn of_ranges(
+        residuals: &[u32],
+        suffixes: Arc<Suffixes>,
+        ranges: impl Iterator<Item = Range<u32>>,
+    ) -> Crossings {
+        let mut set = TokenSet::empty(suffixes.by_suffix.len());
         let mut count = 0;
         for through in ranges {
             count += through.len();
-            through.for_each(|way| ways.insert(way));
+            through.for_each(|crossing| set.insert(crossing));
         }
-        Crossings { residuals: residuals.into(), suffixes, ways, count, shared: true }
+        Crossings { residuals: residuals.into(), suffixes, set, count, shared: true }
     }
 
     /// The crossing tokens but for those through some nodes.
     pub fn without(&self, nodes: &[u32]) -> Crossings {
         let mut crossings = Crossings { shared: true, ..self.clone() };
-        for way in nodes.iter().flat_map(|&node| self.suffixes.of_node(node)) {
-            crossings.count -= usize::from(crossings.ways.contains(way));
-            crossings.ways.remove(way);
+        for crossing in nodes.iter().flat_map(|&node| self.suffixes.of_node(node)) {
+            crossings.count -= usize::from(crossings.set.contains(crossing));
+            crossings.set.remove(crossing);
         }
         crossings
     }
 
-    /// Whether no token leaves here.
+    /// Whether no token crosses here.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The suffixes with which some token leaves, perhaps some more.
+    /// The suffixes with which some token crosses, perhaps some more.
     pub fn suffixes(&self) -> &Trie {
         &self.suffixes.trie
     }
@@ -280,30 +285,30 @@ impl Crossings {
         self.suffixes.starts.len() - 1
     }
 
-    /// The nodes after which tokens leave, perhaps some more.
+    /// The nodes at which tokens cross, perhaps some more.
     pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
         self.suffixes.nodes.iter().map(|&(node, _)| node)
     }
 
-    /// The ways by which tokens may leave with a suffix, this lexeme or another one that ends with the same byte.
-    pub fn all_ways(&self, suffix: u32) -> &[(u32, u32)] {
+    /// The crossings with a suffix, of this lexeme or another one that ends with the same byte.
+    pub fn with_suffix(&self, suffix: u32) -> &[(u32, u32)] {
         let (first, end) = (self.suffixes.starts[suffix as usize], self.suffixes.starts[suffix as usize + 1]);
-        &self.suffixes.ways[first as usize..end as usize]
+        &self.suffixes.by_suffix[first as usize..end as usize]
     }
 
-    /// Whether this lexeme is left by a way.
-    pub fn has_way(&self, way: u32) -> bool {
-        self.ways.contains(way)
+    /// Whether this lexeme has a crossing.
+    pub fn has(&self, crossing: u32) -> bool {
+        self.set.contains(crossing)
     }
 
-    /// The tokens that leave with a suffix.
+    /// The crossing tokens with a suffix.
     pub fn tokens(&self, suffix: u32) -> impl Iterator<Item = u32> + '_ {
-        self.all_ways(suffix).iter().filter(|&&(way, _)| self.has_way(way)).map(|&(_, token)| token)
+        self.with_suffix(suffix).iter().filter(|&&(crossing, _)| self.has(crossing)).map(|&(_, token)| token)
     }
 
     /// Bytes of memory held, about, without what is shared.
     pub fn memory_bytes(&self) -> usize {
         let suffixes = if self.shared { 0 } else { self.suffixes.memory_bytes() };
-        suffixes + self.ways.words().len() * 4 + size_of::<Crossings>()
+        suffixes + self.set.words().len() * 4 + size_of::<Crossings>()
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use stencilm_regex::{ExprId, Tag};
 use stencilm_support::{MANY, memory};
 
-use crate::lexeme::crossing::{EscapedEnd, Leaving};
+use crate::lexeme::crossing::{CrossingTokens, EscapedEnd};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -23,13 +23,13 @@ pub const BYTES_AFTER: u32 = 4 * CHARACTERS_AFTER;
 #[derive(Clone)]
 pub struct RunsInside {
     /// The character, at an address of its own for each lexeme cache: expressions are numbered there. A row that a new lexeme cache
-    /// takes over keeps its address, and has one of the expressions that are numbered alike in all.
+    /// takes over keeps its address, and has one of the expressions that have the same number in all.
     pub character: Arc<ExprId>,
     /// How many may come.
     pub max: Option<u32>,
 }
 
-/// Tokens from one wide lexeme state.
+/// Tokens from one dense lexeme state.
 pub struct Row {
     /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
     /// one in the trie. Rows of the same characters share it.
@@ -42,7 +42,7 @@ pub struct Row {
     pub listed: Option<Box<[u32]>>,
     /// Tokens that go on after the lexeme, by which residuals have matched there; `None` where they are too many to
     /// keep, whatever has matched.
-    pub crossings: Option<Arc<Vec<Leaving>>>,
+    pub crossings: Option<Arc<Vec<CrossingTokens>>>,
     /// The sets of residuals that match together somewhere and whose crossing tokens are too many to keep.
     pub unkept: Box<[Box<[u32]>]>,
     /// Nodes of the vocabulary's trie at which some residual matches, perhaps also some where it does not; none where the
@@ -77,7 +77,7 @@ impl RowHere {
 impl Row {
     pub fn memory_bytes(&self) -> usize {
         let crossings: usize =
-            self.crossings.iter().flat_map(|crossings| crossings.iter()).map(Leaving::memory_bytes).sum();
+            self.crossings.iter().flat_map(|crossings| crossings.iter()).map(CrossingTokens::memory_bytes).sum();
         let crossings = crossings + self.crossings.as_ref().map_or(0, |crossings| 48 + memory::of_list(crossings));
         let unkept = self.unkept.iter().map(|unkept| 16 + memory::of_slice::<u32>(unkept.len())).sum::<usize>();
         // Who shares the set with rows counts it.
@@ -89,7 +89,7 @@ impl Row {
     }
 
     /// A row of a set of tokens, without its ends.
-    pub fn of_set(inside: TokenSet, crossings: Option<Arc<Vec<Leaving>>>, unkept: Box<[Box<[u32]>]>) -> Row {
+    pub fn of_set(inside: TokenSet, crossings: Option<Arc<Vec<CrossingTokens>>>, unkept: Box<[Box<[u32]>]>) -> Row {
         let count = inside.len();
         Row::of_counted(inside, count, crossings, unkept)
     }
@@ -98,7 +98,7 @@ impl Row {
     pub fn of_counted(
         inside: TokenSet,
         count: usize,
-        crossings: Option<Arc<Vec<Leaving>>>,
+        crossings: Option<Arc<Vec<CrossingTokens>>>,
         unkept: Box<[Box<[u32]>]>,
     ) -> Row {
         Row::of_shared(Arc::new(inside), Vec::new(), count, crossings, unkept)
@@ -109,7 +109,7 @@ impl Row {
         inside: Arc<TokenSet>,
         mut without: Vec<u32>,
         count: usize,
-        crossings: Option<Arc<Vec<Leaving>>>,
+        crossings: Option<Arc<Vec<CrossingTokens>>>,
         unkept: Box<[Box<[u32]>]>,
     ) -> Row {
         debug_assert!(without.iter().all(|&token| inside.contains(token)), "only what is there is taken out");
@@ -137,7 +137,7 @@ impl Row {
     pub fn of_tokens(
         vocab_size: usize,
         tokens: Vec<u32>,
-        crossings: Option<Arc<Vec<Leaving>>>,
+        crossings: Option<Arc<Vec<CrossingTokens>>>,
         unkept: Box<[Box<[u32]>]>,
     ) -> Row {
         let count = tokens.len();
@@ -162,13 +162,13 @@ impl Row {
         }
     }
 
-    /// A row of distinct tokens that never leave.
-    pub fn without_exits(vocab_size: usize, tokens: Vec<u32>) -> Row {
+    /// A row of distinct tokens that never cross.
+    pub fn without_crossings(vocab_size: usize, tokens: Vec<u32>) -> Row {
         Row::of_tokens(vocab_size, tokens, Some(Arc::default()), Box::default())
     }
 
     /// The row without some of its tokens, with other crossing tokens, and without its ends.
-    pub fn without(&self, vocab_size: usize, tokens: Vec<u32>, crossings: Option<Arc<Vec<Leaving>>>) -> Row {
+    pub fn without(&self, vocab_size: usize, tokens: Vec<u32>, crossings: Option<Arc<Vec<CrossingTokens>>>) -> Row {
         match &self.inside {
             Some(inside) => {
                 let count = self.count - tokens.len();
@@ -189,7 +189,7 @@ impl Row {
     }
 
     /// The crossing tokens and the ends without some nodes, which are sorted.
-    pub fn ends_but_for(&self, vocabulary: &Tokens, nodes: &[u32]) -> (Option<Arc<Vec<Leaving>>>, Arc<[u32]>) {
+    pub fn ends_but_for(&self, vocabulary: &Tokens, nodes: &[u32]) -> (Option<Arc<Vec<CrossingTokens>>>, Arc<[u32]>) {
         if nodes.is_empty() {
             return (self.crossings.clone(), self.ends.clone());
         }
@@ -238,8 +238,8 @@ impl Row {
         set
     }
 
-    /// The crossing tokens, where all tokens leave after the same residuals.
-    pub fn only_leaving(&self) -> Option<&Leaving> {
+    /// The crossing tokens, where all tokens cross after the same residuals.
+    pub fn only_crossing_tokens(&self) -> Option<&CrossingTokens> {
         let mut crossings =
             self.crossings.iter().flat_map(|crossings| crossings.iter()).filter(|crossings| !crossings.is_empty());
         crossings.next().filter(|_| crossings.next().is_none())

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
-use stencilm_support::{Guard, Mutex, RECENT, available_cpus, being_taken_apart, let_go, lock, try_lock};
+use stencilm_support::{Guard, Mutex, RECENT, available_cpus, being_dropped, let_go, lock, try_lock};
 
 use crate::lexeme::cache::LexemeCache;
 use crate::limits::LexiconLimits;
@@ -113,7 +113,7 @@ thread_local! {
 
 /// Who lays grammars out in lexemes.
 pub(crate) trait User: Send + Sync {
-    /// Gives up what is laid out in some lexemes, to be taken apart: what no call is running in.
+    /// Gives up what is laid out in some lexemes, to be dropped: what no call is running in.
     fn take(&self, lexemes: &Arc<Lexemes>) -> Box<dyn Send>;
 }
 
@@ -280,7 +280,7 @@ impl SharedLexemes {
         let held = gone.iter().map(|generation| generation.lexemes.held()).sum();
         let taken = gone.into_iter().map(|Generation { lexemes, users, .. }| {
             // Those that a call is running in end with it. The others cannot be had any more from here on, not only once they
-            // are taken apart: else a matcher would go on in them, and let them grow beside those that are counted.
+            // are dropped: else a matcher would go on in them, and let them grow beside those that are counted.
             let layouts: Vec<_> = users.iter().filter_map(Weak::upgrade).map(|user| user.take(&lexemes)).collect();
             (lexemes, layouts, users)
         });
@@ -293,7 +293,7 @@ impl SharedLexemes {
         let lexemes = || generations.iter().map(|generation| &generation.lexemes);
         let (excess, held): (usize, usize) =
             (lexemes().map(|each| each.excess()).sum(), lexemes().map(|each| each.held()).sum());
-        excess + being_taken_apart() > self.limits.bytes
+        excess + being_dropped() > self.limits.bytes
             || held > self.limits.bytes.saturating_add(self.limits.work.max_bytes)
             || generations.len() > RECENT.max(2 * self.lanes.load(Ordering::Relaxed))
     }

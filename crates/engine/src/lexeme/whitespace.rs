@@ -70,7 +70,7 @@ impl WhitespaceRuns {
         let row = self.rows.entry(most).or_insert_with(|| {
             let count = tokens.partition_point(|&(run, _)| run <= most);
             let tokens = tokens[..count].iter().map(|&(_, token)| token).collect();
-            Arc::new(Row::without_exits(vocabulary.vocab_size(), tokens))
+            Arc::new(Row::without_crossings(vocabulary.vocab_size(), tokens))
         });
         row.clone()
     }

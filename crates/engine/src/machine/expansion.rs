@@ -16,16 +16,16 @@ use crate::machine::property_trie::{Filter, Names};
 pub enum Automaton {
     /// All lexemes in one automaton of the lexeme cache.
     Dfa(DfaId),
-    /// The plainly spelled known keys of an object, as far as they may come, or the few texts of a value.
+    /// The plainly spelled declared keys of an object, as far as they may come, or the few texts of a value.
     Names(Arc<Names>, Filter),
 }
 
 /// What follows the lexemes of an expansion.
 #[derive(Clone)]
-pub(crate) enum Ways {
+pub(crate) enum Continuations {
     /// By tag.
     Listed(Vec<Vec<Continuation>>),
-    /// A tag is a known member of this object.
+    /// A tag is a declared member of this object.
     Known(MembersId),
 }
 
@@ -36,7 +36,7 @@ pub struct Expansion {
     pub automaton: Automaton,
     /// Whitespace that may come before them.
     pub whitespace: Option<OptionalWhitespace>,
-    pub(crate) ways: Ways,
+    pub(crate) continuations: Continuations,
     /// Single tokens that may come in place of a lexeme: the token node and what follows it.
     pub tokens: Vec<(NodeId, Continuation)>,
     /// Parts with a budget or a temperature that may come in place of a lexeme: the frame of what is in it, and the frames
@@ -44,15 +44,15 @@ pub struct Expansion {
     pub opens: Vec<(FrameId, Continuation)>,
     /// Whether the frame may also match nothing.
     pub nullable: bool,
-    /// Whether it reads the free keys of an object, whose text must be remembered.
-    pub free: bool,
-    /// Whether the free keys run out after some beginnings, so that a key that has begun may turn out not to be new.
-    pub uneven: bool,
-    /// Whether the object of the free keys has names that they must not have.
-    pub has_taken: bool,
+    /// Whether it reads the additional keys of an object, whose text must be remembered.
+    pub additional: bool,
+    /// Whether the additional keys run out after some beginnings, so that a key that has begun may turn out not to be new.
+    pub locally_finite: bool,
+    /// Whether the object of the additional keys has names that they must not have.
+    pub has_reserved: bool,
     /// The object whose key comes here.
     pub members: Option<MembersId>,
-    /// The class of the free keys.
+    /// The class of the additional keys.
     pub class: u32,
     /// The frame that it starts.
     pub frame: FrameId,
@@ -67,17 +67,17 @@ fn in_continuation(continuation: &Continuation) -> usize {
 
 impl Expansion {
     /// An expansion of some lexemes with nothing before or beside them.
-    pub(crate) fn new(frame: FrameId, automaton: Automaton, ways: Ways) -> Expansion {
+    pub(crate) fn new(frame: FrameId, automaton: Automaton, continuations: Continuations) -> Expansion {
         Expansion {
             automaton,
             whitespace: None,
-            ways,
+            continuations,
             tokens: Vec::new(),
             opens: Vec::new(),
             nullable: false,
-            free: false,
-            uneven: false,
-            has_taken: false,
+            additional: false,
+            locally_finite: false,
+            has_reserved: false,
             members: None,
             class: 0,
             frame,
@@ -85,30 +85,34 @@ impl Expansion {
         }
     }
 
-    /// An expansion from which nothing leads on.
+    /// An expansion from which nothing goes on.
     pub fn nothing(frame: FrameId) -> Expansion {
         let automaton = Automaton::Names(Arc::new(Names::none()), Filter::Range { from: 1, to: 0 });
-        Expansion::new(frame, automaton, Ways::Listed(Vec::new()))
+        Expansion::new(frame, automaton, Continuations::Listed(Vec::new()))
     }
 
     /// Whether there is any lexeme, not only single tokens.
     pub fn has_lexemes(&self) -> bool {
-        match &self.ways {
-            Ways::Listed(ways) => !ways.is_empty(),
-            Ways::Known(_) => true,
+        match &self.continuations {
+            Continuations::Listed(continuations) => !continuations.is_empty(),
+            Continuations::Known(_) => true,
         }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        let ways = match &self.ways {
-            Ways::Listed(ways) => {
-                let lists = ways.iter().map(memory::of_list).sum::<usize>() + memory::of_list(ways);
-                lists + ways.iter().flatten().map(in_continuation).sum::<usize>()
+        let continuations = match &self.continuations {
+            Continuations::Listed(continuations) => {
+                let lists = continuations.iter().map(memory::of_list).sum::<usize>() + memory::of_list(continuations);
+                lists + continuations.iter().flatten().map(in_continuation).sum::<usize>()
             }
-            Ways::Known(_) => 0,
+            Continuations::Known(_) => 0,
         };
-        let beside = self.tokens.iter().map(|(_, way)| way).chain(self.opens.iter().map(|(_, way)| way));
+        let beside = self
+            .tokens
+            .iter()
+            .map(|(_, continuation)| continuation)
+            .chain(self.opens.iter().map(|(_, continuation)| continuation));
         let beside =
             beside.map(in_continuation).sum::<usize>() + memory::of_list(&self.tokens) + memory::of_list(&self.opens);
         // The names of an object are counted with it.
@@ -116,7 +120,7 @@ impl Expansion {
             Automaton::Names(names, _) if self.members.is_none() => names.memory_bytes(),
             _ => 0,
         };
-        memory::of_shared::<Expansion>(1) + ways + texts + beside
+        memory::of_shared::<Expansion>(1) + continuations + texts + beside
     }
 
     /// How many whitespace bytes may still come in this state; `None` without limit.
@@ -181,7 +185,7 @@ impl Expansion {
         }
     }
 
-    /// The bytes with a continuation from a state after the whitespace, perhaps some more.
+    /// The live bytes of a state after the whitespace, perhaps some more.
     pub fn live_bytes(&self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<ByteSet, LimitExceeded> {
         match &self.automaton {
             Automaton::Dfa(dfa) => lexeme_cache.live_bytes(*dfa, StateId(state)).copied(),
@@ -189,7 +193,7 @@ impl Expansion {
         }
     }
 
-    /// The bytes with a continuation from a state, perhaps some more, where whitespace may be first and `start` is where the
+    /// The live bytes of a state, perhaps some more, where whitespace may be first and `start` is where the
     /// lexeme begins.
     pub fn bytes_from(
         &self,
@@ -203,7 +207,7 @@ impl Expansion {
         }
     }
 
-    /// Whether any byte leads on from a state in which a lexeme is complete.
+    /// Whether any byte is live in a state in which a lexeme is complete.
     pub fn goes_on(&self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<bool, LimitExceeded> {
         match &self.automaton {
             Automaton::Dfa(dfa) => lexeme_cache.goes_on(*dfa, StateId(state)),

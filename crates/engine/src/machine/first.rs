@@ -1,9 +1,9 @@
 //! Which lexemes may come first at a frame, and what is left after each: the layout of one expansion.
 //!
 //! The search goes from the frame down to first lexemes. Left-recursive nodes are entered from the left corner up (see
-//! `machine/left_corner.rs`), because the way down does not end. So are all others where the ways down are very many for the places
-//! that they lead through, since every way has a continuation of its own: then the ways become frames, and are as many as
-//! the nodes.
+//! `machine/left_corner.rs`), because the path down does not end. So are all others where the paths down are very many for the
+//! places that they lead through, since every path has a continuation of its own: then the paths become frames, and are as many
+//! as the nodes.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use stencilm_support::{FEW, MANY, Map, SEARCHED, Set, WORK};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
-use crate::machine::expansion::{Automaton, Expansion, OptionalWhitespace, Ways};
+use crate::machine::expansion::{Automaton, Continuations, Expansion, OptionalWhitespace};
 use crate::machine::frame::{Begun, CountUp, ElementChange, MemberChange};
 use crate::machine::layout::{Continuation, Frame, FrameId, Machine, Phase, Register};
 use crate::machine::left_corner::{Region, Rest};
 use crate::machine::objects::KeysToCome;
 use crate::machine::property_trie::{Filter, Names};
 
-/// So many ways are looked at for each place on them before they are read from the left corner.
+/// So many paths are looked at for each place on them before they are read from the left corner.
 const MAX_WAYS_PER_PLACE: usize = 3;
 
 /// Places still to look at, each with the frames that follow it, and the lexemes, tokens and marked parts found.
@@ -46,8 +46,8 @@ type Steps = u32;
 /// A frame to push and how it gets its register.
 type Step = (FrameId, Register);
 
-/// Lists of frames to push. Those on different ways mostly begin alike, so a list is its last frame and the list before
-/// it, and equal lists are one number: a way is compared and handed on in no time however long it is.
+/// Lists of frames to push. Those on different paths mostly have a common beginning, so a list is its last frame and the list
+/// before it, and equal lists are one number: a path is compared and handed on in no time however long it is.
 #[derive(Default)]
 struct Links {
     /// The list before, the last frame, and how many there are.
@@ -110,7 +110,7 @@ impl Search {
 /// What a key must bring, and whether an object that is cut off may end with it.
 struct KeyEnds {
     /// Bits of the values of which one must still come.
-    owed: u32,
+    required_left: u32,
     /// Whether every member that comes must bring one of them.
     tight: bool,
     may_end: bool,
@@ -134,8 +134,8 @@ impl Machine {
         if let Frame::Reference { node, names } = self.frames[frame.0 as usize] {
             let lexeme = self.reference_lexeme(lexeme_cache, node, names)?;
             let (dfa, whitespace) = automaton(lexeme_cache, vec![lexeme], whitespace)?;
-            let ways = Ways::Listed(vec![vec![Continuation::default()]]);
-            return Ok(vec![Expansion { whitespace, ..Expansion::new(whole, Automaton::Dfa(dfa), ways) }]);
+            let continuations = Continuations::Listed(vec![vec![Continuation::default()]]);
+            return Ok(vec![Expansion { whitespace, ..Expansion::new(whole, Automaton::Dfa(dfa), continuations) }]);
         }
         if let Some(cases) = self.plain_cases(frame, phase) {
             return Ok(vec![self.fork_of_cases(lexeme_cache, whole, whitespace, cases)?]);
@@ -157,9 +157,9 @@ impl Machine {
                     search.add(Frame::Node(body), again);
                 }
             }
-            (Frame::Key(id), Phase::Key { next, known, owed, tight, reach, may_end }) => {
+            (Frame::Key(id), Phase::Key { next, known, required_left, tight, reach, may_end }) => {
                 let keys = self.keys(id, KeysToCome { next, known, tight, reach });
-                let closing = KeyEnds { owed, tight, may_end };
+                let closing = KeyEnds { required_left, tight, may_end };
                 return self.key_forks(lexeme_cache, whole, whitespace, id, keys, closing);
             }
             (Frame::Item(id), Phase::Item { place, allowed, may_end }) => {
@@ -217,57 +217,68 @@ impl Machine {
         Some(cases)
     }
 
-    /// The expansions of a key: the plainly spelled known ones, those spelled in several ways, and the free ones. They are
-    /// apart because the first are the schema's own, and the last are the same for every object.
+    /// The expansions of a key: the plainly spelled declared ones, those spelled in several ways, and the additional ones. They
+    /// are apart because the first are the schema's own, and the last are the same for every object.
     fn key_forks(
         &mut self,
         lexeme_cache: &mut LexemeCache,
         frame: FrameId,
         whitespace: Option<OptionalWhitespace>,
         id: MembersId,
-        (filter, free_may_come): (Filter, bool),
-        KeyEnds { owed, tight, may_end }: KeyEnds,
+        (filter, additional_may_come): (Filter, bool),
+        KeyEnds { required_left, tight, may_end }: KeyEnds,
     ) -> Result<Vec<Expansion>, EngineError> {
         let facts = self.object(id);
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
         let after = self.frame_id(Frame::AfterValue(id));
         let mut expansions = Vec::new();
-        let may_come = |last: bool| if last { may_end } else { free_may_come };
-        for (class, free) in members.free.iter().enumerate().filter(|(_, free)| may_come(free.last.is_some())) {
-            let met = facts.owed[class] & owed;
-            let mut ways = Vec::with_capacity(2);
-            // Where every member meets what is owed, one that does not is none.
-            if !tight && (met == 0 || !free.meets_always(grammar.nodes())) {
-                ways.push((free.value, 0));
+        let may_come = |last: bool| if last { may_end } else { additional_may_come };
+        for (number, class) in members.additional.iter().enumerate().filter(|(_, class)| may_come(class.last.is_some()))
+        {
+            let satisfied = facts.required_bits[number] & required_left;
+            let mut values = Vec::with_capacity(2);
+            // Where every member has what is still required, one that does not is none.
+            if !tight && (satisfied == 0 || !class.meets_always(grammar.nodes())) {
+                values.push((class.value, 0));
             }
-            ways.extend(free.some.filter(|_| met != 0).map(|some| (some, met)));
+            values.extend(class.some.filter(|_| satisfied != 0).map(|some| (some, satisfied)));
             let mut cases = Vec::with_capacity(2);
-            if free.last.is_some() {
-                ways.clear();
+            if class.last.is_some() {
+                values.clear();
                 cases.push((
-                    free.key,
-                    vec![(self.frame_id(Frame::Node(free.value)), Register::Object(MemberChange::Last))],
+                    class.key,
+                    vec![(self.frame_id(Frame::Node(class.value)), Register::Object(MemberChange::Last))],
                 ));
             }
-            for (value, met) in ways {
+            for (value, satisfied) in values {
                 let member = self.frame_id(Frame::Member { members: id, value });
                 cases.push((
-                    free.key,
-                    vec![(after, Register::Object(MemberChange::Free { met })), (member, Register::Value(0))],
+                    class.key,
+                    vec![
+                        (after, Register::Object(MemberChange::Additional { satisfied })),
+                        (member, Register::Value(0)),
+                    ],
                 ));
             }
             if cases.is_empty() {
                 continue;
             }
             let expansion = self.fork_of_cases(lexeme_cache, frame, whitespace, cases)?;
-            let (class, has_taken) = (class as u32, !free.taken.is_empty());
-            let uneven = free.space != KeySpace::Endless;
-            expansions.push(Expansion { free: true, uneven, has_taken, members: Some(id), class, ..expansion });
+            let (number, has_reserved) = (number as u32, !class.reserved.is_empty());
+            let locally_finite = class.space != KeySpace::Infinite;
+            expansions.push(Expansion {
+                additional: true,
+                locally_finite,
+                has_reserved,
+                members: Some(id),
+                class: number,
+                ..expansion
+            });
         }
         let mut others = Vec::new();
         for &index in facts.names.others.iter().filter(|&&index| filter.allows(index)) {
-            let known = &members.known[index as usize];
+            let known = &members.declared[index as usize];
             let Some(key) = known.key else { unreachable!("a plain key has one spelling") };
             let member = self.frame_id(Frame::Member { members: id, value: known.value });
             others
@@ -279,8 +290,12 @@ impl Machine {
         }
         // Whitespace before a key that cannot come would lead nowhere.
         if expansions.is_empty() || facts.names.goes_on(&filter, StateId::START) {
-            let (automaton, ways) = (Automaton::Names(facts.names.clone(), filter), Ways::Known(id));
-            expansions.push(Expansion { whitespace, members: Some(id), ..Expansion::new(frame, automaton, ways) });
+            let (automaton, continuations) = (Automaton::Names(facts.names.clone(), filter), Continuations::Known(id));
+            expansions.push(Expansion {
+                whitespace,
+                members: Some(id),
+                ..Expansion::new(frame, automaton, continuations)
+            });
         }
         Ok(expansions)
     }
@@ -310,8 +325,8 @@ impl Machine {
         }
         let automaton = Automaton::Names(Arc::new(names), Filter::Range { from: 0, to: 0 });
         let behind = behind.map(|rest| (self.frame_id(rest), Register::Value(0)));
-        let ways = Ways::Listed(vec![vec![behind.into_iter().collect()]]);
-        Some(Expansion { whitespace, ..Expansion::new(whole, automaton, ways) })
+        let continuations = Continuations::Listed(vec![vec![behind.into_iter().collect()]]);
+        Some(Expansion { whitespace, ..Expansion::new(whole, automaton, continuations) })
     }
 
     /// The part of a sequence at a place, where it is a piece of a long text, and what follows it. No other grammar has it, and
@@ -345,18 +360,18 @@ impl Machine {
             }
             by_lexeme.get_or_insert_with(expr, || Vec::with_capacity(1)).push(continuation.into());
         }
-        let (mut exprs, mut ways) = (Vec::with_capacity(by_lexeme.len()), Vec::with_capacity(by_lexeme.len()));
+        let (mut exprs, mut by_tag) = (Vec::with_capacity(by_lexeme.len()), Vec::with_capacity(by_lexeme.len()));
         for (&expr, continuations) in by_lexeme.iter_mut() {
             continuations.sort_unstable();
             continuations.dedup();
             exprs.push(expr);
-            ways.push(std::mem::take(continuations));
+            by_tag.push(std::mem::take(continuations));
         }
         let (dfa, whitespace) = automaton(lexeme_cache, exprs, whitespace)?;
-        Ok(Expansion { whitespace, ..Expansion::new(frame, Automaton::Dfa(dfa), Ways::Listed(ways)) })
+        Ok(Expansion { whitespace, ..Expansion::new(frame, Automaton::Dfa(dfa), Continuations::Listed(by_tag)) })
     }
 
-    /// Follows every way to a first lexeme that reads at least one byte.
+    /// Follows every path to a first lexeme that reads at least one byte.
     fn search(&mut self, search: &mut Search) -> Result<(), EngineError> {
         if search.work.is_empty() {
             return Ok(());
@@ -445,12 +460,12 @@ impl Machine {
     fn visit_object(&mut self, search: &mut Search, id: MembersId, continuation: Steps) {
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
-        let some = members.free.iter().any(|free| free.some.is_some());
-        let none_required = !members.known.iter().any(|member| member.required);
+        let some = members.additional.iter().any(|additional| additional.some.is_some());
+        let none_required = !members.declared.iter().any(|member| member.required);
         if members.min == 0 && !some && !members.is_cut() && none_required {
             search.cases.push((members.surface.empty, continuation));
         }
-        let any = !members.known.is_empty() || !members.free.is_empty();
+        let any = !members.declared.is_empty() || !members.additional.is_empty();
         if any && (members.max != Some(0) || members.is_cut()) {
             let key = (self.frame_id(Frame::Key(id)), Register::Value(0));
             let inner = search.links.push(continuation, key);
@@ -549,7 +564,7 @@ impl Machine {
         search.links.push(continuation, step)
     }
 
-    /// The frame of the ways up from a complete corner; `None` where there are none but to be complete.
+    /// The frame of the paths up from a complete corner; `None` where there are none but to be complete.
     fn left_frame(
         &mut self,
         region: &Region,

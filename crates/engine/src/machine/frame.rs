@@ -30,7 +30,7 @@ pub(crate) enum Frame {
     Lexeme(ExprId),
     /// A part with a budget or a temperature ends here.
     End(NodeId),
-    /// Of the entry of a configuration that is the text so far: nothing leads on.
+    /// Of the entry of a configuration that is the text so far: nothing goes on from it.
     Text,
     /// The names declared so far, as a list, on top of a stack: see `distinct/names.rs`.
     Names,
@@ -39,7 +39,7 @@ pub(crate) enum Frame {
         node: NodeId,
         names: NamesId,
     },
-    /// The ways up from a complete node to the one that is wanted, which may begin with it: see `machine/left_corner.rs`.
+    /// The paths up from a complete node to the one that is wanted, which may begin with it: see `machine/left_corner.rs`.
     Left {
         /// The node that is wanted.
         goal: NodeId,
@@ -73,10 +73,10 @@ pub enum Phase {
     Key {
         /// The first member in declared order that may still come.
         next: u32,
-        /// The known members in any order that were seen.
+        /// The declared members in any order that were seen.
         known: u32,
         /// Bits of the values of other members of which one must still come.
-        owed: u32,
+        required_left: u32,
         /// Whether only what must still come may.
         tight: bool,
         /// The last member in declared order that may come, if the required ones let it; their number where others may.
@@ -129,12 +129,12 @@ pub struct CountUp {
 /// What an object has now.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum MemberChange {
-    /// It has seen this known member.
+    /// It has seen this declared member.
     Known(u32),
     /// It has seen the key just written.
-    Free {
+    Additional {
         /// The bit of the value that is to come, where one of the class must have it; else 0.
-        met: u32,
+        satisfied: u32,
     },
     /// It is cut off after the key just written, if that is none of those that it has.
     Last,

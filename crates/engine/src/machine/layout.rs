@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::single_tokens::TokenEdges;
 use crate::machine::declared_names::DeclaredNames;
-use crate::machine::expansion::{Automaton, Expansion, Ways};
+use crate::machine::expansion::{Automaton, Continuations, Expansion};
 use crate::machine::frame::{Begins, MemberChange};
 pub(crate) use crate::machine::frame::{Continuation, ExpansionId, Frame, FrameId, Phase, Register};
 use crate::machine::left_corner::{LeftGraph, Rest};
@@ -145,8 +145,8 @@ impl Machine {
     }
 
     /// An expansion for all questions about the next token, where that begins in it, and the state in which its lexemes begin
-    /// there: with counts too large to matter left out. Where lexemes without these are known, as the endless string nearly
-    /// always is, it reads those: what their automaton has met is laid out already.
+    /// there: with counts too large to matter left out. Where lexemes without these are known, as the unbounded string nearly
+    /// always is, it reads those: what their automaton has seen is laid out already.
     ///
     /// # Errors
     /// Limits: lexemes that are too large.
@@ -164,8 +164,8 @@ impl Machine {
         if let Some(known) = self.forks_of_tokens.get(&id) {
             return Ok(known.clone());
         }
-        // A free key is remembered by the states of its own automaton.
-        let found = match lexeme_cache.known_dfa_from(dfa, start).filter(|_| !expansion.free) {
+        // An additional key is remembered by the states of its own automaton.
+        let found = match lexeme_cache.known_dfa_from(dfa, start).filter(|_| !expansion.additional) {
             Some(dfa) => {
                 (Arc::new(Expansion { automaton: Automaton::Dfa(dfa), ..(**expansion).clone() }), StateId::START)
             }
@@ -217,10 +217,10 @@ impl Machine {
         facts
     }
 
-    /// Whether a free key of a class must not have this value.
-    pub fn is_taken(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
-        let free = &self.grammar.members(members).free[class as usize];
-        free.taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
+    /// Whether an additional key of a class must not have this value.
+    pub fn is_reserved(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
+        let additional = &self.grammar.members(members).additional[class as usize];
+        additional.reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
     /// Whether whitespace may decide what comes after a value or an opening bracket, the comma or the closing bracket, as in a
@@ -254,38 +254,43 @@ impl Machine {
         Ok(decide)
     }
 
-    /// The values with this beginning that a free key of a class must not have, ascending.
-    pub(crate) fn taken_after(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
-        let taken = &self.grammar.members(members).free[class as usize].taken;
-        let from = &taken[taken.partition_point(|name| name.as_bytes() < begun)..];
+    /// The values with this beginning that an additional key of a class must not have, ascending.
+    pub(crate) fn reserved_after(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
+        let reserved = &self.grammar.members(members).additional[class as usize].reserved;
+        let from = &reserved[reserved.partition_point(|name| name.as_bytes() < begun)..];
         &from[..from.partition_point(|name| name.as_bytes().starts_with(begun))]
     }
 
-    /// Whether some object that was met has this name, plainly spelled.
+    /// Whether some object that was seen has this name, plainly spelled.
     pub fn is_name(&self, name: &[u8]) -> bool {
         self.objects.values().any(|facts| facts.names.has(name))
     }
 
-    /// By key that lies whole within a token, whether some object that was met has it as a name.
+    /// By key that lies whole within a token, whether some object that was seen has it as a name.
     pub(crate) fn named_keys(&mut self, keys: &WholeKeys) -> &[bool] {
         self.named_keys.resize(keys.keys().len(), false);
         while let Some(id) = self.unlooked.pop() {
             let names = &self.objects.get(&id).expect("what was met is known").names;
-            let free = &self.grammar.members(id).free;
-            let is_taken = |taken: &[Arc<str>], key| taken.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
+            let additional = &self.grammar.members(id).additional;
+            let is_reserved =
+                |reserved: &[Arc<str>], key| reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
             // Hardly any key within a token begins as a name does.
-            let taken = free.iter().flat_map(|free| free.taken.iter()).filter_map(|name| name.bytes().next());
-            let first = taken.collect::<ByteSet>().union(&names.next_bytes(names.next(StateId::START, b'"')));
+            let reserved = additional
+                .iter()
+                .flat_map(|additional| additional.reserved.iter())
+                .filter_map(|name| name.bytes().next());
+            let first = reserved.collect::<ByteSet>().union(&names.next_bytes(names.next(StateId::START, b'"')));
             for (named, key) in self.named_keys.iter_mut().zip(keys.keys()) {
                 if key.first().is_none_or(|&byte| first.contains(byte)) {
-                    *named |= names.has(key) || free.iter().any(|free| is_taken(&free.taken, key));
+                    *named |=
+                        names.has(key) || additional.iter().any(|additional| is_reserved(&additional.reserved, key));
                 }
             }
         }
         &self.named_keys
     }
 
-    /// The known members of `set` and one more.
+    /// The declared members of `set` and one more.
     pub fn known_with(&mut self, set: u32, member: u32) -> u32 {
         let mut words = self.known_sets[set as usize].to_vec();
         let word = member as usize / 64;
@@ -301,7 +306,7 @@ impl Machine {
         id
     }
 
-    /// A set of known members as bits.
+    /// A set of declared members as bits.
     pub(crate) fn known_set(&self, set: u32) -> &[u64] {
         &self.known_sets[set as usize]
     }
@@ -348,7 +353,7 @@ impl Machine {
     /// The first expansion of a frame in a phase; the others are linked to it. `None` where nothing can come.
     ///
     /// # Errors
-    /// Limits: too many ways to begin, or lexemes that are too large.
+    /// Limits: too many alternatives to begin with, or lexemes that are too large.
     pub fn fork_of(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -371,10 +376,10 @@ impl Machine {
 
     /// What follows a lexeme of an expansion: alternatives.
     pub fn continuations<'a>(&mut self, expansion: &'a Expansion, tag: Tag) -> Cow<'a, [Continuation]> {
-        match &expansion.ways {
-            Ways::Listed(ways) => Cow::Borrowed(&ways[tag as usize]),
-            Ways::Known(id) => {
-                let Some(known) = self.grammar.members(*id).known.get(tag as usize) else { return Cow::default() };
+        match &expansion.continuations {
+            Continuations::Listed(continuations) => Cow::Borrowed(&continuations[tag as usize]),
+            Continuations::Known(id) => {
+                let Some(known) = self.grammar.members(*id).declared.get(tag as usize) else { return Cow::default() };
                 let value = known.value;
                 let after = self.frame_id(Frame::AfterValue(*id));
                 let member = self.frame_id(Frame::Member { members: *id, value });

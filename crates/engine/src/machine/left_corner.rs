@@ -1,4 +1,4 @@
-//! Which nodes of a grammar may begin with which: left recursion, and the ways up out of it.
+//! Which nodes of a grammar may begin with which: left recursion, and the paths up out of it.
 //!
 //! A node's *left children* are what it may begin with; after a child comes the *rest* of the node. A node that is its own
 //! left descendant is left-recursive: following its first places downwards never ends. The machine reads such nodes from
@@ -36,7 +36,7 @@ pub(crate) struct Up {
 pub(crate) struct Region {
     nodes: Vec<NodeId>,
     ups: FxHashMap<NodeId, Vec<Up>>,
-    /// The nodes from which some way up reads something.
+    /// The nodes from which some path up reads something.
     going_on: FxHashSet<NodeId>,
 }
 
@@ -299,7 +299,7 @@ impl Region {
         self.going_on.contains(&corner)
     }
 
-    /// The corners with which a goal is complete when all rests on the way up are empty.
+    /// The corners with which a goal is complete when all rests on the path up are empty.
     pub fn completing(&self, goal: NodeId, graph: &LeftGraph) -> FxHashSet<NodeId> {
         self.below(vec![goal], graph, |parent, rest| graph.is_rest_nullable(parent, rest))
     }
@@ -327,7 +327,7 @@ impl Region {
         self.ups.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// The corner that leaves the same ways up as this one, nearest to the goal: through nodes that are complete with
+    /// The corner that leaves the same paths up as this one, nearest to the goal: through nodes that are complete with
     /// their only child.
     pub fn highest(&self, goal: NodeId, corner: NodeId) -> NodeId {
         let mut highest = corner;

@@ -20,7 +20,7 @@ impl Marks {
     /// The marks of a grammar.
     ///
     /// # Errors
-    /// [`EngineError::NotRun`] for a part with a budget or a temperature that begins with itself: there would be endlessly
+    /// [`EngineError::NotRun`] for a part with a budget or a temperature that begins with itself: there would be infinitely
     /// many of it at one place.
     pub fn new(left: &LeftGraph) -> Result<Marks, EngineError> {
         let mut marks = Marks::default();

@@ -8,15 +8,15 @@ use stencilm_support::memory;
 use crate::machine::property_trie::Names;
 
 /// Whether the keys of some class run out in all, not only after some beginning.
-pub(crate) fn has_few(members: &Members) -> bool {
-    members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)))
+pub(crate) fn has_finite(members: &Members) -> bool {
+    members.whole_others().any(|additional| matches!(additional.space, KeySpace::Finite(_)))
 }
 
 /// How many members there may be that nothing names; `None` without end.
-pub(crate) fn most_free(members: &Members) -> Option<usize> {
-    members.whole_others().try_fold(0usize, |sum, free| match free.space {
-        KeySpace::Few(count) => Some(sum.saturating_add(count as usize)),
-        KeySpace::Endless | KeySpace::Uneven => None,
+pub(crate) fn most_additional(members: &Members) -> Option<usize> {
+    members.whole_others().try_fold(0usize, |sum, additional| match additional.space {
+        KeySpace::Finite(count) => Some(sum.saturating_add(count as usize)),
+        KeySpace::Infinite | KeySpace::LocallyFinite => None,
     })
 }
 
@@ -30,15 +30,15 @@ pub(crate) struct ObjectFacts {
     /// Bits of the required members that come in any order.
     pub required: Box<[u64]>,
     /// For every class of other members the bit of the value that one of them must have; 0 where there is none.
-    pub owed: Box<[u32]>,
+    pub required_bits: Box<[u32]>,
     /// How many members there may be that nothing names; `None` without end.
-    pub most_free: Option<usize>,
+    pub most_additional: Option<usize>,
 }
 
 impl ObjectFacts {
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        let numbers = self.next_required.len() + self.required_from.len() + self.owed.len();
+        let numbers = self.next_required.len() + self.required_from.len() + self.required_bits.len();
         let lists = memory::of_slice::<u32>(numbers) + memory::of_slice::<u64>(self.required.len());
         memory::of_shared::<ObjectFacts>(1) + lists + self.names.memory_bytes()
     }
@@ -52,11 +52,11 @@ pub struct Had {
     /// Those in any order that were seen, as a set of the machine.
     pub known: u32,
     /// How many other members were seen, where these can run out; else 0.
-    pub free: u32,
+    pub additional: u32,
     /// How many there are in all, where they are counted; not above the least number where there is no greatest.
     pub count: u32,
     /// Bits of the values seen of which one must be there.
-    pub met: u32,
+    pub satisfied: u32,
 }
 
 /// What may still come, in numbers.
@@ -66,7 +66,7 @@ pub(crate) struct Left {
     /// All that may, `None` without end.
     pub available: Option<usize>,
     /// The values that one of the other members must have.
-    pub owed: u32,
+    pub required_left: u32,
 }
 
 impl ObjectFacts {
@@ -74,8 +74,8 @@ impl ObjectFacts {
         let ordered = members.ordered;
         let mut next_required = vec![ordered as u32; ordered + 1];
         let mut required_from = vec![0; ordered + 1];
-        let mut required = vec![0; members.known.len().div_ceil(64)];
-        for (index, member) in members.known.iter().enumerate().rev() {
+        let mut required = vec![0; members.declared.len().div_ceil(64)];
+        for (index, member) in members.declared.iter().enumerate().rev() {
             if index >= ordered {
                 required[index / 64] |= u64::from(member.required) << (index % 64);
             } else {
@@ -84,9 +84,9 @@ impl ObjectFacts {
             }
         }
         let mut bit = 1u32;
-        let mut owed = vec![0; members.free.len()];
-        for (class, _) in members.free.iter().enumerate().filter(|(_, free)| free.some.is_some()) {
-            owed[class] = bit;
+        let mut required_bits = vec![0; members.additional.len()];
+        for (class, _) in members.additional.iter().enumerate().filter(|(_, additional)| additional.some.is_some()) {
+            required_bits[class] = bit;
             bit = bit.wrapping_shl(1);
         }
         ObjectFacts {
@@ -94,20 +94,21 @@ impl ObjectFacts {
             next_required: next_required.into(),
             required_from: required_from.into(),
             required: required.into(),
-            owed: owed.into(),
-            most_free: most_free(members),
+            required_bits: required_bits.into(),
+            most_additional: most_additional(members),
         }
     }
 
     pub fn left(&self, members: &Members, had: Had, seen: &[u64]) -> Left {
         let missing = |(at, word): (usize, &u64)| word & !seen.get(at).unwrap_or(&0);
         let required: u32 = self.required.iter().enumerate().map(|word| missing(word).count_ones()).sum();
-        let owed = self.owed.iter().sum::<u32>() & !had.met;
-        let mixed =
-            members.known.len() - members.ordered - seen.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        let left = self.most_free.map(|most| most.saturating_sub(had.free as usize));
+        let required_left = self.required_bits.iter().sum::<u32>() & !had.satisfied;
+        let mixed = members.declared.len()
+            - members.ordered
+            - seen.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let left = self.most_additional.map(|most| most.saturating_sub(had.additional as usize));
         let available = left.map(|left| (members.ordered - had.next as usize + mixed).saturating_add(left));
-        let needed = self.required_from[had.next as usize] + required + owed.count_ones();
-        Left { needed: needed as usize, available, owed }
+        let needed = self.required_from[had.next as usize] + required + required_left.count_ones();
+        Left { needed: needed as usize, available, required_left }
     }
 }

@@ -14,7 +14,7 @@ use crate::machine::property_trie::Filter;
 pub(crate) struct KeysToCome {
     /// The first member in declared order that may still come.
     pub next: u32,
-    /// The known members in any order that were seen.
+    /// The declared members in any order that were seen.
     pub known: u32,
     /// Whether only what must still come may.
     pub tight: bool,
@@ -27,7 +27,7 @@ impl Machine {
     pub(crate) fn key_phase(&mut self, id: MembersId, had: Had) -> Phase {
         let (next, known) = (had.next, had.known);
         if !self.grammar.members(id).is_counted() {
-            return Phase::Key { next, known, owed: 0, tight: false, reach: u32::MAX, may_end: false };
+            return Phase::Key { next, known, required_left: 0, tight: false, reach: u32::MAX, may_end: false };
         }
         let facts = self.object(id);
         let members = self.grammar.members(id);
@@ -42,7 +42,7 @@ impl Machine {
             None => members.ordered,
         };
         let may_end = members.is_cut() && left.needed == 0 && had.count >= members.min;
-        Phase::Key { next, known, owed: left.owed, tight, reach: reach as u32, may_end }
+        Phase::Key { next, known, required_left: left.required_left, tight, reach: reach as u32, may_end }
     }
 
     /// What an object's register says after a value.
@@ -58,12 +58,12 @@ impl Machine {
         Phase::AfterValue { more: more || (is_cut && may_end), may_close: may_end && !is_cut }
     }
 
-    /// Which known members may come, and whether other ones may.
+    /// Which declared members may come, and whether other ones may.
     pub(crate) fn keys(&mut self, id: MembersId, to_come: KeysToCome) -> (Filter, bool) {
         let KeysToCome { next, known, tight, reach } = to_come;
         let facts = self.object(id);
         let members = self.grammar.members(id);
-        let (all, ordered) = (members.known.len() as u32, members.ordered as u32);
+        let (all, ordered) = (members.declared.len() as u32, members.ordered as u32);
         let reach = reach.min(facts.next_required[next as usize]);
         let others = reach == ordered;
         let seen = self.known_set(known);
@@ -73,7 +73,7 @@ impl Machine {
             let mut among = vec![0u64; all.div_ceil(64) as usize];
             for index in (next..all).filter(|&index| {
                 let comes = if index < ordered { index <= reach } else { others && !is_seen(index) };
-                comes && (!tight || members.known[index as usize].required)
+                comes && (!tight || members.declared[index as usize].required)
             }) {
                 among[index as usize / 64] |= 1 << (index % 64);
             }

@@ -1,26 +1,26 @@
-//! The names of one object as a trie, so that an object with hundreds of known keys needs no automaton of its own.
+//! The names of one object as a trie, so that an object with hundreds of declared keys needs no automaton of its own.
 //!
 //! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so that
 //! one trie serves an object from its first member to its last.
 //!
 //! The values of a constant or an `enum` are such texts, too: a grammar's own, of which an automaton that all grammars share
-//! would take ten times as long to make, and would hardly be met again.
+//! would take ten times as long to make, and would hardly be seen again.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
-use stencilm_grammar::{Grammar, KnownMember, Members};
+use stencilm_grammar::{DeclaredMember, Grammar, Members};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, Tag, Texts};
 use stencilm_support::memory;
 
 use crate::vocabulary::trie::Nodes;
 
-/// The tag of a name that a free key must not have and that is no member either, or is one whose key has other
+/// The tag of a name that an additional key must not have and that is no member either, or is one whose key has other
 /// spellings too and is read by an automaton.
-const ONLY_TAKEN: Tag = Tag::MAX;
+const ONLY_RESERVED: Tag = Tag::MAX;
 
-/// Which known members may come.
+/// Which declared members may come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Filter {
     /// Those from one to another, both included.
@@ -42,7 +42,7 @@ impl Filter {
         match self {
             Filter::Range { from, to } => (*from..=*to).contains(&tag),
             Filter::Unseen(seen) => {
-                tag != ONLY_TAKEN && seen.get(tag as usize / 64).is_none_or(|word| word & (1 << (tag % 64)) == 0)
+                tag != ONLY_RESERVED && seen.get(tag as usize / 64).is_none_or(|word| word & (1 << (tag % 64)) == 0)
             }
             Filter::Among(set) => set.get(tag as usize / 64).is_some_and(|word| word & (1 << (tag % 64)) != 0),
         }
@@ -69,19 +69,19 @@ pub struct Names {
     /// The least and the greatest member below every node; the least is above the greatest where there is none.
     bounds: Vec<(Tag, Tag)>,
     /// Names, by entry, that keys of a class of other members may have all the same: usually none.
-    not_taken: FxHashSet<(u32, u32)>,
-    /// Known members whose keys have more than the plain spelling.
+    not_reserved: FxHashSet<(u32, u32)>,
+    /// Declared members whose keys have more than the plain spelling.
     pub others: Vec<u32>,
 }
 
 impl Names {
     /// The names of an object of this grammar.
     pub fn new(grammar: &Grammar, members: &Members) -> Names {
-        let named = || members.known.iter().filter(|known| known.key.is_none());
-        let mut texts: Vec<u8> = Vec::with_capacity(named().map(KnownMember::plain_len).sum());
-        let mut spelled: Vec<Spelled> = Vec::with_capacity(members.known.len());
+        let named = || members.declared.iter().filter(|known| known.key.is_none());
+        let mut texts: Vec<u8> = Vec::with_capacity(named().map(DeclaredMember::plain_len).sum());
+        let mut spelled: Vec<Spelled> = Vec::with_capacity(members.declared.len());
         let mut others = Vec::new();
-        for (index, known) in members.known.iter().enumerate() {
+        for (index, known) in members.declared.iter().enumerate() {
             let start = texts.len();
             let is_text = match known.key {
                 None => {
@@ -95,35 +95,37 @@ impl Names {
                 false => others.push(index as u32),
             }
         }
-        // Of a member and a taken name that are spelled alike the member stays: nearly all taken names are members.
+        // Of a member and a reserved name of the same spelling the member stays: nearly all reserved names are members.
         let order = |texts: &[u8], a: &Spelled, b: &Spelled| (a.of(texts), a.tag).cmp(&(b.of(texts), b.tag));
         spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         let num_known = spelled.len();
-        for name in members.free.iter().flat_map(|free| free.taken.iter()).filter(|name| is_plain(name)) {
+        for name in
+            members.additional.iter().flat_map(|additional| additional.reserved.iter()).filter(|name| is_plain(name))
+        {
             if spelled[..num_known].binary_search_by(|known| against_quoted(known.of(&texts), name)).is_err() {
                 let start = texts.len();
                 quote(name, &mut texts);
-                spelled.push(Spelled { text: start..texts.len(), tag: ONLY_TAKEN });
+                spelled.push(Spelled { text: start..texts.len(), tag: ONLY_RESERVED });
             }
         }
         if spelled.len() > num_known {
             spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         }
         spelled.dedup_by(|b, a| a.of(&texts) == b.of(&texts));
-        let mut not_taken = FxHashSet::default();
-        for (class, free) in members.free.iter().enumerate() {
-            if free.taken.iter().filter(|name| is_plain(name)).count() == spelled.len() {
+        let mut not_reserved = FxHashSet::default();
+        for (class, additional) in members.additional.iter().enumerate() {
+            if additional.reserved.iter().filter(|name| is_plain(name)).count() == spelled.len() {
                 continue;
             }
             for (entry, known) in spelled.iter().enumerate() {
                 let within = known.of(&texts).strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
-                let find = |name| free.taken.binary_search_by(|taken| taken.as_bytes().cmp(name)).ok();
+                let find = |name| additional.reserved.binary_search_by(|reserved| reserved.as_bytes().cmp(name)).ok();
                 if within.and_then(find).is_none() {
-                    not_taken.insert((entry as u32, class as u32));
+                    not_reserved.insert((entry as u32, class as u32));
                 }
             }
         }
-        Names { not_taken, others, ..Names::spelled(&texts, &spelled) }
+        Names { not_reserved, others, ..Names::spelled(&texts, &spelled) }
     }
 
     /// Texts that all have the tag 0.
@@ -152,15 +154,15 @@ impl Names {
             path.push(node);
             let Some(entry) = trie.entry_at(node) else { continue };
             let tag = tags[entry as usize];
-            if tag != ONLY_TAKEN {
+            if tag != ONLY_RESERVED {
                 for &above in &path {
                     let (least, greatest) = &mut bounds[above];
                     (*least, *greatest) = ((*least).min(tag), (*greatest).max(tag));
                 }
             }
         }
-        let (not_taken, others) = (FxHashSet::default(), Vec::new());
-        Names { trie, tags, bounds, not_taken, others }
+        let (not_reserved, others) = (FxHashSet::default(), Vec::new());
+        Names { trie, tags, bounds, not_reserved, others }
     }
 
     /// No names.
@@ -175,7 +177,7 @@ impl Names {
             + memory::of_list(&self.tags)
             + memory::of_list(&self.bounds)
             + memory::of_list(&self.others)
-            + memory::of_table::<(u32, u32)>(self.not_taken.capacity())
+            + memory::of_table::<(u32, u32)>(self.not_reserved.capacity())
     }
 
     /// The nodes below a state, from one to before another.
@@ -188,7 +190,7 @@ impl Names {
         }
     }
 
-    /// The bytes that lead on from a state, whichever names may come.
+    /// The live bytes of a state, whichever names may come.
     pub fn next_bytes(&self, state: StateId) -> ByteSet {
         let (mut child, end) = self.children(state);
         let mut bytes = ByteSet::EMPTY;
@@ -199,18 +201,18 @@ impl Names {
         bytes
     }
 
-    /// Those of some bytes that lead on where only some names may come.
+    /// Those of some bytes that are live where only some names may come.
     pub fn bytes_of(&self, filter: &Filter, state: StateId, bytes: &ByteSet) -> ByteSet {
         let (mut child, end) = self.children(state);
-        let mut leading = ByteSet::EMPTY;
+        let mut live = ByteSet::EMPTY;
         while child < end {
             let byte = self.trie.byte(child);
             if bytes.contains(byte) && self.is_alive(filter, StateId(child as u32 + 2)) {
-                leading.insert(byte);
+                live.insert(byte);
             }
             child += self.trie.size(child);
         }
-        leading
+        live
     }
 
     /// The state after one byte, whichever names may come.
@@ -249,12 +251,12 @@ impl Names {
 
     /// Whether a name was read to its end that keys of this class must not have.
     #[inline]
-    pub fn is_taken(&self, state: StateId, class: u32) -> bool {
+    pub fn is_reserved(&self, state: StateId, class: u32) -> bool {
         state.0 >= 2
             && self
                 .trie
                 .entry_at(state.0 as usize - 2)
-                .is_some_and(|entry| self.not_taken.is_empty() || !self.not_taken.contains(&(entry, class)))
+                .is_some_and(|entry| self.not_reserved.is_empty() || !self.not_reserved.contains(&(entry, class)))
     }
 
     /// Whether this is a plainly spelled name.

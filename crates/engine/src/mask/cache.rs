@@ -24,7 +24,7 @@ use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, SetId, Stacks};
 use crate::vocabulary::token_set;
 
-/// A mask as it is kept, without stop tokens and as if every free key of an object were new.
+/// A mask as it is kept, without stop tokens and as if every additional key of an object were new.
 pub(crate) struct KeptMask {
     tokens: KeptTokens,
     allowed: Option<usize>,

@@ -50,7 +50,7 @@ impl Draft<'_> {
             self.row = Some(row.clone());
         } else if let Some(listed) = &row.listed {
             self.allow_all(listed);
-        } else if self.has_few() {
+        } else if self.has_finite() {
             // Such a mask differs in few tokens from the greater row.
             let before = self.row.replace(row.clone());
             let listed = before.as_ref().and_then(|row| row.listed.as_deref()).unwrap_or_default();
@@ -72,7 +72,7 @@ impl Draft<'_> {
     }
 
     /// Whether the tokens so far are few, each of which is known.
-    fn has_few(&self) -> bool {
+    fn has_finite(&self) -> bool {
         !self.joined && self.row.as_ref().is_none_or(|row| row.listed.is_some())
     }
 
@@ -86,17 +86,17 @@ impl Draft<'_> {
 
     fn note_assumed(&mut self, token: u32, assumed: Assumptions, within: bool) {
         if within {
-            if assumed.seen || assumed.whole || assumed.taken {
+            if assumed.seen || assumed.whole || assumed.reserved {
                 self.unverified.push(Unverified::begun_key(token));
             }
-        } else if (assumed.seen || assumed.whole || assumed.taken) && self.vocabulary.whole_keys().are_in(token) {
+        } else if (assumed.seen || assumed.whole || assumed.reserved) && self.vocabulary.whole_keys().are_in(token) {
             let escapes = || self.vocabulary.token_bytes(token).is_some_and(|bytes| bytes.contains(&b'\\'));
             if assumed.seen || assumed.whole || escapes() {
                 let unclear = self.vocabulary.whole_keys().are_unclear_in(token);
                 self.unverified.push(Unverified { token, cause: VerifyReason::WholeKey { unclear } });
             }
         }
-        if assumed.uneven {
+        if assumed.locally_finite {
             self.unverified.push(Unverified::begun_key(token));
         }
         if assumed.element {

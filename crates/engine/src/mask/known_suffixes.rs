@@ -1,9 +1,9 @@
 //! What goes on after a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
 //!
-//! A mask is kept for one place of a text. But wherever in a free key it is, the quote leads to the same, and what goes on up to
-//! the end of the value depends on nothing but the colon and the value, and values are mostly alike: any at all, or strings. So
-//! as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes that hold a whole
-//! value are read in each object.
+//! A mask is kept for one place of a text. But wherever in an additional key it is, the quote leads to the same, and what goes
+//! on up to the end of the value depends on nothing but the colon and the value, and values are mostly the same: any at all, or
+//! strings. So as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes that
+//! hold a whole value are read in each object.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::switches::Switch;
 struct Found {
     /// Kept, so that no other suffixes get their place in memory.
     _all: Arc<Suffixes>,
-    /// Each with whether it may have been wrong to take the keys on the way for new ones.
+    /// Each with whether it may have been wrong to take the keys on the path for new ones.
     suffixes: Box<[(u32, Assumptions)]>,
 }
 
@@ -49,7 +49,7 @@ struct WithinValue {
 /// of all of them in one grammar.
 #[derive(Default)]
 pub(crate) struct WithinValues {
-    /// By the place of the suffixes in memory and the value; `None` where the ways are too many.
+    /// By the place of the suffixes in memory and the value; `None` where the paths are too many.
     known: Bounded<(usize, ValueAfterKey), Option<Arc<WithinValue>>>,
 }
 
@@ -60,8 +60,8 @@ impl Extension for WithinValues {
 }
 
 impl Run<'_> {
-    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads after a free key, once or more,
-    /// with what is assumed then. `assumed` is what was assumed before.
+    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads after an additional key, once or
+    /// more, with what is assumed then. `assumed` is what was assumed before.
     pub(crate) fn read_after_key(
         &mut self,
         crossings: &Crossings,
@@ -73,7 +73,7 @@ impl Run<'_> {
             && !assumed.element
             && read_within_values(self, crossings.shared_suffixes(), threads, &mut reached)?
         {
-            debug_assert!(are_read_alike(self, crossings, threads)?, "a value is read alike in all grammars");
+            debug_assert!(are_read_the_same(self, crossings, threads)?, "a value is read the same in all grammars");
             return Ok(());
         }
         self.stacks.join(threads)?;
@@ -114,7 +114,7 @@ fn read_within_values(
 }
 
 /// Whether the same suffixes are found where nothing is kept for other grammars.
-fn are_read_alike(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<Entry>) -> Result<bool, EngineError> {
+fn are_read_the_same(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<Entry>) -> Result<bool, EngineError> {
     run.untracked(|run| {
         let mut within = Vec::new();
         let suffixes = crossings.shared_suffixes();

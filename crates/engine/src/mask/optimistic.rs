@@ -1,13 +1,13 @@
-//! The optimistic mask: the tokens that may come next, as if every free key and every unique element were new. Narrow threads are
-//! walked through the trie; wide ones take a row and add their crossing tokens.
+//! The optimistic mask: the tokens that may come next, as if every additional key and every unique element were new. Sparse
+//! threads are walked through the trie; dense ones take a row and add their crossing tokens.
 //!
-//! A thread is *wide* when many bytes lead on, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
+//! A thread is *dense* when many bytes are live, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
 //! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
 //! lexeme. All other threads are walked from the root of the trie, which ends after a few steps nearly everywhere.
 //! Threads are alternatives, so the mask is the union.
 //!
-//! Made so, a mask does not depend on which keys were seen. Names that no free key may have are known beforehand: the tokens that
-//! complete one are found by walking the names, and left out.
+//! Made so, a mask does not depend on which keys were seen. Names that no additional key may have are known beforehand: the
+//! tokens that complete one are found by walking the names, and left out.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Run<'_> {
         let mut draft = Draft::new(vocabulary, mask, flipped);
         // The greatest row is written first: of the others only those tokens are added that it lacks.
         let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
-        let (mut narrow, mut single) = (Vec::new(), Vec::new());
+        let (mut sparse, mut single) = (Vec::new(), Vec::new());
         // The runs of whitespace before some threads; the row of a dense thread already has them.
         let (mut whitespace, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
         for thread in self.stacks.entries(configuration).to_vec() {
@@ -62,17 +62,17 @@ impl Run<'_> {
                 rows.push(runs.row(vocabulary, expansion.whitespace_left(thread.state)));
             }
             let Some(here) = row else {
-                narrow.push((thread, expansion, None));
+                sparse.push((thread, expansion, None));
                 continue;
             };
             let replaced = match &greatest {
                 Some((.., greater)) if greater.row.count >= here.row.count => Some((thread, expansion, here)),
                 _ => greatest.replace((thread, expansion, here)),
             };
-            narrow.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
+            sparse.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
         }
         if let Some((thread, expansion, here)) = greatest {
-            self.add_wide((thread, &expansion), &here, &mut draft)?;
+            self.add_dense((thread, &expansion), &here, &mut draft)?;
         }
         // Several threads before the same whitespace share a row.
         whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
@@ -82,10 +82,10 @@ impl Run<'_> {
             draft.mask.fill(0);
         }
         let mut plain = Vec::new();
-        for (thread, expansion, row) in narrow {
+        for (thread, expansion, row) in sparse {
             match row {
-                Some(here) => self.add_wide((thread, &expansion), &here, &mut draft)?,
-                None if expansion.free => self.add_free(thread, &expansion, &mut draft)?,
+                Some(here) => self.add_dense((thread, &expansion), &here, &mut draft)?,
+                None if expansion.additional => self.add_additional(thread, &expansion, &mut draft)?,
                 None => plain.push(thread),
             }
         }
@@ -110,7 +110,7 @@ impl Run<'_> {
         Ok(OptimisticMask { row, flipped, joined, cleared, unverified })
     }
 
-    /// The row of a thread, if it is wide and its lexeme is not left too often for a row to pay.
+    /// The row of a thread, if it is dense and its lexeme is not left too often for a row to pay.
     pub(crate) fn row_of(
         &mut self,
         vocabulary: &Tokens,
@@ -131,7 +131,7 @@ impl Run<'_> {
                 let left = expansion.whitespace_left(thread.state);
                 self.lexeme_cache.row_after_whitespace(vocabulary, dfa, whitespace.set, left)?
             }
-            None if self.lexeme_cache.is_wide(dfa, StateId(thread.state))? => {
+            None if self.lexeme_cache.is_dense(dfa, StateId(thread.state))? => {
                 self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?
             }
             None => return Ok(None),
@@ -142,28 +142,28 @@ impl Run<'_> {
         Ok(Some(here))
     }
 
-    /// Adds the tokens of one wide thread.
-    fn add_wide(
+    /// Adds the tokens of one dense thread.
+    fn add_dense(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
         here: &RowHere,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
-        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
+        let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         let trie = draft.vocabulary.trie();
         // In the row are those of these tokens that end with the name, for a key ends with its quote. What other threads
         // allow stays.
         let has_others = draft.row.is_some() || !draft.flipped.is_empty();
-        let ending = taken.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
+        let ending = reserved.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
         let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
         draft.add_row(&here.row);
-        if expansion.free && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
+        if expansion.additional && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
-            let assumed = |seen| Assumptions { seen, taken: expansion.has_taken, ..Assumptions::default() };
+            let assumed = |seen| Assumptions { seen, reserved: expansion.has_reserved, ..Assumptions::default() };
             if self.stacks.members(thread.register).seen != NIL {
                 let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
                 tokens.for_each(|token| draft.note(token, assumed(true), false));
-            } else if expansion.has_taken {
+            } else if expansion.has_reserved {
                 let tokens = here.row.escaped_tokens(draft.vocabulary).iter();
                 tokens.for_each(|&token| draft.note(token, assumed(false), false));
             }
@@ -176,20 +176,20 @@ impl Run<'_> {
             }
         }
         debug_assert!(
-            has_others || !taken.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
+            has_others || !reserved.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
             "no token goes on within a key behind the end of its name"
         );
-        self.add_crossings((thread, expansion), here, &taken, draft)?;
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);
+        self.add_crossings((thread, expansion), here, &reserved, draft)?;
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(reserved);
         Ok(())
     }
 
-    /// Adds the tokens with which a wide thread leaves its lexeme and goes on after it, but for those that are taken.
+    /// Adds the tokens with which a dense thread leaves its lexeme and goes on after it, but for those that are reserved.
     fn add_crossings(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
         here: &RowHere,
-        taken: &ReservedTokens,
+        reserved: &ReservedTokens,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
         let trie = draft.vocabulary.trie();
@@ -201,7 +201,7 @@ impl Run<'_> {
                 false => None,
             };
             let mut nodes = None;
-            if !expansion.free
+            if !expansion.additional
                 && let Some(first) = self.first_after(expansion, &tags, thread)?
             {
                 nodes = next_nodes(first);
@@ -218,8 +218,8 @@ impl Run<'_> {
             // Of the key that ends here more is known elsewhere.
             let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
             let vocabulary = draft.vocabulary;
-            let mut leaves = |token, assumed| {
-                if !taken.contains(token) {
+            let mut allow = |token, assumed| {
+                if !reserved.contains(token) {
                     draft.allow(token);
                     draft.note(token, assumed, false);
                 }
@@ -232,17 +232,17 @@ impl Run<'_> {
                 nodes = next_nodes(first);
             }
             if let Some(nodes) = nodes
-                && Walk::new(self).below(trie, &nodes, &threads, assumed, &mut leaves)?
+                && Walk::new(self).below(trie, &nodes, &threads, assumed, &mut allow)?
             {
                 continue;
             }
             let before = crossings.memory_bytes();
             let known = crossings.crossings(vocabulary);
             self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
-            let leaves = |suffix, assumed| known.tokens(suffix).for_each(|token| leaves(token, assumed));
-            match expansion.free {
-                true => self.read_after_key(known, &mut threads, assumed, leaves)?,
-                false => Walk::new(self).over(known.suffixes(), &threads, assumed, leaves)?,
+            let allow = |suffix, assumed| known.tokens(suffix).for_each(|token| allow(token, assumed));
+            match expansion.additional {
+                true => self.read_after_key(known, &mut threads, assumed, allow)?,
+                false => Walk::new(self).over(known.suffixes(), &threads, assumed, allow)?,
             }
         }
         Ok(())
@@ -257,22 +257,27 @@ impl Run<'_> {
         Ok(expansion.bytes_from(self.lexeme_cache, thread.state, StateId::START)?)
     }
 
-    /// Adds the tokens of one narrow thread that reads a free key.
-    fn add_free(&mut self, thread: Entry, expansion: &Expansion, draft: &mut Draft<'_>) -> Result<(), EngineError> {
-        let taken = self.tokens_of_taken_names(draft.vocabulary, thread, expansion)?;
+    /// Adds the tokens of one sparse thread that reads an additional key.
+    fn add_additional(
+        &mut self,
+        thread: Entry,
+        expansion: &Expansion,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), EngineError> {
+        let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         // A key that has begun may hold escapes already.
         let within = thread.state & IN_WHITESPACE == 0 && thread.state != StateId::START.0;
         Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, assumed| {
-            if !taken.contains(token) {
+            if !reserved.contains(token) {
                 draft.allow(token);
                 draft.note(token, assumed, within);
             }
         })?;
-        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(taken);
+        self.lexeme_cache.extensions.get::<ReservedScratch>().keep(reserved);
         Ok(())
     }
 
-    /// Whether any byte can come after the lexeme of a wide thread where its row does not know how tokens go on.
+    /// Whether any byte can come after the lexeme of a dense thread where its row does not know how tokens go on.
     fn anything_follows(&mut self, thread: Entry, expansion: &Expansion, here: &RowHere) -> Result<bool, EngineError> {
         let mut threads = Vec::new();
         for &residual in here.row.unkept.iter().flatten() {

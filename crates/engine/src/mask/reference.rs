@@ -37,7 +37,7 @@ impl Base {
     }
 }
 
-/// The masks that were met last.
+/// The masks that were seen last.
 #[derive(Default)]
 pub(crate) struct Bases(Recent<Arc<Base>>);
 

@@ -1,4 +1,4 @@
-//! Values that are alike in many grammars: each shape has a number, the same in all grammars of a vocabulary.
+//! Values that are the same in many grammars: each shape has a number, the same in all grammars of a vocabulary.
 //!
 //! Nearly every object of a schema may have members that the schema does not speak of, with any value, and nearly every schema
 //! has strings and numbers. What tokens do within such a value is the same wherever it stands, so it is worth finding once for
@@ -15,7 +15,7 @@ use crate::machine::layout::Machine;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct ShapeId(u32);
 
-/// The numbers of the shapes that were met.
+/// The numbers of the shapes that were seen.
 #[derive(Default)]
 pub(crate) struct ValueShapes {
     numbers: FxHashMap<Box<[u32]>, ShapeId>,
@@ -63,7 +63,7 @@ impl Machine {
     }
 }
 
-/// A description in the making: nodes are numbered as they are met, and refer to each other by these numbers.
+/// A description in the making: nodes are numbered as they are reached, and refer to each other by these numbers.
 struct Description<'a> {
     machine: &'a Machine,
     nodes: Vec<NodeId>,
@@ -138,23 +138,23 @@ impl Description<'_> {
     fn members(&mut self, id: MembersId) {
         let grammar = self.machine.grammar().clone();
         let members = grammar.members(id);
-        // Names are texts, and objects that have some are hardly alike.
-        self.fits &=
-            members.known.is_empty() && members.free.iter().all(|free| free.taken.is_empty() && free.last.is_none());
-        self.words.extend([5, members.free.len() as u32, members.min]);
+        // Names are texts, and objects that have some are hardly the same.
+        self.fits &= members.declared.is_empty()
+            && members.additional.iter().all(|additional| additional.reserved.is_empty() && additional.last.is_none());
+        self.words.extend([5, members.additional.len() as u32, members.min]);
         self.bound(members.max);
         let Surface { empty, open, colon, item, close } = members.surface;
         [empty, open, colon, item, close].into_iter().for_each(|expr| self.expr(expr));
-        for free in &members.free {
-            self.expr(free.key);
-            self.words.extend(match free.space {
-                KeySpace::Endless => [0, 0],
-                KeySpace::Uneven => [1, 0],
-                KeySpace::Few(count) => [2, count],
+        for additional in &members.additional {
+            self.expr(additional.key);
+            self.words.extend(match additional.space {
+                KeySpace::Infinite => [0, 0],
+                KeySpace::LocallyFinite => [1, 0],
+                KeySpace::Finite(count) => [2, count],
             });
-            self.node(free.value);
-            self.words.push(u32::from(free.some.is_some()));
-            free.some.into_iter().for_each(|some| self.node(some));
+            self.node(additional.value);
+            self.words.push(u32::from(additional.some.is_some()));
+            additional.some.into_iter().for_each(|some| self.node(some));
         }
     }
 
@@ -191,36 +191,36 @@ mod tests {
     use crate::lexeme::single_tokens::TokenEdges;
     use crate::shared::Vocabulary;
 
-    /// The shape of the values of free members.
+    /// The shape of the values of additional members.
     fn shape(shapes: &mut ValueShapes, known: &str, value: &str, options: &JsonSchemaOptions) -> Option<ShapeId> {
         let schema = format!(r#"{{"type": "object", "properties": {{{known}}}, "additionalProperties": {value}}}"#);
         let grammar = Arc::new(from_json_schema(&schema, options).expect("the schema is fine"));
         let vocabulary = Vocabulary::new(&[Some("a")], 1, &[], &[]).expect("one token");
         let tokens = Arc::new(TokenEdges::new(&grammar, &vocabulary).expect("no tokens are named"));
         let mut machine = Machine::new(grammar.clone(), tokens).expect("no marks are nested");
-        let named = |members: &Members| members.known.iter().any(|known| ["a", "b"].contains(&&*known.name));
+        let named = |members: &Members| members.declared.iter().any(|known| ["a", "b"].contains(&&*known.name));
         let object = grammar.all_members().iter().position(named);
-        let value = grammar.all_members()[object.expect("the object is there")].free[0].value;
+        let value = grammar.all_members()[object.expect("the object is there")].additional[0].value;
         machine.shape_of(shapes, value)
     }
 
     #[test]
-    fn shapes_are_alike_in_all_grammars_where_the_values_are() {
+    fn shapes_are_the_same_in_all_grammars_where_the_values_are() {
         let mut shapes = ValueShapes::default();
-        let free = JsonSchemaOptions::default();
-        let any_order = JsonSchemaOptions { any_order: true, ..free.clone() };
-        let narrow = JsonSchemaOptions { max_whitespace: Some(3), ..free.clone() };
+        let additional = JsonSchemaOptions::default();
+        let any_order = JsonSchemaOptions { any_order: true, ..additional.clone() };
+        let narrow = JsonSchemaOptions { max_whitespace: Some(3), ..additional.clone() };
         let any = shape(&mut shapes, r#""a": true"#, "{}", &any_order);
-        let text = shape(&mut shapes, r#""a": true"#, r#"{"type": "string"}"#, &free);
+        let text = shape(&mut shapes, r#""a": true"#, r#"{"type": "string"}"#, &additional);
         assert!(any.is_some() && text.is_some() && any != text);
         for known in [r#""b": true"#, r#""a": true, "b": {"type": "integer"}"#] {
             assert_eq!(shape(&mut shapes, known, "{}", &any_order), any, "{known}");
-            assert_eq!(shape(&mut shapes, known, r#"{"type": "string"}"#, &free), text, "{known}");
+            assert_eq!(shape(&mut shapes, known, r#"{"type": "string"}"#, &additional), text, "{known}");
         }
         for (value, options) in [
-            (r#"{"type": "array"}"#, &free),
-            (r#"{"type": "array", "minItems": 2}"#, &free),
-            (r#"{"type": "array", "items": {"type": "string"}}"#, &free),
+            (r#"{"type": "array"}"#, &additional),
+            (r#"{"type": "array", "minItems": 2}"#, &additional),
+            (r#"{"type": "array", "items": {"type": "string"}}"#, &additional),
             ("{}", &narrow),
         ] {
             let other = shape(&mut shapes, r#""a": true"#, value, options);
@@ -228,7 +228,7 @@ mod tests {
             assert_eq!(shape(&mut shapes, r#""b": true"#, value, options), other, "{value}");
         }
         for own in [r#"{"const": "red"}"#, r#"{"type": "object", "properties": {"x": {}}}"#, r#"{"pattern": "^x+y"}"#] {
-            assert_eq!(shape(&mut shapes, r#""a": true"#, own, &free), None, "{own}");
+            assert_eq!(shape(&mut shapes, r#""a": true"#, own, &additional), None, "{own}");
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::vocabulary::tokens::Tokens;
 
 impl Run<'_> {
     /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
-    /// that key already: a free one, or a taken one in a spelling that the automaton does not know.
+    /// that key already: an additional one, or a reserved one in a spelling that the automaton does not know.
     pub fn tokens_of_seen_keys(
         &mut self,
         vocabulary: &Tokens,
@@ -37,7 +37,7 @@ impl Run<'_> {
                 continue;
             }
             let expansion = self.machine.fork(ExpansionId(thread.head));
-            if !expansion.free || thread.state & IN_WHITESPACE != 0 {
+            if !expansion.additional || thread.state & IN_WHITESPACE != 0 {
                 continue;
             }
             let expansion = expansion.clone();
@@ -46,7 +46,7 @@ impl Run<'_> {
             };
             let state = StateId(thread.state);
             let memory = self.stacks.members(thread.register);
-            if (memory.seen == NIL && !expansion.has_taken) || !self.lexeme_cache.is_wide(dfa, state)? {
+            if (memory.seen == NIL && !expansion.has_reserved) || !self.lexeme_cache.is_dense(dfa, state)? {
                 continue;
             }
             let RowHere { row, .. } = self.lexeme_cache.row(vocabulary, dfa, state)?;
@@ -54,7 +54,7 @@ impl Run<'_> {
                 // Then the thread was walked like a narrow one, and the unverified tokens are known from there.
                 continue;
             }
-            if expansion.uneven {
+            if expansion.locally_finite {
                 self.tokens_towards_used_keys(vocabulary, &expansion, thread, tokens);
             }
             let so_far = self.stacks.text(memory.text);
@@ -86,20 +86,20 @@ impl Run<'_> {
                 let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
                 let key = [&**so_far, &bytes[..trie.depth(node as usize)]].concat();
                 let key = json_text::value_of(&key);
-                if seen.contains(&key) || self.machine.is_taken(*members, *class, &key) {
+                if seen.contains(&key) || self.machine.is_reserved(*members, *class, &key) {
                     tokens.extend(below.map(Unverified::begun_key));
                 }
             }
             return;
         };
-        let taken = self.machine.taken_after(*members, *class, body);
-        if seen.is_empty() && taken.is_empty() {
+        let reserved = self.machine.reserved_after(*members, *class, body);
+        if seen.is_empty() && reserved.is_empty() {
             return;
         }
         for (node, gained) in row.escaped_ends(vocabulary) {
             let is_seen = || seen.iter().any(|key| key.strip_prefix(body) == Some(&**gained));
             let rest = |name: &Arc<str>| name.as_bytes()[body.len()..].cmp(gained);
-            if is_seen() || taken.binary_search_by(rest).is_ok() {
+            if is_seen() || reserved.binary_search_by(rest).is_ok() {
                 tokens.extend(trie.entries_below(*node as usize).map(Unverified::begun_key));
             }
         }
@@ -120,7 +120,7 @@ impl Run<'_> {
         unverified: Vec<Unverified>,
         refused: &mut Vec<u32>,
     ) -> Result<(), EngineError> {
-        let within_key = self.is_within_free_key(configuration);
+        let within_key = self.is_within_additional_key(configuration);
         let strings = if self.machine.keeps_text() { self.strings_seen(configuration)? } else { None };
         let mut asked = Vec::new();
         for Unverified { token, cause } in unverified {

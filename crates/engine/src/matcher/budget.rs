@@ -1,6 +1,6 @@
 //! A budget of tokens for the whole text: masks leave what still lets the text be complete within it.
 //!
-//! One way to the end that fits is always known, so a mask is never empty. Far from the end that is plain from a bound
+//! One path to the end that fits is always known, so a mask is never empty. Far from the end that is plain from a bound
 //! (`completion/bounds.rs`), which need not even be asked for at every step: with every token the bound grows by so much at most
 //! and the budget shrinks by one.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stencilm_support::{CancelToken, FEW, LOOKED_AT, MANY};
 
 use super::{Budget, GrammarMatcher, NO_TOKEN, NarrowedMask, retire_if_full};
-use crate::completion::narrowing::{Endings, WaysLeft};
+use crate::completion::narrowing::{Endings, PathsLeft};
 use crate::completion::search::Piece;
 use crate::completion::token_counts::count_in_time;
 use crate::error::{EngineError, MatcherError};
@@ -17,7 +17,7 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
 
-/// The way with fewer tokens, if there is any: the first one of two that have as many.
+/// The path with fewer tokens, if there is any: the first one of two that have as many.
 fn shorter(one: Option<Vec<u32>>, other: Option<Vec<u32>>) -> Option<Vec<u32>> {
     [one, other].into_iter().flatten().min_by_key(Vec::len)
 }
@@ -33,7 +33,7 @@ impl GrammarMatcher {
         if self.is_terminated() || self.may_stop() {
             return Ok(0);
         }
-        Ok(self.in_time(GrammarMatcher::way_out)?.len())
+        Ok(self.in_time(GrammarMatcher::path_to_end)?.len())
     }
 
     /// How many tokens of the budget are left; less than none where more were accepted than it has, and `None` without a
@@ -62,7 +62,7 @@ impl GrammarMatcher {
     /// A matcher in the same state with the same history, whose text must be complete in so many tokens more.
     ///
     /// # Errors
-    /// [`MatcherError::BudgetTooSmall`] where no way to the end is known that takes so few, and limits.
+    /// [`MatcherError::BudgetTooSmall`] where no path to the end is known that takes so few, and limits.
     pub fn fork_within(&self, tokens: usize) -> Result<GrammarMatcher, MatcherError> {
         let mut fork = self.fork();
         fork.set_token_budget(tokens)?;
@@ -74,12 +74,12 @@ impl GrammarMatcher {
             return Err(EngineError::NotRun("a token_budget with a grammar that has parts with max_tokens").into());
         }
         let tokens_in_all = self.now().spent.saturating_add(tokens);
-        // A way that is known already may be shorter than what is found anew.
+        // A path that is known already may be shorter than what is found anew.
         let accepted = self.num_accepted_tokens();
-        let fits = |(at, way): &(usize, Arc<[u32]>)| way.len() <= (accepted - at).saturating_add(tokens);
-        let (way, left) = self.budget.take().map_or((None, None), |budget| (budget.way.filter(fits), budget.left));
+        let fits = |(at, path): &(usize, Arc<[u32]>)| path.len() <= (accepted - at).saturating_add(tokens);
+        let (path, left) = self.budget.take().map_or((None, None), |budget| (budget.path.filter(fits), budget.left));
         let (free, narrowed, last_mask) = (None, None, None);
-        self.budget = Some(Budget { tokens: tokens_in_all, way, free, narrowed, left, last_mask });
+        self.budget = Some(Budget { tokens: tokens_in_all, path, free, narrowed, left, last_mask });
         let needed = self.tokens_to_end()?;
         match needed > tokens {
             true => Err(MatcherError::BudgetTooSmall { budget: tokens, needed }),
@@ -109,7 +109,7 @@ impl GrammarMatcher {
         let accepted = self.num_accepted_tokens();
         let Some(budget) = &mut self.budget else { return };
         budget.free = budget.free.filter(|&(at, _)| at <= accepted);
-        budget.way = budget.way.take().filter(|&(at, _)| at <= accepted);
+        budget.path = budget.path.take().filter(|&(at, _)| at <= accepted);
         budget.left = budget.left.take().filter(|&(at, _)| at <= accepted);
         budget.last_mask = budget.last_mask.take().filter(|last| last.step <= accepted);
         budget.narrowed = None;
@@ -130,7 +130,7 @@ impl GrammarMatcher {
         if left == 0 {
             return Ok(true);
         }
-        let is_canonical = self.trail.is_some();
+        let is_canonical = self.cursors.is_some();
         let (worst, step) =
             self.with_endings(|run, endings, here| run.most_after_a_token(endings, here, is_canonical))?;
         let Some(spare) = (left - 1).checked_sub(worst) else { return Ok(true) };
@@ -148,12 +148,12 @@ impl GrammarMatcher {
         let Some(last) = last.filter(|last| last.step == step).cloned() else { return Ok(false) };
         CancelToken::check(self.compiled.limits().cancel.as_ref()).map_err(EngineError::from)?;
         mask.copy_from_slice(&last.mask);
-        let is_known = self.known_way().is_some();
+        let is_known = self.known_path().is_some();
         let budget = self.budget.as_mut().expect("it has the mask");
         budget.narrowed = last.withheld.map(|withheld| (step, withheld));
-        // Another way may have been found after a token that was taken back.
-        if let Some(way) = last.way.filter(|_| !is_known) {
-            budget.way = Some((step, way));
+        // Another path may have been found after a token that was taken back.
+        if let Some(path) = last.path.filter(|_| !is_known) {
+            budget.path = Some((step, path));
         }
         Ok(true)
     }
@@ -166,19 +166,21 @@ impl GrammarMatcher {
         let before = mask.to_vec();
         let left = self.token_budget_left().unwrap_or(0);
         let may_stop = self.may_stop();
-        let way = if may_stop { Arc::default() } else { self.way_out()? };
-        let mut ways = WaysLeft::default();
-        if left > 0 && way.len() as i64 <= left {
+        let path = if may_stop { Arc::default() } else { self.path_to_end()? };
+        let mut paths = PathsLeft::default();
+        if left > 0 && path.len() as i64 <= left {
             let most = left as u64 - 1;
-            match self.trail.is_some() {
+            match self.cursors.is_some() {
                 true => self.narrow_canonical(most, mask)?,
-                false => ways = self.with_endings(|run, endings, here| run.narrow(endings, here, most, &way, mask))?,
+                false => {
+                    paths = self.with_endings(|run, endings, here| run.narrow(endings, here, most, &path, mask))?
+                }
             }
         } else {
             // What was accepted has broken the budget, or spent it: the shortest way out is all that is left.
             mask.fill(0);
         }
-        if let Some(&next) = way.first() {
+        if let Some(&next) = path.first() {
             token_set::set(mask, next);
         }
         let stop_token_ids = self.stop_token_ids.clone();
@@ -194,74 +196,75 @@ impl GrammarMatcher {
         let step = self.num_accepted_tokens();
         let budget = self.budget.as_mut().expect("there is a budget");
         budget.narrowed = withheld.clone().map(|withheld| (step, withheld));
-        budget.left = Some((step, Arc::new(ways)));
+        budget.left = Some((step, Arc::new(paths)));
         // That no token fits is an error.
         let is_kept = mask.iter().any(|&word| word != 0);
-        let way = (!may_stop).then_some(way);
-        budget.last_mask = is_kept.then(|| NarrowedMask { step, mask: (&*mask).into(), withheld, way });
+        let path = (!may_stop).then_some(path);
+        budget.last_mask = is_kept.then(|| NarrowedMask { step, mask: (&*mask).into(), withheld, path });
         Ok(is_narrowed)
     }
 
-    /// What is left of the way that is known, where the text has gone along it.
-    fn known_way(&self) -> Option<Arc<[u32]>> {
-        let (at, way) = self.budget.as_ref()?.way.as_ref()?;
+    /// What is left of the path that is known, where the text has gone along it.
+    fn known_path(&self) -> Option<Arc<[u32]>> {
+        let (at, path) = self.budget.as_ref()?.path.as_ref()?;
         let mut taken = self.history[at + 1..].iter().map(|step| step.token);
         let gone = self.num_accepted_tokens() - at;
-        let is_along = way.len() >= gone && way[..gone].iter().all(|&token| taken.next() == Some(token));
-        is_along.then(|| way[gone..].into())
+        let is_along = path.len() >= gone && path[..gone].iter().all(|&token| taken.next() == Some(token));
+        is_along.then(|| path[gone..].into())
     }
 
-    /// Tokens that complete the text from here: what is left of the way that is known, else a new one.
-    fn way_out(&mut self) -> Result<Arc<[u32]>, MatcherError> {
+    /// Tokens that complete the text from here: what is left of the path that is known, else a new one.
+    fn path_to_end(&mut self) -> Result<Arc<[u32]>, MatcherError> {
         let accepted = self.num_accepted_tokens();
-        if let Some(way) = self.known_way() {
-            return Ok(way);
+        if let Some(path) = self.known_path() {
+            return Ok(path);
         }
         // Without a budget the fewest tokens are wanted that would be found within any.
         let left = self.token_budget_left().map_or(0, |left| left.max(0) as u64);
-        let way = match self.trail.is_some() {
-            true => self.canonical_way(left)?,
+        let path = match self.cursors.is_some() {
+            true => self.canonical_path(left)?,
             false => {
-                if let Some(way) =
-                    self.with_endings(|run, endings, here| run.way_out_by_counting(endings, here, left))?
+                if let Some(path) =
+                    self.with_endings(|run, endings, here| run.path_to_end_by_counting(endings, here, left))?
                 {
-                    return Ok(self.keep_way(way));
+                    return Ok(self.keep_path(path));
                 }
-                let mut way = self.with_endings(|run, endings, here| run.way_out(endings, here))?;
-                let is_long = |way: &Option<Vec<u32>>| way.as_ref().is_none_or(|way| way.len() as u64 > left);
-                if is_long(&way) {
-                    way = shorter(way, self.with_endings(|run, endings, here| run.way_out_in_bytes(endings, here))?);
+                let mut path = self.with_endings(|run, endings, here| run.path_to_end(endings, here))?;
+                let is_long = |path: &Option<Vec<u32>>| path.as_ref().is_none_or(|path| path.len() as u64 > left);
+                if is_long(&path) {
+                    path =
+                        shorter(path, self.with_endings(|run, endings, here| run.path_to_end_in_bytes(endings, here))?);
                 }
                 if let [.., before, now] = self.history[..]
                     && now.token != NO_TOKEN
-                    && is_long(&way)
+                    && is_long(&path)
                 {
                     let before = (before.configuration, now.token);
-                    let ways = self.budget.as_ref().and_then(|budget| budget.left.clone());
-                    let ways = ways.filter(|&(at, _)| at + 1 == accepted).map(|(_, ways)| ways);
+                    let paths = self.budget.as_ref().and_then(|budget| budget.left.clone());
+                    let paths = paths.filter(|&(at, _)| at + 1 == accepted).map(|(_, paths)| paths);
                     let behind = |run: &mut Run<'_>, endings: &mut Endings, here| {
-                        run.way_out_after(endings, ways.as_deref(), before, here, left)
+                        run.path_to_end_after(endings, paths.as_deref(), before, here, left)
                     };
-                    way = shorter(way, self.with_endings(behind)?);
+                    path = shorter(path, self.with_endings(behind)?);
                 }
-                way
+                path
             }
         };
-        Ok(self.keep_way(way.ok_or(MatcherError::NoTokensComplete)?))
+        Ok(self.keep_path(path.ok_or(MatcherError::NoTokensComplete)?))
     }
 
-    /// Keeps a way from here with the budget, if there is one.
-    fn keep_way(&mut self, way: Vec<u32>) -> Arc<[u32]> {
+    /// Keeps a path from here with the budget, if there is one.
+    fn keep_path(&mut self, path: Vec<u32>) -> Arc<[u32]> {
         let accepted = self.num_accepted_tokens();
-        let way: Arc<[u32]> = way.into();
+        let path: Arc<[u32]> = path.into();
         if let Some(budget) = &mut self.budget {
-            budget.way = Some((accepted, way.clone()));
+            budget.path = Some((accepted, path.clone()));
         }
-        way
+        path
     }
 
     /// Few tokens that complete the text and that the tokenizer itself would write; `None` where none are found.
-    fn canonical_way(&self, left: u64) -> Result<Option<Vec<u32>>, MatcherError> {
+    fn canonical_path(&self, left: u64) -> Result<Option<Vec<u32>>, MatcherError> {
         let mut copy = self.clone();
         copy.budget = None;
         let mut best: Option<Vec<u32>> = None;
@@ -269,7 +272,7 @@ impl GrammarMatcher {
             best = shorter(best, copy.canonical_tokens(&pieces)?);
         }
         if best.as_ref().is_none_or(|best| best.len() as u64 > left) {
-            best = shorter(best, copy.greedy_way()?);
+            best = shorter(best, copy.greedy_path()?);
         }
         Ok(best)
     }
@@ -346,7 +349,7 @@ impl GrammarMatcher {
     }
 
     /// Tokens that complete the text, each of which is one of the mask that seems to lead to the end the soonest.
-    fn greedy_way(&mut self) -> Result<Option<Vec<u32>>, MatcherError> {
+    fn greedy_path(&mut self) -> Result<Option<Vec<u32>>, MatcherError> {
         let mut chosen: Vec<u32> = Vec::new();
         let mut mask = vec![0; self.compiled.vocabulary().mask_words()];
         let found = loop {
@@ -371,19 +374,19 @@ impl GrammarMatcher {
         Ok(found.then_some(chosen))
     }
 
-    /// Leaves those tokens of a canonical mask after which a canonical way to the end is found in time, of as many as are
+    /// Leaves those tokens of a canonical mask after which a canonical path to the end is found in time, of as many as are
     /// tried.
     fn narrow_canonical(&mut self, most: u64, mask: &mut [u32]) -> Result<(), MatcherError> {
         let likely = self.with_endings(|run, endings, here| run.likely_tokens(endings, here, mask))?;
         mask.fill(0);
         let mut copy = self.clone();
         copy.budget = None;
-        // For each a way to the end is looked for.
+        // For each a path to the end is looked for.
         for token in likely.into_iter().take(FEW) {
             if !copy.accept_token(token)? {
                 continue;
             }
-            let closes = copy.may_stop() || copy.canonical_way(most)?.is_some_and(|way| way.len() as u64 <= most);
+            let closes = copy.may_stop() || copy.canonical_path(most)?.is_some_and(|path| path.len() as u64 <= most);
             copy.rollback(1)?;
             if closes {
                 token_set::set(mask, token);

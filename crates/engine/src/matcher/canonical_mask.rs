@@ -19,7 +19,7 @@ use crate::vocabulary::token_set;
 
 impl Layout {
     /// Writes the canonical mask of a configuration after a token and its cursor, without stop tokens. Says after
-    /// which tokens something leads on; `None` where the grammar alone allows none.
+    /// which tokens there is a continuation; `None` where the grammar alone allows none.
     pub(crate) fn fill_canonical_mask(
         &self,
         stacks: &mut Stacks,

@@ -72,7 +72,7 @@ impl GrammarMatcher {
 
     /// The patch of a mask that is kept, without writing any words; `None` where there is none, or where more is to be said.
     fn known_mask_patch(&mut self) -> Result<Option<MaskPatch>, MatcherError> {
-        if self.now().stopped || self.now().is_spent || self.trail.is_some() || self.compiled.tokens().any() {
+        if self.now().stopped || self.now().is_spent || self.cursors.is_some() || self.compiled.tokens().any() {
             return Ok(None);
         }
         if self.is_short_of_whitespace() || self.is_near_the_end()? {
@@ -110,11 +110,11 @@ impl GrammarMatcher {
     ///
     /// # Errors
     /// [`MatcherError::MaskSize`] for a mask of the wrong size, [`MatcherError::Terminated`] after a stop token,
-    /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any way on, [`MatcherError::NoStopToken`] when the
+    /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any continuation, [`MatcherError::NoStopToken`] when the
     /// text can only end but nothing ends it, and limits.
     pub fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
         // Mostly a mask is one part, which has its deadline.
-        match self.budget.is_some() || self.trail.is_some() {
+        match self.budget.is_some() || self.cursors.is_some() {
             true => self.in_time(|matcher| matcher.fill_mask_by_parts(mask)),
             false => self.fill_mask_by_parts(mask),
         }
@@ -140,8 +140,8 @@ impl GrammarMatcher {
         let layout = self.layout()?;
         let now = self.now();
         let stacks = Arc::make_mut(&mut self.stacks);
-        let filled = if let Some(trail) = &self.trail {
-            let filled = layout.fill_canonical_mask(stacks, now.configuration, &trail.encoding, trail.now(), mask);
+        let filled = if let Some(cursors) = &self.cursors {
+            let filled = layout.fill_canonical_mask(stacks, now.configuration, &cursors.encoding, cursors.now(), mask);
             filled.map(|verdict| {
                 self.verdict = verdict;
                 (None, self.verdict.is_some())
@@ -159,7 +159,7 @@ impl GrammarMatcher {
         };
         stacks.rewind(now.mark);
         let (mut counted, canonical) = filled.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?;
-        if self.trail.is_some() {
+        if self.cursors.is_some() {
             self.add_token_edges(mask)?;
         }
         let completed = self.is_completed() && self.may_end_canonically();
@@ -228,7 +228,7 @@ impl GrammarMatcher {
             self.fill_mask(&mut mask)?;
             return Ok((id as usize) < self.compiled.vocabulary().vocab_size() && token_set::get(&mask, id));
         }
-        if self.trail.is_some() {
+        if self.cursors.is_some() {
             let verdict = self.verdict.clone();
             let accepted = self.accept_token(id)?;
             self.rollback(usize::from(accepted))?;

@@ -25,8 +25,8 @@ use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// Of the tokens beside a row so many are taken that begin alike.
-const MAX_ALIKE: u32 = 6;
+/// Of the tokens beside a row so many are taken with the same beginning.
+const MAX_SAME_BEGINNING: u32 = 6;
 
 /// So many visits go by until a layout is measured again, which takes as long as some masks.
 const VISITS_MEASURED: usize = 8;
@@ -37,7 +37,7 @@ const STEP: u32 = 4;
 /// How much a preparation may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PreparationBudget {
-    /// Time on the wall, from the first step on.
+    /// Wall-clock time, from the first step on.
     pub time: Duration,
     /// Bytes by which the grammar and the lexemes of its vocabulary may grow.
     pub bytes: usize,
@@ -70,7 +70,7 @@ pub enum PreparationStep {
 }
 
 /// How a place is reached: it is gone to when its turn comes, since most never have one.
-struct Way {
+struct Path {
     from: Step,
     /// The token that leads there; `None` for the beginning.
     token: Option<u32>,
@@ -97,7 +97,7 @@ pub struct Preparation {
     largest: usize,
     masks: usize,
     stacks: Stacks,
-    ways: Vec<Way>,
+    paths: Vec<Path>,
     /// Those that were not gone yet, the cheapest first.
     open: BinaryHeap<Reverse<(u32, u32)>>,
     seen: FxHashSet<SetId>,
@@ -126,7 +126,7 @@ impl Preparation {
             largest: 0,
             masks: 0,
             stacks: Stacks::new(),
-            ways: Vec::new(),
+            paths: Vec::new(),
             open: BinaryHeap::new(),
             seen: FxHashSet::default(),
             found: None,
@@ -166,7 +166,7 @@ impl Preparation {
                     self.end = Some(end);
                     self.took = Some(begun.elapsed());
                     // Nothing of it is needed any more.
-                    (self.stacks, self.ways, self.open) = (Stacks::new(), Vec::new(), BinaryHeap::new());
+                    (self.stacks, self.paths, self.open) = (Stacks::new(), Vec::new(), BinaryHeap::new());
                     (self.seen, self.words, self.names) = (FxHashSet::default(), Vec::new(), Vec::new());
                 }
             }
@@ -235,25 +235,25 @@ impl Preparation {
         self.held = self.layout_bytes + layout.lexemes().held();
         let vocabulary = compiled.vocabulary();
         self.words = vec![0; vocabulary.mask_words()];
-        let known = compiled.grammar().all_members().iter().flat_map(|members| &members.known);
+        let known = compiled.grammar().all_members().iter().flat_map(|members| &members.declared);
         let mut seen = FxHashSet::default();
         let names = known.map(|known| &*known.name).filter(|name| !name.is_empty() && seen.insert(name.to_owned()));
         self.names = names.take(FEW).map(|name| name.as_bytes().into()).collect();
         layout
     }
 
-    /// Goes to the cheapest place, finds its mask, and adds the ways on; `false` where no place is left. Where it fails, nothing
-    /// has happened.
+    /// Goes to the cheapest place, finds its mask, and adds the continuations; `false` where no place is left. Where it fails,
+    /// nothing has happened.
     fn visit(&mut self, compiled: &CompiledGrammar, layout: &Layout) -> Result<bool, EngineError> {
-        if self.ways.is_empty() {
+        if self.paths.is_empty() {
             let configuration = layout.with(&mut self.stacks, |run| run.initial())?;
             self.add(
                 0,
-                Way { from: Step::first(configuration, self.stacks.mark()), token: None, rest: Box::default() },
+                Path { from: Step::first(configuration, self.stacks.mark()), token: None, rest: Box::default() },
             );
         }
         let Some(&Reverse((cost, index))) = self.open.peek() else { return Ok(false) };
-        let Way { from, token, .. } = self.ways[index as usize];
+        let Path { from, token, .. } = self.paths[index as usize];
         let mark = self.stacks.mark();
         let place = match token {
             None => Some(from),
@@ -277,9 +277,9 @@ impl Preparation {
             let is_new = self.found == Some(place.configuration);
             // What lies after a mask that was known is likely known, too.
             let cost = if is_new { cost + STEP } else { cost + 3 * STEP };
-            let rest = &self.ways[index as usize].rest;
+            let rest = &self.paths[index as usize].rest;
             for (more, token, rest) in self.likely(compiled.vocabulary(), decided.known.as_deref(), rest) {
-                self.add(cost + more, Way { from: place, token: Some(token), rest });
+                self.add(cost + more, Path { from: place, token: Some(token), rest });
             }
             self.seen.insert(place.configuration);
         }
@@ -323,10 +323,10 @@ impl Preparation {
         self.grown = self.grown.max(grown);
     }
 
-    fn add(&mut self, cost: u32, way: Way) {
-        if self.ways.len() < STEPS {
-            self.open.push(Reverse((cost, self.ways.len() as u32)));
-            self.ways.push(way);
+    fn add(&mut self, cost: u32, path: Path) {
+        if self.paths.len() < STEPS {
+            self.open.push(Reverse((cost, self.paths.len() as u32)));
+            self.paths.push(path);
         }
     }
 
@@ -376,9 +376,10 @@ impl Preparation {
     }
 }
 
-/// Of ascending tokens the first ones of each way to begin, with their rank there: what begins otherwise mostly leads elsewhere.
+/// Of ascending tokens the first ones with each beginning, with their rank there: what begins otherwise mostly leads
+/// elsewhere.
 fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u32, u32)> + '_ {
-    let mut alike: FxHashMap<(bool, u8), u32> = FxHashMap::default();
+    let mut by_beginning: FxHashMap<(bool, u8), u32> = FxHashMap::default();
     let ranked = ascending.into_iter().filter_map(move |token| {
         let bytes = tokens.token_bytes(token)?;
         let (has_space, bytes) = bytes.strip_prefix(b" ").map_or((false, bytes), |bytes| (true, bytes));
@@ -387,9 +388,9 @@ fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u
             Some(byte) if byte.is_ascii_whitespace() => b' ',
             first => first.copied().unwrap_or(b' '),
         };
-        let count = alike.entry((has_space, first)).or_default();
+        let count = by_beginning.entry((has_space, first)).or_default();
         *count += 1;
-        (*count <= MAX_ALIKE).then_some((*count - 1, token))
+        (*count <= MAX_SAME_BEGINNING).then_some((*count - 1, token))
     });
     ranked.take(FEW)
 }

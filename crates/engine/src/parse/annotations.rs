@@ -2,7 +2,7 @@
 //!
 //! A marked part puts a frame of its own under what it reads, so a stack shows which marked parts a thread is in, and the
 //! register of the frame shows after how many tokens the part began: nothing is counted, and rolling back and forking need
-//! no care. Where a part with a budget may end, a thread without a way on stands in the configuration and says so. A
+//! no care. Where a part with a budget may end, a thread without a continuation stands in the configuration and says so. A
 //! budget is *spent* when as many tokens have begun within the part; from then on, wherever the part may end, the threads
 //! within it are dropped. That is looked after between tokens, and within tokens only while a part with a spent budget
 //! cannot end yet; of the mask as ever the tokens are then read again that lead over an end of the part.
@@ -50,7 +50,7 @@ impl Machine {
         self.may_end(thread).is_some_and(|entry| self.is_spent(entry, tokens))
     }
 
-    /// Whether a thread only says something of the configuration, and is no way on.
+    /// Whether a thread only says something of the configuration, and has no continuation.
     pub(crate) fn is_remark(&self, thread: Entry) -> bool {
         self.is_text(thread) || (self.marks.budgets && self.may_end(thread).is_some())
     }
@@ -97,7 +97,7 @@ impl Run<'_> {
         if expansion.has_lexemes() {
             threads.push(Entry { head: id.0, state: expansion.start(), ..frame });
         }
-        // Stands for "a single token may come here": no byte leads on from the dead state.
+        // Stands for "a single token may come here": no byte is live in the dead state.
         if !expansion.tokens.is_empty() {
             threads.push(Entry { head: id.0, state: StateId::DEAD.0, ..frame });
         }
@@ -168,7 +168,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A stack without the ways through these entries; `None` where there is no other.
+    /// A stack without the paths through these entries; `None` where there is no other.
     fn without_parts(
         &mut self,
         stack: SetId,
@@ -279,7 +279,7 @@ impl Run<'_> {
         Ok((self.stacks.configuration(&mut threads)?, is_spent))
     }
 
-    /// The highest temperature at which some way on wants the next token sampled: of each thread that of the innermost
+    /// The highest temperature at which some continuation wants the next token sampled: of each thread that of the innermost
     /// part around it that has one.
     pub fn temperature(&mut self, configuration: SetId) -> Result<Option<Temperature>, EngineError> {
         self.look_for_marks();

@@ -55,10 +55,10 @@ impl Run<'_> {
         let state = StateId(thread.state);
         if Switch::MaskUnbounded.is_on()
             && !self.machine.keeps_text()
-            && !self.machine.fork(ExpansionId(thread.head)).free
-            && let Some((endless, longer)) = self.lexeme_cache.nearly_endless(dfa, state)?
+            && !self.machine.fork(ExpansionId(thread.head)).additional
+            && let Some((unbounded, longer)) = self.lexeme_cache.nearly_unbounded(dfa, state)?
         {
-            thread.state = endless.0;
+            thread.state = unbounded.0;
             return Ok(longer.to_vec());
         }
         thread.state = self.lexeme_cache.saturated(dfa, state)?.0;

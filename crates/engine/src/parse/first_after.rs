@@ -4,7 +4,7 @@ use stencilm_regex::{ByteSet, Tag};
 use stencilm_support::FEW;
 
 use crate::error::EngineError;
-use crate::machine::expansion::{Expansion, Ways};
+use crate::machine::expansion::{Continuations, Expansion};
 use crate::machine::frame::FrameId;
 use crate::parse::stepper::Run;
 use crate::state::stacks::Entry;
@@ -22,10 +22,10 @@ impl Run<'_> {
         if !Switch::MaskFirstAfter.is_on() {
             return Ok(None);
         }
-        let Ways::Listed(ways) = &expansion.ways else { return Ok(None) };
+        let Continuations::Listed(continuations) = &expansion.continuations else { return Ok(None) };
         let (mut first, mut nullable) = (ByteSet::EMPTY, false);
         for &tag in tags {
-            for continuation in &ways[tag as usize] {
+            for continuation in &continuations[tag as usize] {
                 let Some(begins) = self.machine.begins_after(continuation) else { return Ok(None) };
                 first = first.union(&begins.bytes);
                 nullable |= begins.nullable;

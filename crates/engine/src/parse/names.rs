@@ -1,4 +1,4 @@
-//! Names that a text declares: a reference matches those that were declared before it, on its own way through the grammar.
+//! Names that a text declares: a reference matches those that were declared before it, on its own path through the grammar.
 //!
 //! All threads of a configuration have read the same bytes, but one may have declared a name in them where another has not. So
 //! the names lie on top of each stack, as a frame whose register is their list. What is pushed comes below it, and where a

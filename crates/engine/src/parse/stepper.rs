@@ -19,18 +19,18 @@ use crate::state::stacks::{Entry, NIL, SetId, Stacks};
 use crate::switches::Switch;
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
-use crate::vocabulary::trie::Way;
+use crate::vocabulary::trie::Path;
 
 /// No leader.
 const NONE: u32 = u32::MAX;
 
-/// A nullable frame whose thread has started, on the way down to what lies below it: the threads of the same frame further
+/// A nullable frame whose thread has started, on the path down to what lies below it: the threads of the same frame further
 /// down add nothing to that one, which may leave out whatever comes before them.
 #[derive(Clone, Copy)]
 struct Leader {
     expansion: ExpansionId,
     register: u32,
-    /// The next leader on the way up.
+    /// The next leader on the path up.
     above: u32,
 }
 
@@ -61,7 +61,7 @@ impl Descent {
         Some((stack, leader))
     }
 
-    /// Whether a leader on the way down reads the same with the same register.
+    /// Whether a leader on the path down reads the same with the same register.
     #[inline]
     fn is_led(&self, mut leader: u32, expansion: ExpansionId, register: u32) -> bool {
         while leader != NONE {
@@ -95,11 +95,11 @@ impl Descent {
 /// What was assumed where a key was taken for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Assumptions {
-    /// Its object has seen free keys.
+    /// Its object has seen additional keys.
     pub seen: bool,
-    /// Its object has names that are not free. Those that are spelled plainly are known beforehand, except where the
+    /// Its object has names that are reserved. Those that are spelled plainly are known beforehand, except where the
     /// whole key lies within one token.
-    pub taken: bool,
+    pub reserved: bool,
     /// The whole key lies within the token.
     pub whole: bool,
     /// Not a key but an element of an array whose elements must differ, after others.
@@ -107,7 +107,7 @@ pub(crate) struct Assumptions {
     /// Nor a new one, but an element taken for one that was there before, of an array of which two must be equal.
     pub repeat: bool,
     /// The token ends within a key of which only few may go on, after or beside others.
-    pub uneven: bool,
+    pub locally_finite: bool,
     /// Not of the key, but of the thread that this is said of: it began within the token.
     pub later: bool,
 }
@@ -116,7 +116,7 @@ impl Assumptions {
     /// Whether anything was taken for new.
     #[inline]
     pub fn is_any(&self) -> bool {
-        self.seen | self.taken | self.whole | self.element | self.repeat | self.uneven
+        self.seen | self.reserved | self.whole | self.element | self.repeat | self.locally_finite
     }
 }
 
@@ -181,12 +181,12 @@ pub(crate) struct Scratch {
     pub saturated: Vec<Entry>,
     /// The tokens in which a mask differs from its row.
     pub flipped: Vec<u32>,
-    pub way: Way,
+    pub path: Path,
 }
 
 impl Extension for Scratch {}
 
-/// Steps of configurations and what starts at stacks, as one mask has found them: the same few are met at thousands of
+/// Steps of configurations and what starts at stacks, as one mask has found them: the same few are found at thousands of
 /// places of a vocabulary.
 #[derive(Default)]
 pub(crate) struct Known {
@@ -203,7 +203,7 @@ type States = Box<[(u32, bool)]>;
 struct Steps {
     /// The configuration after a byte, and what was unverified on the way.
     by_byte: FxHashMap<(SetId, u8), (SetId, Assumptions)>,
-    /// The same by the states after the byte: bytes that lead all threads to the same states are alike.
+    /// The same by the states after the byte: bytes that lead all threads to the same states are equivalent.
     by_states: FxHashMap<(SetId, States), (SetId, Assumptions)>,
 }
 
@@ -440,8 +440,8 @@ impl Run<'_> {
             false => Some((configuration, self.states_after(configuration, byte)?)),
         };
         let known = &mut self.known.get_or_insert_default().steps[thin];
-        let alike = key.as_ref().and_then(|key| known.by_states.get(key)).copied();
-        let found = match alike {
+        let same_states = key.as_ref().and_then(|key| known.by_states.get(key)).copied();
+        let found = match same_states {
             Some(found) => found,
             None => {
                 self.assumed = Assumptions::default();
@@ -450,7 +450,7 @@ impl Run<'_> {
         };
         let known = &mut self.known.get_or_insert_default().steps[thin];
         known.by_byte.insert((configuration, byte), found);
-        if let (Some(key), None) = (key, alike) {
+        if let (Some(key), None) = (key, same_states) {
             known.by_states.insert(key, found);
         }
         Ok(found)
@@ -482,12 +482,12 @@ impl Run<'_> {
         Ok(survives)
     }
 
-    /// Whether a free key has begun.
-    pub fn is_within_free_key(&self, configuration: SetId) -> bool {
+    /// Whether an additional key has begun.
+    pub fn is_within_additional_key(&self, configuration: SetId) -> bool {
         self.stacks.entries(configuration).iter().any(|&thread| {
             thread != Entry::BOTTOM
                 && thread.state & IN_WHITESPACE == 0
-                && self.machine.fork(ExpansionId(thread.head)).free
+                && self.machine.fork(ExpansionId(thread.head)).additional
                 && self.stacks.members(thread.register).text != NIL
         })
     }
@@ -581,14 +581,14 @@ impl Run<'_> {
             return Ok(());
         }
         let mut moved = Entry { state, ..thread };
-        if self.is_exact() && expansion.free && state & IN_WHITESPACE == 0 {
+        if self.is_exact() && expansion.additional && state & IN_WHITESPACE == 0 {
             moved.register = self.register_after(&expansion, thread.register, byte);
         }
-        if expansion.uneven && !self.is_exact() {
-            self.assumed.uneven |= self.may_run_out(&expansion, moved);
+        if expansion.locally_finite && !self.is_exact() {
+            self.assumed.locally_finite |= self.may_run_out(&expansion, moved);
         }
         let stays = !accepts || expansion.goes_on(self.lexeme_cache, state)?;
-        if stays && (!expansion.uneven || !self.is_exact() || self.can_be_new(&expansion, moved)?) {
+        if stays && (!expansion.locally_finite || !self.is_exact() || self.can_be_new(&expansion, moved)?) {
             threads.push(moved);
         }
         if !accepts {

@@ -1,7 +1,7 @@
 //! Which strings of a trie can be read from a thread, each alternative on its own.
 //!
 //! A walk keeps one small number per depth, the state of one thread's automaton. Where a lexeme is complete the threads
-//! that follow it are walked apart, each over the subtree below that place: the union of what they read is what the
+//! that follow it are walked separately, each over the subtree below that place: the union of what they read is what the
 //! grammar allows, so no set of threads is made on the way. What does not change along a lexeme is kept once as a
 //! *context*; a *spot* is a context and a state.
 //!
@@ -23,7 +23,7 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
-use crate::vocabulary::trie::{Reader, Trie, Way};
+use crate::vocabulary::trie::{Path, Reader, Trie};
 
 /// Where a walk is, as numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -73,8 +73,8 @@ pub(crate) struct WalkScratch {
     followers: Vec<Spot>,
     jobs: Vec<Job>,
     done: FxHashSet<(u32, Spot)>,
-    way: Way,
-    /// The nodes where a lexeme is complete on the way of the job under way, each with the state there.
+    path: Path,
+    /// The nodes where a lexeme is complete on the path of the walk under way, each with the state there.
     ends: Vec<(u32, u32)>,
     /// The threads after a spot.
     threads: Vec<Entry>,
@@ -126,8 +126,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Walk { run, scratch, spent_at: None, ends_spent: Vec::new(), complete: None }
     }
 
-    /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some way that
-    /// the threads can read, perhaps also some others. `None` where the ways are too many.
+    /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some path that
+    /// the threads can read, perhaps also some others. `None` where the paths are too many.
     pub fn ends_of_spent_parts(
         mut self,
         vocabulary: &Tokens,
@@ -145,7 +145,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         let id = ExpansionId(thread.head);
         let expansion = self.run.machine.fork(id);
         // A token that ends within such a key may leave no new one.
-        assumed.uneven |= expansion.uneven && self.run.may_run_out(expansion, thread);
+        assumed.locally_finite |= expansion.locally_finite && self.run.may_run_out(expansion, thread);
         assumed.repeat |= self.run.hangs_on_a_repeat(thread);
         // The thread whose mask is asked for is in such a state already.
         let saturated = |dfa| self.run.lexeme_cache.is_saturated_start(dfa, StateId(thread.state));
@@ -190,7 +190,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(())
     }
 
-    /// As [`Walk::over`], and the nodes at which the text is complete and strings go on. `None` where the ways are too many.
+    /// As [`Walk::over`], and the nodes at which the text is complete and strings go on. `None` where the paths are too many.
     pub fn up_to_the_end(
         mut self,
         trie: &Trie,
@@ -204,7 +204,7 @@ impl<'r, 'a> Walk<'r, 'a> {
     }
 
     /// As [`Walk::over`], of the strings that go on after some nodes, at each of which something else is assumed. Whether it
-    /// was done: not where the ways are too many.
+    /// was done: not where the paths are too many.
     pub fn after_nodes(
         &mut self,
         trie: &Trie,
@@ -224,7 +224,7 @@ impl<'r, 'a> Walk<'r, 'a> {
     }
 
     /// As [`Walk::over`], of the strings after the nodes above some nodes; their entries are given. Whether it was done: not
-    /// where the ways are too many.
+    /// where the paths are too many.
     pub fn below(
         &mut self,
         trie: &Trie,
@@ -293,9 +293,9 @@ impl<'r, 'a> Walk<'r, 'a> {
         }
         self.scratch.done.clear();
         while let Some(job) = self.scratch.jobs.pop() {
-            let WalkScratch { contexts, way, ends, .. } = &mut self.scratch;
+            let WalkScratch { contexts, path, ends, .. } = &mut self.scratch;
             let Context { ref expansion, assumed, start, .. } = contexts[job.spot.context as usize];
-            let (lexeme_cache, free) = (&mut *self.run.lexeme_cache, expansion.free);
+            let (lexeme_cache, additional) = (&mut *self.run.lexeme_cache, expansion.additional);
             // Whitespace and names take the general step, everything else is a table.
             let dfa = match expansion.automaton {
                 Automaton::Dfa(dfa) if job.spot.state & IN_WHITESPACE == 0 => Some(dfa),
@@ -305,15 +305,15 @@ impl<'r, 'a> Walk<'r, 'a> {
             let (nodes, depth, state) = (job.nodes, job.depth, job.spot.state);
             match dfa {
                 Some(dfa) => {
-                    let mut reader = OneLexeme { lexeme_cache, dfa, free, ends };
-                    trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
+                    let mut reader = OneLexeme { lexeme_cache, dfa, additional, ends };
+                    trie.walk_few(nodes, depth, state, path, &mut reader, visit)?;
                 }
                 None => {
                     let mut reader = AnyLexeme { lexeme_cache, expansion, start, ends };
-                    trie.walk_few(nodes, depth, state, way, &mut reader, visit)?;
+                    trie.walk_few(nodes, depth, state, path, &mut reader, visit)?;
                 }
             }
-            if !self.go_on_after_ends(trie, job.spot, free, reached)? {
+            if !self.go_on_after_ends(trie, job.spot, additional, reached)? {
                 return Ok(false);
             }
         }
@@ -326,14 +326,14 @@ impl<'r, 'a> Walk<'r, 'a> {
         &mut self,
         trie: &Trie,
         spot: Spot,
-        free: bool,
+        additional: bool,
         reached: &mut impl FnMut(u32, Assumptions),
     ) -> Result<bool, EngineError> {
         // What is after one of them adds to the room, but no ends.
         let mut ends = std::mem::take(&mut self.scratch.ends);
         for (node, state) in ends.drain(..) {
             let spot = Spot { state, ..spot };
-            if !free && !self.may_go_on(trie, node as usize, spot)? {
+            if !additional && !self.may_go_on(trie, node as usize, spot)? {
                 continue;
             }
             let Behind { start, end, assumed, ends_spent, ends_text } = self.after(spot)?;
@@ -344,7 +344,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 complete.push((node, assumed));
             }
             // What ends with the key itself is as unverified as what goes on after it.
-            if free && let Some(entry) = trie.entry_at(node as usize) {
+            if additional && let Some(entry) = trie.entry_at(node as usize) {
                 reached(entry, assumed);
             }
             for index in start..end {
@@ -405,16 +405,17 @@ impl<'r, 'a> Walk<'r, 'a> {
                 if !left_below(node) {
                     return Ok(None);
                 }
-                let (next, Assumptions { seen, taken, element, repeat, uneven, .. }) = run.known_step(set, byte)?;
+                let (next, Assumptions { seen, reserved, element, repeat, locally_finite, .. }) =
+                    run.known_step(set, byte)?;
                 // Which key it was that ended is not known here: taken to lie whole within the token.
-                let whole = assumed.whole || seen || taken;
+                let whole = assumed.whole || seen || reserved;
                 let assumed = Assumptions {
                     seen: assumed.seen || seen,
-                    taken: assumed.taken || taken,
+                    reserved: assumed.reserved || reserved,
                     whole,
                     element: assumed.element || element,
                     repeat: assumed.repeat || repeat,
-                    uneven: assumed.uneven || uneven,
+                    locally_finite: assumed.locally_finite || locally_finite,
                     later: true,
                 };
                 Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, assumed)))
@@ -477,15 +478,15 @@ impl<'r, 'a> Walk<'r, 'a> {
             let tag = expansion.accepts(self.run.lexeme_cache, spot.state)[index];
             self.run.follow(&expansion, tag, thread, &mut threads)?;
         }
-        let Assumptions { seen, taken, element, uneven, .. } = self.run.assumed;
+        let Assumptions { seen, reserved, element, locally_finite, .. } = self.run.assumed;
         let assumed = Assumptions {
             seen: before.seen || seen,
-            taken: before.taken || taken,
-            whole: before.whole || (before.later && (seen || taken)),
+            reserved: before.reserved || reserved,
+            whole: before.whole || (before.later && (seen || reserved)),
             element: before.element || element,
             // Of which followers it is said is asked of each.
             repeat: before.repeat,
-            uneven: before.uneven || uneven,
+            locally_finite: before.locally_finite || locally_finite,
             later: true,
         };
         self.run.stacks.join(&mut threads)?;
@@ -512,7 +513,7 @@ struct OneLexeme<'a> {
     lexeme_cache: &'a mut LexemeCache,
     dfa: DfaId,
     /// Whether it is noted, too, where nothing is below.
-    free: bool,
+    additional: bool,
     ends: &'a mut Vec<(u32, u32)>,
 }
 
@@ -520,14 +521,14 @@ impl Reader for OneLexeme<'_> {
     type Error = EngineError;
 
     #[inline]
-    fn leading(&mut self, state: u32) -> Result<ByteSet, EngineError> {
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, EngineError> {
         Ok(*self.lexeme_cache.live_bytes(self.dfa, StateId(state))?)
     }
 
     #[inline(always)]
     fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, EngineError> {
         let (next, accepts) = self.lexeme_cache.step(self.dfa, StateId(state), byte)?;
-        if accepts && (has_children || self.free) {
+        if accepts && (has_children || self.additional) {
             self.ends.push((node, next.0));
         }
         Ok((next.0 != 0).then_some(next.0))
@@ -545,14 +546,14 @@ struct AnyLexeme<'a> {
 impl Reader for AnyLexeme<'_> {
     type Error = EngineError;
 
-    fn leading(&mut self, state: u32) -> Result<ByteSet, EngineError> {
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, EngineError> {
         Ok(self.expansion.bytes_from(self.lexeme_cache, state, self.start)?)
     }
 
     #[inline(always)]
     fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, EngineError> {
         let (next, accepts) = self.expansion.step_from(self.lexeme_cache, state, byte, self.start)?;
-        if accepts && (has_children || self.expansion.free) {
+        if accepts && (has_children || self.expansion.additional) {
             self.ends.push((node, next));
         }
         Ok((next != 0).then_some(next))

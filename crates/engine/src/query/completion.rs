@@ -10,11 +10,11 @@ impl GrammarMatcher {
     /// A text that completes the grammar after what was accepted; empty where it is complete already. It is a shortest
     /// one, except that intersections and complements count with a lower bound of their length where alternatives are
     /// compared, that a key must be new, that references count as those to names that there are, and that the search for a
-    /// shorter one ends where it tries too many ways. The same state gives the same text. Nothing is changed.
+    /// shorter one ends where it tries too many paths. The same state gives the same text. Nothing is changed.
     ///
     /// # Errors
     /// [`MatcherError::CompletionTooLong`] when it takes more than `max_bytes`, [`MatcherError::NoTextCompletes`] when only
-    /// single tokens that spell no text lead on, and limits.
+    /// single tokens that spell no text may come, and limits.
     pub fn shortest_completion(&mut self, max_bytes: usize) -> Result<Vec<u8>, MatcherError> {
         if self.is_terminated() {
             return Ok(Vec::new());
@@ -28,7 +28,7 @@ impl GrammarMatcher {
             Completion::Found(pieces) => {
                 let texts = pieces.into_iter().map(|piece| match piece {
                     Piece::Text(text) => text,
-                    Piece::Token(_) => unreachable!("tokens are no way where bytes are counted"),
+                    Piece::Token(_) => unreachable!("tokens do not come where bytes are counted"),
                 });
                 Ok(texts.collect::<Vec<_>>().concat())
             }

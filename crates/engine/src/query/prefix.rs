@@ -197,7 +197,7 @@ impl GrammarMatcher {
 }
 
 impl Run<'_> {
-    /// The bytes that lead on in the automaton of some thread. Some may still be refused, where they would end a key that
+    /// The live bytes of the automaton of some thread. Some may still be refused, where they would end a key that
     /// the object has already.
     pub(crate) fn possible_bytes(&mut self, configuration: SetId) -> Result<ByteSet, EngineError> {
         let mut possible = ByteSet::EMPTY;

@@ -11,7 +11,7 @@ pub const UNKNOWN_TEXT: u32 = u32::MAX;
 pub struct SetId(pub u32);
 
 impl SetId {
-    /// No entry: no way on.
+    /// No entry: no continuation.
     pub const EMPTY: SetId = SetId(0);
     /// The end of the text, and nothing else.
     pub const BOTTOM: SetId = SetId(1);

@@ -22,8 +22,8 @@ impl Stacks {
     /// The set of these sorted entries with one for each frame and register. `None` where that takes too much work, or where
     /// there is nothing to be joined.
     pub(super) fn merged(&mut self, entries: &[Entry]) -> Result<Option<SetId>, EngineError> {
-        let is_alike = |pair: &[Entry]| (pair[0].head, pair[0].register) == (pair[1].head, pair[1].register);
-        if !Switch::StateMerged.is_on() || !entries.windows(2).any(is_alike) || !self.unions.are_worth_it() {
+        let is_same = |pair: &[Entry]| (pair[0].head, pair[0].register) == (pair[1].head, pair[1].register);
+        if !Switch::StateMerged.is_on() || !entries.windows(2).any(is_same) || !self.unions.are_worth_it() {
             return Ok(None);
         }
         let (sets, known) = (self.num_sets(), self.unions.len());

@@ -45,13 +45,13 @@ impl Entry {
 /// What a JSON object remembers of its members so far.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MembersState {
-    /// The first known member in declared order that may still come.
+    /// The first declared member in declared order that may still come.
     pub next: u32,
-    /// The known members in any order that were seen, as a set of the machine.
+    /// The declared members in any order that were seen, as a set of the machine.
     pub known: u32,
-    /// The free keys seen, as a list of texts of [`Stacks::seen`]; 0 for none.
+    /// The additional keys seen, as a list of texts of [`Stacks::seen`]; 0 for none.
     pub seen: u32,
-    /// The key that is being written, as a text; 0 outside of free keys.
+    /// The key that is being written, as a text; 0 outside of additional keys.
     pub text: u32,
     /// The state of the object's names after that text.
     pub name: u32,
@@ -99,7 +99,7 @@ const MAX_WORK: usize = 30_000_000;
 /// As many more for every byte that it reads.
 const WORK_PER_BYTE: usize = 100;
 
-/// Which free keys objects may have had.
+/// Which additional keys objects may have had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SeenKeys {
     /// The empty one, which has no text to be found by.
@@ -137,7 +137,7 @@ pub struct Stacks {
     pub(super) unions: Unions,
     /// What the first sets hold, where the grammar has marks.
     holds: Vec<Holds>,
-    /// What is known of the free keys that objects have had.
+    /// What is known of the additional keys that objects have had.
     pub seen_keys: SeenKeys,
     /// What objects and arrays have seen.
     pub seen: SeenLists,
@@ -311,11 +311,11 @@ impl Stacks {
         // The stable sort, because there are often long runs that are sorted.
         threads.sort();
         threads.dedup();
-        let alike = |a: &Entry, b: &Entry| (a.head, a.register, a.state) == (b.head, b.register, b.state);
+        let is_same = |a: &Entry, b: &Entry| (a.head, a.register, a.state) == (b.head, b.register, b.state);
         let (mut kept, mut from) = (0, 0);
         while from < threads.len() {
             let first = threads[from];
-            let to = from + threads[from..].iter().take_while(|entry| alike(entry, &first)).count();
+            let to = from + threads[from..].iter().take_while(|entry| is_same(entry, &first)).count();
             threads[kept] = first;
             if to - from > 1 && !self.thin {
                 let below: Vec<SetId> = threads[from..to].iter().map(|entry| entry.below).collect();
@@ -473,7 +473,7 @@ impl Stacks {
         bytes.iter().try_fold(NIL, |before, &byte| self.cells.find(Cell { before, last: u32::from(byte) }))
     }
 
-    /// The text of a free key that an object has now.
+    /// The text of an additional key that an object has now.
     pub fn intern_key(&mut self, key: &[u8]) -> u32 {
         match key.first() {
             Some(&first) => self.seen_keys.first.insert(first),
@@ -482,7 +482,7 @@ impl Stacks {
         self.intern_text(key)
     }
 
-    /// Whether an object may have had this free key, or one that begins like it.
+    /// Whether an object may have had this additional key, or one that begins like it.
     pub fn has_seen_key(&self, key: &[u8]) -> bool {
         match key.first() {
             Some(&first) => self.seen_keys.first.contains(first) && self.known_text(key).is_some(),

@@ -150,7 +150,7 @@ impl Kinds {
                 match (other?, whitespace?) {
                     (MIXED | WITHIN, _) | (_, WITHIN) => MIXED,
                     (0, 0) => 0,
-                    // Most first bytes lead nowhere. Where the others lead on, each of them does.
+                    // Most first bytes are dead. Where one of the others is live, each of them is.
                     (0, _) => MIXED,
                     _ => state.0,
                 }

@@ -18,7 +18,7 @@ pub(crate) struct Shape {
     pub depth: u32,
     /// How many nodes there are here and below.
     pub size: u32,
-    /// The kinds that lead on from here or from below, as bits.
+    /// The kinds that may come here or below, as bits.
     pub below: u64,
     /// Where its tokens begin, before those of the nodes below.
     tokens: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Shape {
     places: u32,
 }
 
-/// A node of the trie on the way to a token without a shape.
+/// A node of the trie on the path to a token without a shape.
 #[derive(Clone, Copy)]
 pub(crate) struct NonUtf8Node {
     /// The node.
@@ -163,7 +163,7 @@ impl Shapes {
             shapes.max_depth = shapes.max_depth.max(depth as usize);
             work.extend(children(shape, depth + 1));
         }
-        // From after: what is below a node is known when it is met.
+        // From after: what is below a node is known when it is reached.
         let mut above: Vec<(u32, u64)> = vec![(0, 0); shapes.max_depth + 2];
         for node in shapes.nodes.iter_mut().rev() {
             let depth = node.depth as usize;
@@ -218,7 +218,7 @@ impl Shapes {
         &self.places[self.nodes[index].places as usize..self.nodes[index + 1].places as usize]
     }
 
-    /// The nodes of the trie on the way to tokens that are no whole characters, in depth-first order.
+    /// The nodes of the trie on the path to tokens that are no whole characters, in depth-first order.
     pub fn non_utf8(&self) -> &[NonUtf8Node] {
         &self.non_utf8
     }

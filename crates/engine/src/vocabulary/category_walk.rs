@@ -31,10 +31,10 @@ pub(crate) trait Reader: Automaton {
     /// they lead. Gives where the walk stands then, and whether that is as good as where it stood.
     fn reads(&mut self, at: Self::At, next: StateId, ends: bool, nodes: &[u32]) -> (Self::At, bool);
 
-    /// No character of a kind leads on from here.
+    /// No character of a kind may come here.
     fn refuses(&mut self, _at: Self::At, _nodes: &[u32]) {}
 
-    /// Reads a byte that leads to a node of the trie; `None` where it does not lead on. Nothing is made of it where there
+    /// Reads a byte that leads to a node of the trie; `None` where it is dead. Nothing is made of it where there
     /// is no node.
     fn byte(&mut self, at: Self::At, byte: u8, node: Option<usize>) -> Result<Option<Self::At>, Self::Stopped>;
 
@@ -58,14 +58,14 @@ struct Found {
     tokens: TokenSet,
     /// Where most tokens begin as the lexeme may go on, all are in `tokens` at first, and those are taken out that are not
     /// read.
-    wide: bool,
+    dense: bool,
 }
 
 impl Found {
     /// Tokens that are read.
     #[inline]
     fn reads(&mut self, tokens: &[u32]) {
-        if !self.wide {
+        if !self.dense {
             let words = self.tokens.words_mut();
             tokens.iter().for_each(|&token| token_set::set(words, token));
         }
@@ -83,22 +83,22 @@ impl Found {
 
     /// Tokens that are not read.
     fn refuses(&mut self, tokens: &[u32]) {
-        if self.wide {
+        if self.dense {
             tokens.iter().for_each(|&token| self.tokens.remove(token));
         }
     }
 }
 
-/// The tokens that are read from somewhere; `wide` says that these are most of them.
+/// The tokens that are read from somewhere; `dense` says that these are most of them.
 pub(crate) fn read<R: Reader>(
     vocabulary: &Tokens,
     kinds: &mut Kinds,
     reader: &mut R,
     start: R::At,
-    wide: bool,
+    dense: bool,
 ) -> Result<TokenSet, R::Stopped> {
-    let tokens = if wide { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
-    let mut found = Found { tokens, wide };
+    let tokens = if dense { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
+    let mut found = Found { tokens, dense };
     read_shapes(vocabulary, kinds, reader, start, &mut found)?;
     read_non_utf8(vocabulary, reader, start, &mut found)?;
     Ok(found.tokens)
@@ -128,7 +128,7 @@ fn read_shapes<R: Reader>(
         };
         match read {
             Read::Dead => {
-                // The last byte of a character never leads on alone.
+                // The last byte of a character is never live alone.
                 if shape.kind != WHITESPACE && shape.kind != OTHER {
                     reader.refuses(above, shapes.places(index));
                 }
@@ -201,7 +201,7 @@ fn read_below<R: Reader>(
         Ok(Some((next, reader.loops(next)?)))
     };
     let part = (node, node + trie.size(node));
-    trie.walk_mask_part(part, trie.depth(node) - 1, at, path, found.wide, &mut step, found.tokens.words_mut())
+    trie.walk_mask_part(part, trie.depth(node) - 1, at, path, found.dense, &mut step, found.tokens.words_mut())
 }
 
 /// Reads the first bytes of the character beyond ASCII whose last one leads to a node.

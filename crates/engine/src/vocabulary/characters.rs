@@ -97,11 +97,11 @@ impl<'a> Characters<'a> {
     /// counted, how many characters they begin.
     pub fn read(&mut self, vocabulary: &Tokens, stops: ByteSet, counted: bool) -> Result<RunsFound, LimitExceeded> {
         let trie = vocabulary.trie();
-        let wide = 2 * trie.nodes_after(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
+        let dense = 2 * trie.nodes_after(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
         let within = counted.then(Vec::new);
         let mut runs = Runs { characters: self, trie, stops, found: Vec::new(), within };
         let mut kinds = Kinds::new(&runs);
-        let any = category_walk::read(vocabulary, &mut kinds, &mut runs, StateId::START.0, wide)?;
+        let any = category_walk::read(vocabulary, &mut kinds, &mut runs, StateId::START.0, dense)?;
         let Runs { mut found, within, .. } = runs;
         found.sort_unstable();
         found.dedup();

@@ -26,7 +26,7 @@ impl WholeKeys {
         let mut unclear = TokenSet::empty(vocab_size);
         let mut tokens: FxHashMap<u32, Box<[u32]>> = FxHashMap::default();
         let mut all: FxHashMap<Box<[u8]>, u32> = FxHashMap::default();
-        // By depth, how many quotes there are on the way.
+        // By depth, how many quotes there are on the path.
         let mut quotes_to = vec![0; trie.max_depth() + 1];
         for node in 0..trie.len() {
             let depth = trie.depth(node);

@@ -82,7 +82,7 @@ const ILL_FORMED: u32 = 30;
 /// The groups of all bytes beyond ASCII.
 const OF_MANY_BYTES: u32 = 1 << WITH_WHITESPACE | 1 << WITHOUT_WHITESPACE | 1 << ILL_FORMED;
 
-/// The group of a character by its first byte: the kind of a letter, or of what else tokens and patterns treat alike;
+/// The group of a character by its first byte: the kind of a letter, or of what else tokens and patterns treat the same;
 /// 0 to 31.
 pub(crate) const fn group_of(byte: u8) -> u32 {
     match byte {

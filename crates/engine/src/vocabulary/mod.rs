@@ -1,8 +1,9 @@
 //! Vocabulary: the tokens of a tokenizer as bytes, and everything that can be said of them without a grammar.
 //!
-//! One idea: tokens that begin alike are read alike, so they lie in one flat [`trie`] in depth-first order, in which a rejected
-//! byte skips its whole subtree. Beside the trie stand other orders of the same tokens, for other questions: by the categories
-//! of their characters ([`category_trie`]), by their length, by the keys of objects that lie whole within a token.
+//! One idea: tokens with a common beginning are read the same so far, so they lie in one flat [`trie`] in depth-first order, in
+//! which a rejected byte skips its whole subtree. Beside the trie stand other orders of the same tokens, for other questions:
+//! by the categories of their characters ([`category_trie`]), by their length, by the keys of objects that lie whole within a
+//! token.
 //!
 //! Entry points: [`tokens::Tokens`], [`trie::Trie`], [`token_set::TokenSet`].
 //!

@@ -271,7 +271,7 @@ impl Tokens {
         self.shapes();
     }
 
-    /// The bytes on the way to a node of the trie, without its own.
+    /// The bytes on the path to a node of the trie, without its own.
     pub(crate) fn bytes_before(&self, node: u32) -> &[u8] {
         let node = node as usize;
         let token = self.trie.entries_below(node).next().expect("every node leads to a token");

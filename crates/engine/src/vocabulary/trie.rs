@@ -20,7 +20,7 @@ mod lists;
 mod nodes;
 
 use lists::Lists;
-pub use lists::{Reader, Way};
+pub use lists::{Path, Reader};
 use nodes::ENDS;
 pub use nodes::Nodes;
 
@@ -271,7 +271,7 @@ impl Trie {
     ///
     /// `step` also gives the groups of characters that lead from the next state back to it, by
     /// [`loops`](crate::vocabulary::lead_bytes::loops); where there are no others below a node, all entries there are reached, and no step is
-    /// taken. `wide` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
+    /// taken. `dense` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
     /// that are not reached are cleared.
     ///
     /// # Panics
@@ -280,12 +280,12 @@ impl Trie {
     pub fn walk_mask<S: Copy, E: WalkError>(
         &self,
         start: S,
-        wide: bool,
+        dense: bool,
         mut step: impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
         let mut states = vec![start; self.max_depth + 1];
-        self.walk_mask_part((0, self.nodes.len()), 0, start, &mut states, wide, &mut step, mask)
+        self.walk_mask_part((0, self.nodes.len()), 0, start, &mut states, dense, &mut step, mask)
     }
 
     /// As [`Trie::walk_mask`], over the nodes from one to before another, which lie below `depth` in `states`. `states` must
@@ -301,7 +301,7 @@ impl Trie {
         depth: usize,
         start: S,
         states: &mut [S],
-        wide: bool,
+        dense: bool,
         step: &mut impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
@@ -316,7 +316,7 @@ impl Trie {
                 let depth = node.depth();
                 let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
                     let end = index + node.size as usize;
-                    if wide {
+                    if dense {
                         for node in &nodes[index..end] {
                             mask[(node.entry & !ENDS) as usize / 32] &= !((node.entry >> 31) << (node.entry % 32));
                         }
@@ -326,7 +326,7 @@ impl Trie {
                 };
                 if same != 0 && below[index] & !same == 0 {
                     let end = index + node.size as usize;
-                    if !wide {
+                    if !dense {
                         for node in &nodes[index..end] {
                             mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
                         }
@@ -334,7 +334,7 @@ impl Trie {
                     index = end;
                     continue;
                 }
-                if !wide {
+                if !dense {
                     mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
                 }
                 states[depth] = state;
@@ -441,16 +441,16 @@ mod tests {
             let mut reached = vec![0u32; strings.len().div_ceil(32)];
             let set = |entry: u32, _| reached[entry as usize / 32] |= 1 << (entry % 32);
             let Ok(()) = trie.walk(0, |state, byte, _| next(state, byte), set);
-            for wide in [false, true] {
+            for dense in [false, true] {
                 let mut mask = vec![0u32; reached.len()];
-                if wide {
+                if dense {
                     (0..strings.len()).for_each(|entry| mask[entry / 32] |= 1 << (entry % 32));
                 }
                 let step = |state, byte, _| -> Result<Option<(u32, u32)>, Infallible> {
                     let Some(after) = next(state, byte)? else { return Ok(None) };
                     Ok(Some((after, loops(after, next)?)))
                 };
-                let Ok(()) = trie.walk_mask(0, wide, step, &mut mask);
+                let Ok(()) = trie.walk_mask(0, dense, step, &mut mask);
                 proptest::prop_assert_eq!(&mask, &reached);
             }
         }

@@ -200,7 +200,7 @@ fn closed(grammar: &Grammar, mut work: BTreeSet<Stack>, tokens: u32) -> (BTreeSe
                     work.insert(below.to_vec());
                 }
                 if max.is_none_or(|max| done < max) {
-                    // Unbounded counts are all alike from the least one on.
+                    // Unbounded counts are all equivalent from the least one on.
                     let done = (done + 1).min(max.unwrap_or(min.max(1)));
                     work.insert(with(&[Item::Rounds(node, done), Item::Node(body.0)]));
                 }

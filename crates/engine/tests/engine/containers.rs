@@ -600,7 +600,7 @@ fn check_unique_elements(items: &str, options: &JsonSchemaOptions, texts: &[&str
     }
 }
 
-/// Elements of which few are left, or endlessly many after some that look as if there were few.
+/// Elements of which few are left, or infinitely many after some that look as if there were few.
 #[test]
 fn small_unique_elements_have_masks() {
     for (items, texts) in [

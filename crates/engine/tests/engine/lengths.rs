@@ -31,7 +31,7 @@ fn masks_at_every_count_are_those_of_the_slow_twin() {
     let vocabulary = vocabulary();
     for (schema, begin) in [
         (r#"{"type": "string", "maxLength": 70}"#, "\""),
-        // Those that begin as the endless string for every token, which is known by then.
+        // Those that begin as the unbounded string for every token, which is known by then.
         (r#"{"type": "string"}"#, "\""),
         (r#"{"type": "string", "maxLength": 1000}"#, "\""),
         (r#"{"anyOf": [{"type": "string", "minLength": 1, "maxLength": 900}, {"type": "integer"}]}"#, "\""),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::matcher;
 use stencilm_engine::{CompiledGrammar, GrammarMatcher, MatcherError, MatcherOptions, TokenSet, Vocabulary, naive};
-use stencilm_grammar::{FreeMembers, Grammar, GrammarBuilder, Members, Report, Surface};
+use stencilm_grammar::{AdditionalMembers, Grammar, GrammarBuilder, Members, Report, Surface};
 use stencilm_regex::ByteSet;
 
 fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {
@@ -22,7 +22,7 @@ fn literals(words: &[&str]) -> Grammar {
 }
 
 /// An object of additional keys with the value 1, written without whitespace; a key may be anything but the reserved one.
-fn free_object(taken: Option<&str>) -> Grammar {
+fn object_of_additional_keys(reserved: Option<&str>) -> Grammar {
     let mut builder = GrammarBuilder::default();
     let exprs = &mut builder.exprs;
     let [empty, open, colon, item, close] = [&b"{}"[..], b"{", b":", b",", b"}"].map(|text| exprs.literal(text));
@@ -37,9 +37,15 @@ fn free_object(taken: Option<&str>) -> Grammar {
     let value = builder.lexeme(one);
     let surface = Surface { empty, open, colon, item, close };
     let space = builder.key_space(key, &[]).expect("keys have values");
-    let free =
-        FreeMembers { key, space, taken: taken.into_iter().map(Into::into).collect(), value, some: None, last: None };
-    let members = Members { known: vec![], ordered: 0, free: vec![free], min: 0, max: None, surface };
+    let free = AdditionalMembers {
+        key,
+        space,
+        reserved: reserved.into_iter().map(Into::into).collect(),
+        value,
+        some: None,
+        last: None,
+    };
+    let members = Members { declared: vec![], ordered: 0, additional: vec![free], min: 0, max: None, surface };
     let root = builder.object(members);
     builder.finish(root, Report::default()).expect("an object matches")
 }
@@ -136,7 +142,7 @@ fn keys_never_repeat_however_tokens_cut_them() {
         "x\"",
         "x\":",
     ];
-    let mut matcher = matcher(free_object(None), vocabulary(&tokens));
+    let mut matcher = matcher(object_of_additional_keys(None), vocabulary(&tokens));
     assert!(matcher.accept_token(0).unwrap());
     let first = allowed(&mut matcher, &tokens);
     assert!(!first.contains(&"x\":1,\"x\"".to_owned()), "one token with the same key twice");
@@ -154,10 +160,10 @@ fn keys_never_repeat_however_tokens_cut_them() {
 }
 
 #[test]
-fn taken_keys_are_refused_in_every_spelling_however_tokens_cut_it() {
+fn reserved_keys_are_refused_in_every_spelling_however_tokens_cut_it() {
     let tokens =
         ["{\"", "a\"", "b\"", "\\u00", "6", "1", "2", "61\"", "62\"", "1\"", "\"", ":1}", "\\u0061\"", "\\u0061b\""];
-    let mut matcher = matcher(free_object(Some("a")), vocabulary(&tokens));
+    let mut matcher = matcher(object_of_additional_keys(Some("a")), vocabulary(&tokens));
     assert!(matcher.accept_token(0).unwrap());
     let start = allowed(&mut matcher, &tokens);
     assert!(start.contains(&"b\"".into()) && start.contains(&"\\u0061b\"".into()));

@@ -261,9 +261,9 @@ fn masks_of_every_kind_of_recursion_are_exact() {
     }
 }
 
-/// 2 ways at each of 40 levels: the ways to the first byte are 2^40, the places few.
+/// 2 alternatives at each of 40 levels: the paths to the first byte are 2^40, the places few.
 #[test]
-fn many_ways_to_the_same_first_byte_are_not_listed_one_by_one() {
+fn many_paths_to_the_same_first_byte_are_not_listed_one_by_one() {
     let mut text = String::new();
     for level in 0..40 {
         text += &format!("R{level} -> R{} b | R{} c\n", level + 1, level + 1);

@@ -115,7 +115,7 @@ const GRAMMARS: [(&str, bool); 43] = [
     (r#"root ::= %object { optional "a": "1"; optional "ab": "1212121"; count {2,}; }"#, false),
     // The keys that come first to mind are declared, with values that are dear.
     (r#"root ::= %object { order = any; optional "a": "121212"; others = "\"" [ab]* "\"": "1"; count {2,}; }"#, false),
-    // What is being written may become what the way to the end writes, or what was there before.
+    // What is being written may become what the path to the end writes, or what was there before.
     (r#"root ::= %array { unique; count {2,}; rest: "\"" [ab]{1,2} "\""; }"#, false),
     (r#"root ::= %array { unique; count {2,}; rest: [12]{1,2}; }"#, false),
     (r#"root ::= %array { unique; count {3,}; rest: "1" | "2" | "12" | "1212" | "22"; }"#, false),
@@ -152,7 +152,7 @@ const GRAMMARS: [(&str, bool); 43] = [
         false,
     ),
     (r#"root ::= ("[" %declares("s": [ab]{2,}) "]" | "(" [ab]{2,} ")") root? "+" %refers("s")"#, false),
-    // After `:` the search finds `11` first, which takes a token more than the way that is known from `,`.
+    // After `:` the search finds `11` first, which takes a token more than the path that is known from `,`.
     (
         r#"root ::= <[9]> z y | <[10]> (x x | z y)
         x ::= "1" | "(" x ")"
@@ -277,7 +277,7 @@ fn rolling_back_and_forking_keep_the_budget() {
 }
 
 #[test]
-fn who_ignores_the_mask_is_led_out_by_the_shortest_way() {
+fn who_ignores_the_mask_is_led_out_by_the_shortest_path() {
     let compiled = compiled(r#"root ::= "[" root? "]""#);
     let mut matcher = with_budget(&compiled, 4).unwrap();
     for _ in 0..3 {
@@ -315,7 +315,7 @@ fn budgets_of_parts_and_of_texts_do_not_mix() {
     assert!(matches!(with_budget(&compiled, 5), Err(MatcherError::Engine(_))));
 }
 
-/// A key that begins within a token is held against the others, too, whichever token a way to the end was found after.
+/// A key that begins within a token is held against the others, too, whichever token a path to the end was found after.
 #[test]
 fn keys_that_begin_within_a_token_are_none_that_the_object_has() {
     let keys = r#""\"" [ab] ("2121212" [12]*)? "\"""#;
@@ -418,10 +418,10 @@ fn masks_hang_on_their_own_text_alone() {
     let (grammar, vocabulary, tokens) = graph();
     // Long names, to which references are long.
     let in_name = |token: &u32| tokens[*token as usize].chars().all(char::is_alphanumeric);
-    are_alike(&grammar, &vocabulary, 60..100, &in_name);
+    masks_are_equal(&grammar, &vocabulary, 60..100, &in_name);
     for (grammar, _) in GRAMMARS {
         let grammar = Arc::new(Grammar::from_ebnf(grammar, "root").unwrap());
-        are_alike(&grammar, &self::vocabulary(true), 8..40, &|token| *token < STOP);
+        masks_are_equal(&grammar, &self::vocabulary(true), 8..40, &|token| *token < STOP);
     }
 }
 
@@ -564,7 +564,7 @@ fn a_mask_that_is_asked_for_again_is_that_of_its_step() {
 
 /// Random texts of a grammar within budgets: calls that were interrupted, with other texts before, give the masks of a grammar that
 /// is new.
-fn are_alike(
+fn masks_are_equal(
     grammar: &Arc<Grammar>,
     vocabulary: &Arc<Vocabulary>,
     budgets: std::ops::Range<usize>,

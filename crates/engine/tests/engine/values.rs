@@ -1,4 +1,4 @@
-//! Values that are a few texts, and values that are alike in many grammars: masks are those of the slow twin, whatever other
+//! Values that are a few texts, and values that are the same in many grammars: masks are those of the slow twin, whatever other
 //! grammars of the vocabulary have read before.
 
 use std::sync::Arc;
@@ -141,7 +141,7 @@ fn alternatives_of_texts_may_begin_with_whitespace_or_go_on_after_each_other() {
 }
 
 #[test]
-fn values_are_read_alike_whatever_other_grammars_have_read() {
+fn values_are_read_the_same_whatever_other_grammars_have_read() {
     let values = [
         "{}",
         r#"{"type": "string"}"#,

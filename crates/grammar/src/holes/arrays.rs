@@ -74,9 +74,9 @@ impl Recogniser<'_> {
         let is_undecided = elements.values.contains(&UNKNOWN) || (is_unknown && !is_first);
         let is_known = elements.values.contains(&value);
         let repeated = (items.must_repeat() && (is_undecided || is_known)).then(|| {
-            let met = Elements { values: Box::default(), has_repeat: true, ..elements.clone() };
+            let repeated = Elements { values: Box::default(), has_repeat: true, ..elements.clone() };
             let is_certain = is_known && !is_unknown;
-            (self.arrays.id(met), if is_certain { at } else { at.undecided() })
+            (self.arrays.id(repeated), if is_certain { at } else { at.undecided() })
         });
         if !is_known {
             elements.values = [&elements.values[..], &[value]].concat().into();

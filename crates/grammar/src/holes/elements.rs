@@ -32,7 +32,7 @@ pub(super) struct Elements {
     pub count: u32,
     /// The counters, likewise.
     pub counts: Box<[u32]>,
-    /// The values of those that are compared, as numbers of their texts; none where two that must be equal were met.
+    /// The values of those that are compared, as numbers of their texts; none where two that must be equal were seen.
     pub values: Box<[u32]>,
     /// Whether two were equal, where some must be.
     pub has_repeat: bool,

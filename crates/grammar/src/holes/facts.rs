@@ -1,4 +1,4 @@
-//! What is known of a grammar before there is a text: which nodes read alike, and which bytes their texts may end with.
+//! What is known of a grammar before there is a text: which nodes read the same, and which bytes their texts may end with.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -10,9 +10,9 @@ use crate::ir::grammar::{Grammar, Mark, Node, NodeId};
 pub(super) struct Facts {
     /// For every node the one that reads the same texts, without rules and marks around it.
     base: Vec<NodeId>,
-    /// The first mark around each base, on the way there.
+    /// The first mark around each base, on the path there.
     marked: Vec<Option<NodeId>>,
-    /// Whether a mark on the way says that it refers to a declared name.
+    /// Whether a mark on the path says that it refers to a declared name.
     refers: Vec<bool>,
     /// The bytes with which its texts may end.
     last: Vec<ByteSet>,
@@ -52,7 +52,7 @@ impl Facts {
         self.base[node.0 as usize]
     }
 
-    /// The first mark around a node's base; nodes of the same base and mark are alike.
+    /// The first mark around a node's base; nodes of the same base and mark are equivalent.
     pub fn mark(&self, node: NodeId) -> Option<NodeId> {
         self.marked[node.0 as usize]
     }
@@ -149,10 +149,10 @@ fn last_from(
         Node::Rule(rule) => of(&grammar.rule(*rule).body),
         Node::Members(id) if grammar.members(*id).is_cut() => {
             let mut found = ByteSet::EMPTY;
-            for free in grammar.members(*id).free.iter().filter(|free| free.last.is_some()) {
-                found = found.union(&of(&free.value));
-                if nullable[free.value.0 as usize] {
-                    found = found.union(&lexemes.last(free.key));
+            for additional in grammar.members(*id).additional.iter().filter(|additional| additional.last.is_some()) {
+                found = found.union(&of(&additional.value));
+                if nullable[additional.value.0 as usize] {
+                    found = found.union(&lexemes.last(additional.key));
                 }
             }
             found

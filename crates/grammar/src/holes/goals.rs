@@ -9,12 +9,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ExprId;
 use stencilm_support::LimitExceeded;
 
-use super::alike::Alike;
 use super::elements::{ArrayState, ArrayStates};
 use super::facts::Facts;
 use super::lexemes::Lexemes;
 use super::members::{Member, MemberList, MemberLists, ObjectForms, Within};
 use super::place::Place;
+use super::representatives::Representatives;
 use super::template::Template;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, MembersId, Node, NodeId};
@@ -62,7 +62,7 @@ type KeyWays = Rc<[(Member, Place)]>;
 pub(super) struct Goal {
     node: NodeId,
     end: u32,
-    /// All states met.
+    /// All states reached.
     pub states: FxHashSet<State>,
     pub starts: Vec<Place>,
     /// Who goes on in which step where this goal begins; undecided where the one who asks is.
@@ -77,13 +77,13 @@ pub(super) struct Recogniser<'a> {
     pub template: &'a Template,
     pub objects: &'a mut ObjectForms,
     pub lists: MemberLists,
-    pub alike: Alike,
+    pub representatives: Representatives,
     pub arrays: ArrayStates,
     pub goals: Vec<Goal>,
     index: FxHashMap<(NodeId, u32), GoalId>,
     lexeme_starts: FxHashMap<(ExprId, u32), Rc<[Place]>>,
     /// By object, group of members and place: the keys of the group that may end there, with where they begin.
-    pub key_ways: FxHashMap<(MembersId, u32, u32), KeyWays>,
+    pub key_readings: FxHashMap<(MembersId, u32, u32), KeyWays>,
     pub work: Vec<(GoalId, State)>,
     states: usize,
     /// A hole, and the nodes that are undecided where it is in them.
@@ -105,12 +105,12 @@ impl<'a> Recogniser<'a> {
             template,
             objects,
             lists: MemberLists::default(),
-            alike: Alike::default(),
+            representatives: Representatives::default(),
             arrays: ArrayStates::default(),
             goals: Vec::new(),
             index: FxHashMap::default(),
             lexeme_starts: FxHashMap::default(),
-            key_ways: FxHashMap::default(),
+            key_readings: FxHashMap::default(),
             work: Vec::new(),
             states: 0,
             undecided: None,

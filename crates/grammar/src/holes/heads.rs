@@ -11,10 +11,10 @@ use super::lexemes::KeyHoles;
 use super::members::{Gap, Group, Member, MemberList, Verdict, completed};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, MembersId, NodeId};
+use crate::ir::grammar::{AdditionalMembers, DeclaredMember, KeySpace, Members, MembersId, NodeId};
 
-/// So many classes of others may owe a value that may stand before holes or in them: each doubles the objects.
-const MAX_OWING: usize = 3;
+/// So many classes of others may still require a value that may stand before holes or in them: each doubles the objects.
+const MAX_REQUIRED_LEFT: usize = 3;
 
 /// What may come after the key of the last member before the text, by the members within the text and that member.
 #[derive(Default)]
@@ -26,8 +26,8 @@ impl Heads {
     /// The same for all members of a group.
     pub fn add_group(&mut self, list: MemberList, group: &Group, ending: NodeId) {
         let known = group.known.iter().map(|&known| Member::Known(known));
-        let free = group.free.iter().map(|&(class, meets)| Member::Free { class, meets, key: None });
-        for member in known.chain(free) {
+        let additional = group.additional.iter().map(|&(class, meets)| Member::Additional { class, meets, key: None });
+        for member in known.chain(additional) {
             self.endings.entry((list, member)).or_default().push(ending);
         }
     }
@@ -67,17 +67,17 @@ impl Quotient<'_, '_> {
         };
         let has_others = item != ExprId::NOTHING && members.max.is_none_or(|max| count < max);
         let heads = if has_others { self.members_before(members, &after)? } else { Vec::new() };
-        let mut ways = Vec::with_capacity(heads.len() + 1);
-        for mut head in heads.into_iter().filter(|head| !head.known.is_empty() || !head.free.is_empty()) {
+        let mut readings = Vec::with_capacity(heads.len() + 1);
+        for mut head in heads.into_iter().filter(|head| !head.declared.is_empty() || !head.additional.is_empty()) {
             head.min = head.min.max(1);
             head.surface.close = item;
-            ways.push(self.builder.object(head));
+            readings.push(self.builder.object(head));
         }
-        ways.extend(opened.then(|| self.builder.lexeme(open)));
-        Ok(match ways[..] {
+        readings.extend(opened.then(|| self.builder.lexeme(open)));
+        Ok(match readings[..] {
             [] => None,
             [only] => Some(only),
-            _ => Some(self.builder.choice(&ways)),
+            _ => Some(self.builder.choice(&readings)),
         })
     }
 
@@ -92,14 +92,14 @@ impl Quotient<'_, '_> {
         let members = self.recogniser.grammar.members(id);
         match member {
             Member::Known(index) => {
-                let key = self.recogniser.key_of(&members.known[index as usize]);
+                let key = self.recogniser.key_of(&members.declared[index as usize]);
                 let key = self.imported(key)?;
                 let key = self.builder.lexeme(key);
                 let rest = self.builder.sequence(&[key, ending]);
                 self.with_key(id, list, member, rest)
             }
-            Member::Free { class, meets, .. } => {
-                let key = members.free[class as usize].key;
+            Member::Additional { class, meets, .. } => {
+                let key = members.additional[class as usize].key;
                 self.cut_after_key(id, list, (class, meets), (key, ""), ending)
             }
             Member::Some(_) => unreachable!("the last member is one"),
@@ -132,19 +132,19 @@ impl Quotient<'_, '_> {
         place: u32,
     ) -> Result<Option<NodeId>, GrammarError> {
         let members = self.recogniser.grammar.members(id);
-        let free = &members.free[class as usize];
-        let key = self.cut_expr(free.key, place)?;
+        let additional = &members.additional[class as usize];
+        let key = self.cut_expr(additional.key, place)?;
         if key == ExprId::NOTHING {
             return Ok(None);
         }
-        // Whatever was written of it, endlessly many keys must go on: then one is new.
-        if free.space != KeySpace::Endless || !self.goes_on_endlessly(free.key, place)? {
+        // Whatever was written of it, infinitely many keys must go on: then one is new.
+        if additional.space != KeySpace::Infinite || !self.goes_on_infinitely(additional.key, place)? {
             self.refuse();
             return Ok(None);
         }
         let template = self.recogniser.template;
         if template.has_hole(0, place) {
-            match self.recogniser.lexemes.cut_key_holes(free.key, template, place).map_err(limit)? {
+            match self.recogniser.lexemes.cut_key_holes(additional.key, template, place).map_err(limit)? {
                 // A hole is only where the key ends.
                 KeyHoles::None => {}
                 KeyHoles::Some => {
@@ -152,9 +152,9 @@ impl Quotient<'_, '_> {
                     return Ok(None);
                 }
                 // What may stand in a later hole makes the key new, whatever stands in this one.
-                KeyHoles::Endless => {
+                KeyHoles::Infinite => {
                     let key = self.builder.lexeme(key);
-                    return self.with_key(id, list, Member::Free { class, meets, key: None }, key);
+                    return self.with_key(id, list, Member::Additional { class, meets, key: None }, key);
                 }
             }
         }
@@ -177,7 +177,7 @@ impl Quotient<'_, '_> {
         value: NodeId,
     ) -> Result<Option<NodeId>, GrammarError> {
         let members = self.recogniser.grammar.members(id);
-        let member = Member::Free { class, meets, key: None };
+        let member = Member::Additional { class, meets, key: None };
         if !self.recogniser.allows(members, list, member) {
             return Ok(None);
         }
@@ -185,26 +185,26 @@ impl Quotient<'_, '_> {
         if members.max.is_some_and(|max| after.len() as u32 > max) {
             return Ok(None);
         }
-        let free = &members.free[class as usize];
-        if let KeySpace::Few(_) = free.space {
+        let additional = &members.additional[class as usize];
+        if let KeySpace::Finite(_) = additional.space {
             // Whether a key is left for the last member would have to be known before it comes.
             self.refuse();
             return Ok(None);
         }
-        let mut ways = Vec::new();
+        let mut readings = Vec::new();
         for mut head in self.members_before(members, &after)? {
-            let Some(last) = self.others_before(free, &after, None)? else { continue };
-            head.free.push(FreeMembers { key, value, last: Some(after_key.into()), ..last });
-            ways.push(self.builder.object(head));
+            let Some(last) = self.others_before(additional, &after, None)? else { continue };
+            head.additional.push(AdditionalMembers { key, value, last: Some(after_key.into()), ..last });
+            readings.push(self.builder.object(head));
         }
-        Ok(match ways[..] {
+        Ok(match readings[..] {
             [] => None,
-            _ => Some(self.builder.choice(&ways)),
+            _ => Some(self.builder.choice(&readings)),
         })
     }
 
     /// Whether infinitely many texts of what is left of a key go on wherever it was begun.
-    fn goes_on_endlessly(&mut self, key: ExprId, place: u32) -> Result<bool, GrammarError> {
+    fn goes_on_infinitely(&mut self, key: ExprId, place: u32) -> Result<bool, GrammarError> {
         let lexemes = &mut self.recogniser.lexemes;
         let Some(cut) = lexemes.cut(key, self.recogniser.template, place).map_err(limit)? else { return Ok(false) };
         lexemes.never_ends(cut).map_err(limit)
@@ -232,17 +232,19 @@ impl Quotient<'_, '_> {
         let mut are_apart = gaps.windows(2).all(|pair| pair[0].takes_others() || !pair[0].is_same(&pair[1]));
         are_apart &=
             leading.as_ref().is_none_or(|gap| gap.takes_others() || gaps.first().is_none_or(|next| !gap.is_same(next)));
-        let is_owed = members.free.iter().any(|free| free.some.is_some());
+        let has_required = members.additional.iter().any(|additional| additional.some.is_some());
         let in_a_gap = |index: u32| unlisted(&index) && all().any(|gap| gap.allows(index));
-        let needs = members.known.iter().zip(0..).any(|(known, index)| known.required && in_a_gap(index));
-        let is_bounded = members.max.is_some() && all().next().is_some() && (needs || is_owed);
+        let needs = members.declared.iter().zip(0..).any(|(known, index)| known.required && in_a_gap(index));
+        let is_bounded = members.max.is_some() && all().next().is_some() && (needs || has_required);
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > after.len() as u32;
         // Where nothing may stand in a hole, there are no members before.
-        let few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
-        let mixed = (ordered..members.known.len() as u32).any(|index| unlisted(&index));
+        let is_finite = members.whole_others().any(|additional| matches!(additional.space, KeySpace::Finite(_)));
+        let mixed = (ordered..members.declared.len() as u32).any(|index| unlisted(&index));
         let is_impossible = |gap: &Gap| {
-            !gap.takes_others() && !gap.ordered().any(|index| unlisted(&index)) && !(gap.is_mixed() && (few || mixed))
+            !gap.takes_others()
+                && !gap.ordered().any(|index| unlisted(&index))
+                && !(gap.is_mixed() && (is_finite || mixed))
         };
         if all().any(is_impossible) {
             return Ok(Vec::new());
@@ -270,15 +272,16 @@ impl Quotient<'_, '_> {
                     || gaps.iter().any(|gap| gap.allows(index))
                     || end.is_some_and(|end| leading.as_ref().is_some_and(|gap| index >= end && gap.allows(index)))
             };
-            let mut required = members.known.iter().zip(0..).filter(|(known, index)| known.required && unlisted(index));
+            let mut required =
+                members.declared.iter().zip(0..).filter(|(known, index)| known.required && unlisted(index));
             if !required.all(|(_, index)| is_there(index)) {
                 continue;
             }
-            let known = (0..members.known.len() as u32).filter(|&index| comes(index)).map(|index| {
-                let known = &members.known[index as usize];
-                KnownMember { required: known.required && !is_supplied(index), ..known.clone() }
+            let known = (0..members.declared.len() as u32).filter(|&index| comes(index)).map(|index| {
+                let known = &members.declared[index as usize];
+                DeclaredMember { required: known.required && !is_supplied(index), ..known.clone() }
             });
-            let mut head = Members { known: known.collect(), free: Vec::new(), ..members.clone() };
+            let mut head = Members { declared: known.collect(), additional: Vec::new(), ..members.clone() };
             head.ordered = (0..ordered).filter(|&index| comes(index)).count();
             head.min = if is_free { 0 } else { members.min.saturating_sub(after.len() as u32) };
             head.max = members.max.map(|max| max - after.len() as u32);
@@ -288,8 +291,8 @@ impl Quotient<'_, '_> {
         Ok(heads)
     }
 
-    /// Members before others with those of the classes of others, if there may be any: one for each way to have the values that one of
-    /// a class must have before, or in the holes.
+    /// Members before others with those of the classes of others, if there may be any: one for each choice of the values that
+    /// one of a class must have before, or in the holes.
     fn with_others(
         &mut self,
         members: &Members,
@@ -299,25 +302,25 @@ impl Quotient<'_, '_> {
         has_others: bool,
     ) -> Result<Vec<Members>, GrammarError> {
         let is_met = |class: usize| after.iter().any(|member| member.meets(class));
-        let is_owing = |class: &usize| members.free[*class].some.is_some() && !is_met(*class);
-        let (few_owing, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.free.len())
-            .filter(|class| is_owing(class) && are_holes_mixed)
-            .partition(|&class| matches!(members.free[class].space, KeySpace::Few(_)));
-        if !few_owing.is_empty() || met_in_holes.len() > MAX_OWING {
+        let is_required_left = |class: &usize| members.additional[*class].some.is_some() && !is_met(*class);
+        let (finite_left, mut met_in_holes): (Vec<usize>, Vec<usize>) = (0..members.additional.len())
+            .filter(|class| is_required_left(class) && are_holes_mixed)
+            .partition(|&class| matches!(members.additional[class].space, KeySpace::Finite(_)));
+        if !finite_left.is_empty() || met_in_holes.len() > MAX_REQUIRED_LEFT {
             self.refuse();
-            met_in_holes.truncate(MAX_OWING);
+            met_in_holes.truncate(MAX_REQUIRED_LEFT);
         }
         let mut heads = Vec::with_capacity(1 << met_in_holes.len());
         for in_holes in 0..1u32 << met_in_holes.len() {
             let mut head = head.clone();
             let mut is_possible = true;
-            for (class, others) in members.free.iter().enumerate() {
+            for (class, others) in members.additional.iter().enumerate() {
                 let is_in_hole =
                     met_in_holes.iter().position(|&of| of == class).is_some_and(|at| in_holes >> at & 1 != 0);
-                let owed = others.some.filter(|_| is_owing(&class) && !is_in_hole);
-                let left = if has_others { self.others_before(others, after, owed)? } else { None };
-                is_possible &= left.is_some() || owed.is_none();
-                head.free.extend(left);
+                let required = others.some.filter(|_| is_required_left(&class) && !is_in_hole);
+                let left = if has_others { self.others_before(others, after, required)? } else { None };
+                is_possible &= left.is_some() || required.is_none();
+                head.additional.extend(left);
             }
             heads.extend(is_possible.then_some(head));
         }
@@ -327,15 +330,15 @@ impl Quotient<'_, '_> {
     /// The members of a class of others whose keys are none of those listed; `None` where there are none.
     fn others_before(
         &mut self,
-        others: &FreeMembers,
+        others: &AdditionalMembers,
         after: &[Member],
-        owed: Option<NodeId>,
-    ) -> Result<Option<FreeMembers>, GrammarError> {
-        let mut taken = others.taken.to_vec();
+        required: Option<NodeId>,
+    ) -> Result<Option<AdditionalMembers>, GrammarError> {
+        let mut reserved = others.reserved.to_vec();
         for member in after {
-            let Member::Free { key: Some(key), .. } = *member else { continue };
+            let Member::Additional { key: Some(key), .. } = *member else { continue };
             match str::from_utf8(self.recogniser.lists.key(key)) {
-                Ok(key) => taken.push(Arc::from(key)),
+                Ok(key) => reserved.push(Arc::from(key)),
                 // Names are characters.
                 Err(_) => {
                     self.refuse();
@@ -343,18 +346,18 @@ impl Quotient<'_, '_> {
                 }
             }
         }
-        taken.sort_unstable();
-        taken.dedup();
+        reserved.sort_unstable();
+        reserved.dedup();
         let mut space = others.space;
-        if matches!(space, KeySpace::Few(_)) && taken.len() > others.taken.len() {
-            let names: Vec<&str> = taken.iter().map(|name| &**name).collect();
+        if matches!(space, KeySpace::Finite(_)) && reserved.len() > others.reserved.len() {
+            let names: Vec<&str> = reserved.iter().map(|name| &**name).collect();
             space = match self.builder.key_space(others.key, &names) {
                 Ok(space) => space,
                 Err(error) if error.kind == ErrorKind::Unsatisfiable => return Ok(None),
                 Err(error) => return Err(error),
             };
         }
-        Ok(Some(FreeMembers { taken: taken.into(), space, some: owed, ..others.clone() }))
+        Ok(Some(AdditionalMembers { reserved: reserved.into(), space, some: required, ..others.clone() }))
     }
 
     /// An expression of the lexemes as one of the builder.
@@ -368,7 +371,8 @@ impl Quotient<'_, '_> {
 fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32) -> bool) -> Vec<Option<u32>> {
     let mut ends = Vec::new();
     if let Some(gap) = leading {
-        let is_end = |index: &u32| unlisted(index) && (!gap.takes_others() || members.known[*index as usize].required);
+        let is_end =
+            |index: &u32| unlisted(index) && (!gap.takes_others() || members.declared[*index as usize].required);
         ends.extend(gap.ordered().filter(is_end).map(Some));
     }
     if leading.is_none_or(Gap::takes_others) {
@@ -377,9 +381,9 @@ fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32)
     ends
 }
 
-/// For every known member whether it is among these.
+/// For every declared member whether it is among these.
 fn listed(members: &Members, after: &[Member]) -> Vec<bool> {
-    let mut listed = vec![false; members.known.len()];
+    let mut listed = vec![false; members.declared.len()];
     for member in after {
         if let Member::Known(index) = member {
             listed[*index as usize] = true;

@@ -27,7 +27,7 @@ struct Reached {
     place: u32,
     /// What is left of it there.
     rest: ExprId,
-    /// The fewest bytes in holes on the way.
+    /// The fewest bytes in holes on the path.
     filled: u32,
 }
 
@@ -48,8 +48,8 @@ pub(super) enum KeyHoles {
     None,
     /// A part is, and there may be only few keys.
     Some,
-    /// A part is, and there are endlessly many: some residual leads to itself.
-    Endless,
+    /// A part is, and there are infinitely many: some residual leads to itself.
+    Infinite,
 }
 
 /// The expressions of one grammar and what was derived of them.
@@ -139,7 +139,7 @@ impl Lexemes {
 
     /// The same without the greatest counts of the expression: each count that is left in a hole would be a residual of its
     /// own, and without them there are few. `None` where there are none, or where they may make a difference: what
-    /// is no longer than both read alike is none.
+    /// is no longer than both read the same is none.
     fn places_without_counts(
         &mut self,
         reversed: ExprId,
@@ -201,8 +201,8 @@ impl Lexemes {
             rests.into_iter().filter(|&(rest, _)| exprs.is_nullable(rest)).map(|(_, kind)| kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        // Of those with a part in a hole, endlessly many are as good as any.
-        if kinds.contains(&KeyHoles::Endless) {
+        // Of those with a part in a hole, infinitely many are as good as any.
+        if kinds.contains(&KeyHoles::Infinite) {
             kinds.retain(|kind| *kind != KeyHoles::Some);
         }
         Ok(kinds)
@@ -214,10 +214,10 @@ impl Lexemes {
         if !rests.is_empty() && rests.iter().all(|&(_, kind)| kind == KeyHoles::None) {
             return Ok(KeyHoles::None);
         }
-        let endless: FxHashSet<ExprId> =
-            rests.iter().filter(|&&(_, kind)| kind == KeyHoles::Endless).map(|&(rest, _)| rest).collect();
-        let are_endless = !rests.is_empty() && rests.iter().all(|(rest, _)| endless.contains(rest));
-        Ok(if are_endless { KeyHoles::Endless } else { KeyHoles::Some })
+        let infinite: FxHashSet<ExprId> =
+            rests.iter().filter(|&&(_, kind)| kind == KeyHoles::Infinite).map(|&(rest, _)| rest).collect();
+        let are_infinite = !rests.is_empty() && rests.iter().all(|(rest, _)| infinite.contains(rest));
+        Ok(if are_infinite { KeyHoles::Infinite } else { KeyHoles::Some })
     }
 
     /// What, read backwards, is left of a key that ends at one place before what it has from another on, each with what the holes
@@ -247,10 +247,10 @@ impl Lexemes {
                     if kind == KeyHoles::None && place == start {
                         rests.push((rest, KeyHoles::None));
                     }
-                    if let Some(byte) = template.before(place).filter(|_| place > start && kind != KeyHoles::Endless) {
+                    if let Some(byte) = template.before(place).filter(|_| place > start && kind != KeyHoles::Infinite) {
                         next.push((place - 1, self.deriver.after(rest, byte)?, kind));
                     }
-                    kind = KeyHoles::Endless;
+                    kind = KeyHoles::Infinite;
                 }
                 next.extend(derivatives.iter().map(|&(_, after)| (place, after, kind.max(KeyHoles::Some))));
             }
@@ -347,7 +347,7 @@ impl Lexemes {
     }
 
     /// Every place that a reversed expression is followed to from its end, and what is left of it there. In a hole that is all
-    /// that any bytes leave, as one expression: counts that differ are an interval there, and not a way each.
+    /// that any bytes leave, as one expression: counts that differ are an interval there, and not an alternative each.
     fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<(u32, ExprId)>, LimitExceeded> {
         let (mut place, mut rest) = (end, reversed);
         let mut found = Vec::new();
@@ -366,8 +366,8 @@ impl Lexemes {
         }
     }
 
-    /// Every place that a reversed expression is followed to from its end, and each of what is left of it there, the shortest way
-    /// first.
+    /// Every place that a reversed expression is followed to from its end, and each of what is left of it there, the shortest
+    /// path first.
     fn reached(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<Reached>, LimitExceeded> {
         let mut found: Vec<Reached> = Vec::new();
         let mut seen: FxHashSet<(u32, ExprId)> = FxHashSet::default();

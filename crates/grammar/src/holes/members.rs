@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::Facts;
-use crate::ir::grammar::{FreeMembers, KeySpace, Members, MembersId, NodeId};
+use crate::ir::grammar::{AdditionalMembers, KeySpace, Members, MembersId, NodeId};
 
 /// Members of an object that were read, the last one first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -32,10 +32,10 @@ impl Within {
 /// A member that was read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Member {
-    /// A known one.
+    /// A declared one.
     Known(u32),
     /// One of a class of others.
-    Free {
+    Additional {
         class: u32,
         /// Whether it has the value that one of the class must have.
         meets: bool,
@@ -49,7 +49,7 @@ pub(super) enum Member {
 impl Member {
     /// Whether it is one of a class of others, with the value that one of the class must have.
     pub fn meets(&self, class: usize) -> bool {
-        matches!(self, Member::Free { class: of, meets: true, .. } if *of as usize == class)
+        matches!(self, Member::Additional { class: of, meets: true, .. } if *of as usize == class)
     }
 }
 
@@ -118,14 +118,14 @@ impl MemberLists {
     }
 }
 
-/// Members whose values are read alike.
+/// Members whose values are read the same.
 pub(super) struct Group {
     pub value: NodeId,
-    /// Known members.
+    /// Declared members.
     pub known: Vec<u32>,
     /// Classes of others, and whether the value is the one that one of them must have.
-    pub free: Vec<(u32, bool)>,
-    /// The plain names of the known ones, and how long these are.
+    pub additional: Vec<(u32, bool)>,
+    /// The plain names of the declared ones, and how long these are.
     pub plain: FxHashMap<Arc<str>, u32>,
     pub lengths: Vec<usize>,
 }
@@ -147,12 +147,12 @@ fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
     let mut index: FxHashMap<(NodeId, Option<NodeId>), usize> = FxHashMap::default();
     let mut group = |value: NodeId, groups: &mut Vec<Group>| {
         *index.entry((facts.base(value), facts.mark(value))).or_insert_with(|| {
-            let (known, free, plain, lengths) = Default::default();
-            groups.push(Group { value, known, free, plain, lengths });
+            let (known, additional, plain, lengths) = Default::default();
+            groups.push(Group { value, known, additional, plain, lengths });
             groups.len() - 1
         })
     };
-    for (at, known) in members.known.iter().enumerate() {
+    for (at, known) in members.declared.iter().enumerate() {
         let at_group = group(known.value, &mut groups);
         let group = &mut groups[at_group];
         group.known.push(at as u32);
@@ -161,12 +161,12 @@ fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
             group.lengths.push(known.name.len());
         }
     }
-    for (class, free) in members.free.iter().enumerate() {
-        let at_group = group(free.value, &mut groups);
-        groups[at_group].free.push((class as u32, false));
-        if let Some(some) = free.some {
+    for (class, additional) in members.additional.iter().enumerate() {
+        let at_group = group(additional.value, &mut groups);
+        groups[at_group].additional.push((class as u32, false));
+        if let Some(some) = additional.some {
             let at_group = group(some, &mut groups);
-            groups[at_group].free.push((class as u32, true));
+            groups[at_group].additional.push((class as u32, true));
         }
     }
     for group in &mut groups {
@@ -197,13 +197,14 @@ pub(super) fn is_complete(members: &Members, listed: &[Member]) -> bool {
     let met = |class: usize| {
         listed
             .iter()
-            .any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of as usize == class))
+            .any(|member| matches!(member, Member::Additional { class: of, meets: true, .. } if *of as usize == class))
     };
-    let is_met = members.free.iter().enumerate().all(|(class, free)| free.some.is_none() || met(class));
+    let is_met =
+        members.additional.iter().enumerate().all(|(class, additional)| additional.some.is_none() || met(class));
     is_met
         && count >= members.min
         && members.max.is_none_or(|max| count <= max)
-        && members.known.iter().enumerate().all(|(index, known)| !known.required || has(index))
+        && members.declared.iter().enumerate().all(|(index, known)| !known.required || has(index))
 }
 
 /// Whether an object may have these members and others where there are holes.
@@ -219,23 +220,29 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     // Which members may stand in each hole.
     let gaps: Vec<Gap> =
         (0..listed.len()).filter(|&at| is_hole(&listed[at])).map(|at| Gap::of(members, listed, at)).collect();
-    let unused = |gap: &Gap| (0..members.known.len() as u32).any(|index| !used.contains(&index) && gap.allows(index));
-    let is_missing = |index: &u32| members.known[*index as usize].required && !used.contains(index);
-    let mut missing = (0..members.known.len() as u32).filter(is_missing);
+    let unused =
+        |gap: &Gap| (0..members.declared.len() as u32).any(|index| !used.contains(&index) && gap.allows(index));
+    let is_missing = |index: &u32| members.declared[*index as usize].required && !used.contains(index);
+    let mut missing = (0..members.declared.len() as u32).filter(is_missing);
     // The values that others must have.
     let met = |class: u32| {
-        listed.iter().any(|member| matches!(member, Member::Free { class: of, meets: true, .. } if *of == class))
+        listed.iter().any(|member| matches!(member, Member::Additional { class: of, meets: true, .. } if *of == class))
     };
-    let owed = members.free.iter().zip(0..).filter(|(free, class)| free.some.is_some() && !met(*class)).count() as u32;
-    if owed > 0 && !gaps.iter().any(Gap::is_mixed) {
+    let required_left = members
+        .additional
+        .iter()
+        .zip(0..)
+        .filter(|(additional, class)| additional.some.is_some() && !met(*class))
+        .count() as u32;
+    if required_left > 0 && !gaps.iter().any(Gap::is_mixed) {
         return Verdict::No;
     }
-    if owed > 0 && has_few(members) {
+    if required_left > 0 && has_finite(members) {
         return Verdict::Undecided;
     }
     if let Some(max) = members.max {
         let concrete = counted(members, (listed.len() - gaps.len()) as u32);
-        let needed = missing.clone().count() as u32 + owed;
+        let needed = missing.clone().count() as u32 + required_left;
         if concrete + needed.max(gaps.len() as u32) > max {
             return Verdict::No;
         }
@@ -244,12 +251,12 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
         }
     }
     // Others whose keys run out, as many as are left of them.
-    let few: u32 = members.whole_others().zip(0..).map(|(free, class)| few_left(free, class, listed)).sum();
+    let few: u32 = members.whole_others().zip(0..).map(|(additional, class)| few_left(additional, class, listed)).sum();
     let is_possible = |gap: &Gap| gap.takes_others() || unused(gap) || (gap.is_mixed() && few > 0);
     if !missing.all(|index| gaps.iter().any(|gap| gap.allows(index))) || !gaps.iter().all(is_possible) {
         return Verdict::No;
     }
-    // Holes that take known members only must not need the same one.
+    // Holes that take declared members only must not need the same one.
     let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
     let has_own = |gap: &&Gap| gap.ordered().any(|index| !used.contains(&index));
     let are_apart =
@@ -260,7 +267,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     if needy.len() < gaps.len() {
         return Verdict::Yes;
     }
-    let available = (0..members.known.len() as u32)
+    let available = (0..members.declared.len() as u32)
         .filter(|index| !used.contains(index) && gaps.iter().any(|gap| gap.allows(*index)))
         .count();
     let others = if gaps.iter().any(Gap::is_mixed) { few } else { 0 };
@@ -269,14 +276,14 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
 }
 
 /// Whether the keys of some class run out in all.
-fn has_few(members: &Members) -> bool {
-    members.free.iter().any(|free| matches!(free.space, KeySpace::Few(_)))
+fn has_finite(members: &Members) -> bool {
+    members.additional.iter().any(|additional| matches!(additional.space, KeySpace::Finite(_)))
 }
 
 /// How many members of a class whose keys run out there may be beside the listed ones; none of a class without end.
-pub(super) fn few_left(free: &FreeMembers, class: u32, listed: &[Member]) -> u32 {
-    let KeySpace::Few(count) = free.space else { return 0 };
-    let is_one = |member: &&Member| matches!(member, Member::Free { class: of, .. } if *of == class);
+pub(super) fn few_left(additional: &AdditionalMembers, class: u32, listed: &[Member]) -> u32 {
+    let KeySpace::Finite(count) = additional.space else { return 0 };
+    let is_one = |member: &&Member| matches!(member, Member::Additional { class: of, .. } if *of == class);
     count.saturating_sub(listed.iter().filter(is_one).count() as u32)
 }
 
@@ -284,7 +291,7 @@ pub(super) fn few_left(free: &FreeMembers, class: u32, listed: &[Member]) -> u32
 pub(super) struct Gap {
     /// Members in declared order between these, the second left out.
     ordered: (u32, u32),
-    /// Known members in any order.
+    /// Declared members in any order.
     mixed: Option<u32>,
     /// Others, of which there is no end.
     others: bool,
@@ -305,8 +312,8 @@ impl Gap {
             Some(Member::Known(index)) if *index < ordered => (*index, false),
             _ => (ordered, true),
         };
-        let is_endless = members.whole_others().any(|free| !matches!(free.space, KeySpace::Few(_)));
-        Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_endless }
+        let is_infinite = members.whole_others().any(|additional| !matches!(additional.space, KeySpace::Finite(_)));
+        Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_infinite }
     }
 
     /// The members in declared order that may.
@@ -329,7 +336,7 @@ impl Gap {
         self.others
     }
 
-    /// Whether a known member may.
+    /// Whether a declared member may.
     pub fn allows(&self, index: u32) -> bool {
         (self.ordered.0..self.ordered.1).contains(&index) || self.mixed.is_some_and(|from| index >= from)
     }

@@ -16,7 +16,6 @@
 //! After a hole stands `1}`. Of the object `{"a": 12}` this ends the integer, whose beginnings are then `-?([1-9][0-9]*)?`,
 //! and the object, of which `{"a": ` and such a beginning may stand before it.
 
-mod alike;
 mod arrays;
 mod cut;
 mod elements;
@@ -30,6 +29,7 @@ mod place;
 mod questions;
 mod quotient;
 mod recogniser;
+mod representatives;
 mod template;
 
 pub use questions::Holes;

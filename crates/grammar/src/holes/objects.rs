@@ -1,7 +1,7 @@
 //! Objects against a text with holes: their members from the last one on.
 //!
 //! Which members there are decides whether an object is complete, so a state holds the list of those that were read, or another one
-//! that decides the same ([`super::alike`]).
+//! that decides the same ([`super::representatives`]).
 
 use std::rc::Rc;
 
@@ -12,15 +12,17 @@ use super::lexemes::KeyHoles;
 use super::members::{Member, MemberList, Verdict, Within, completed, counted, is_complete};
 use super::place::Place;
 use crate::error::GrammarError;
-use crate::ir::grammar::{KeySpace, KnownMember, Members, MembersId};
+use crate::ir::grammar::{DeclaredMember, KeySpace, Members, MembersId};
 use crate::json::string_value::string_value;
 
 impl Recogniser<'_> {
     pub(super) fn begin_object(&mut self, goal: GoalId, id: MembersId, end: Place) -> Result<(), GrammarError> {
         let members = self.grammar.members(id);
         if members.is_cut() {
-            for (class, free) in members.free.iter().enumerate().filter(|(_, free)| free.last.is_some()) {
-                self.call(goal, Step::Last(class as u32), free.value, end)?;
+            for (class, additional) in
+                members.additional.iter().enumerate().filter(|(_, additional)| additional.last.is_some())
+            {
+                self.call(goal, Step::Last(class as u32), additional.value, end)?;
             }
             return Ok(());
         }
@@ -43,7 +45,7 @@ impl Recogniser<'_> {
         match step {
             Step::Last(class) => {
                 let mut found = Vec::new();
-                self.free_keys(members, (class, false), place, &mut found)?;
+                self.additional_keys(members, (class, false), place, &mut found)?;
                 for (member, start) in found {
                     let list = self.lists.with(MemberList::default(), member);
                     self.go_on(goal, Step::Key(list), start.after(at));
@@ -92,7 +94,7 @@ impl Recogniser<'_> {
         Ok(())
     }
 
-    /// Every way to read a key that ends at a place: the list with its member, and where it begins.
+    /// Every reading of a key that ends at a place: the list with its member, and where it begins.
     fn keys(
         &mut self,
         id: MembersId,
@@ -103,11 +105,11 @@ impl Recogniser<'_> {
         at: Place,
     ) -> Result<Vec<(MemberList, Place)>, GrammarError> {
         let end = at.position();
-        let found = match self.key_ways.get(&(id, group, end)) {
+        let found = match self.key_readings.get(&(id, group, end)) {
             Some(known) => known.clone(),
             None => {
                 let found: Rc<[(Member, Place)]> = self.find_keys(id, members, group, end)?.into();
-                self.key_ways.insert((id, group, end), found.clone());
+                self.key_readings.insert((id, group, end), found.clone());
                 found
             }
         };
@@ -117,7 +119,7 @@ impl Recogniser<'_> {
         for &(member, start) in found.iter() {
             if is_outside(start)
                 && self.allows(members, list, member)
-                && let Some(list) = self.alike.with(&mut self.lists, (id, members), list, member)
+                && let Some(list) = self.representatives.with(&mut self.lists, (id, members), list, member)
             {
                 with.push((list, start.after(at)));
             }
@@ -125,7 +127,7 @@ impl Recogniser<'_> {
         Ok(with)
     }
 
-    /// Every way to read a key of a group that ends at a place, whatever members stand after it.
+    /// Every reading of a key of a group that ends at a place, whatever members stand after it.
     fn find_keys(
         &mut self,
         id: MembersId,
@@ -150,7 +152,7 @@ impl Recogniser<'_> {
             }
         }
         for &index in &group.known {
-            let known = &members.known[index as usize];
+            let known = &members.declared[index as usize];
             match known.key {
                 Some(key) => {
                     let starts = self.lexeme_starts(key, end)?;
@@ -163,40 +165,42 @@ impl Recogniser<'_> {
                 }
             }
         }
-        for &(class, meets) in group.free.iter().filter(|(class, _)| members.free[*class as usize].last.is_none()) {
-            self.free_keys(members, (class, meets), end, &mut found)?;
+        for &(class, meets) in
+            group.additional.iter().filter(|(class, _)| members.additional[*class as usize].last.is_none())
+        {
+            self.additional_keys(members, (class, meets), end, &mut found)?;
         }
         Ok(found)
     }
 
-    /// Every way to read a key of a class of others that ends at a place.
-    fn free_keys(
+    /// Every reading of a key of a class of others that ends at a place.
+    fn additional_keys(
         &mut self,
         members: &Members,
         (class, meets): (u32, bool),
         end: u32,
         found: &mut Vec<(Member, Place)>,
     ) -> Result<(), GrammarError> {
-        let free = &members.free[class as usize];
-        for (start, holes) in self.lexemes.key_starts(free.key, self.template, end).map_err(limit)? {
+        let additional = &members.additional[class as usize];
+        for (start, holes) in self.lexemes.key_starts(additional.key, self.template, end).map_err(limit)? {
             if holes != KeyHoles::None {
-                let is_certain = holes == KeyHoles::Endless && free.space == KeySpace::Endless;
+                let is_certain = holes == KeyHoles::Infinite && additional.space == KeySpace::Infinite;
                 let start = if is_certain { start } else { start.undecided() };
-                found.push((Member::Free { class, meets, key: None }, start));
+                found.push((Member::Additional { class, meets, key: None }, start));
                 continue;
             }
             let written = self.template.between(start.position(), end);
-            let key = string_value(&[written, free.last.as_deref().unwrap_or_default().as_bytes()].concat());
-            if !free.taken.iter().any(|name| name.as_bytes() == key) {
+            let key = string_value(&[written, additional.last.as_deref().unwrap_or_default().as_bytes()].concat());
+            if !additional.reserved.iter().any(|name| name.as_bytes() == key) {
                 let key = Some(self.lists.key_id(&key));
-                found.push((Member::Free { class, meets, key }, start));
+                found.push((Member::Additional { class, meets, key }, start));
             }
         }
         Ok(())
     }
 
-    /// How a known key is written, as an expression of the lexemes.
-    pub(super) fn key_of(&mut self, known: &KnownMember) -> ExprId {
+    /// How a declared key is written, as an expression of the lexemes.
+    pub(super) fn key_of(&mut self, known: &DeclaredMember) -> ExprId {
         known.key.unwrap_or_else(|| self.lexemes.deriver.exprs.literal(plainly_written(known).as_bytes()))
     }
 
@@ -213,24 +217,23 @@ impl Recogniser<'_> {
         let before = self.lists.members(list).find(|member| !matches!(member, Member::Some(_)));
         match (member, before) {
             (Member::Known(index), Some(Member::Known(next))) if is_ordered(next) && index >= next => return false,
-            (Member::Free { .. }, Some(Member::Known(next))) if is_ordered(next) => return false,
+            (Member::Additional { .. }, Some(Member::Known(next))) if is_ordered(next) => return false,
             _ => {}
         }
         // The value that one of a class must have is read where it is still missing.
         !self.lists.members(list).any(|listed| match (listed, member) {
             (Member::Known(one), Member::Known(other)) => one == other,
-            (Member::Free { class: one, meets: true, .. }, Member::Free { class: other, meets: true, .. })
-                if one == other =>
-            {
-                true
-            }
-            (Member::Free { key: Some(one), .. }, Member::Free { key: Some(other), .. }) => one == other,
+            (
+                Member::Additional { class: one, meets: true, .. },
+                Member::Additional { class: other, meets: true, .. },
+            ) if one == other => true,
+            (Member::Additional { key: Some(one), .. }, Member::Additional { key: Some(other), .. }) => one == other,
             _ => false,
         })
     }
 }
 
-/// A known key without a way of its own to be written.
-pub(super) fn plainly_written(known: &KnownMember) -> String {
+/// A declared key without a way of its own to be written.
+pub(super) fn plainly_written(known: &DeclaredMember) -> String {
     ["\"", &known.name, "\""].concat()
 }

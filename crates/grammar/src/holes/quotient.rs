@@ -22,16 +22,16 @@ const MAX_NODES: usize = 2_000_000;
 impl Quotient<'_, '_> {
     /// The root of the quotient, where the root of the grammar may begin at these places.
     pub fn root(&mut self, starts: &[Place]) -> Result<NodeId, GrammarError> {
-        let mut ways = Vec::new();
+        let mut readings = Vec::new();
         for start in starts.iter().filter(|start| start.position() == 0) {
             if start.is_undecided() {
                 self.is_undecided = true;
             } else {
-                ways.push(self.builder.sequence(&[]));
+                readings.push(self.builder.sequence(&[]));
             }
         }
         let (root, end) = (self.recogniser.grammar.root(), self.recogniser.template.end());
-        ways.extend(self.cut(root, end)?);
+        readings.extend(self.cut(root, end)?);
         while let Some((node, end, rule)) = self.work.pop() {
             check_time().map_err(limit)?;
             let body = self.cut_body(node, end)?;
@@ -44,17 +44,17 @@ impl Quotient<'_, '_> {
                 return Err(GrammarError::new(ErrorKind::Limit, "", message));
             }
         }
-        Ok(self.builder.choice(&ways))
+        Ok(self.builder.choice(&readings))
     }
 
     fn cut_body(&mut self, node: NodeId, end: u32) -> Result<NodeId, GrammarError> {
         self.current = node;
         let grammar = self.recogniser.grammar;
-        let mut ways = Vec::new();
+        let mut readings = Vec::new();
         match grammar.node(node) {
             Node::Choice(parts) => {
                 for &part in parts {
-                    ways.extend(self.cut(part, end)?);
+                    readings.extend(self.cut(part, end)?);
                 }
             }
             Node::Sequence(parts) => {
@@ -66,7 +66,7 @@ impl Quotient<'_, '_> {
                         let Some(cut) = self.cut(parts[left - 1], at.position())? else { continue };
                         whole[left - 1] = cut;
                     }
-                    ways.push(self.joined(&whole));
+                    readings.push(self.joined(&whole));
                 }
             }
             &Node::Repeat { body, min, max } => {
@@ -85,14 +85,14 @@ impl Quotient<'_, '_> {
                     }
                     let max = max.map(|max| max - count);
                     let rounds = (max != Some(0)).then(|| self.builder.repeat(body, min.saturating_sub(count), max));
-                    ways.push(self.joined(&[rounds, cut].into_iter().flatten().collect::<Vec<_>>()));
+                    readings.push(self.joined(&[rounds, cut].into_iter().flatten().collect::<Vec<_>>()));
                 }
             }
-            Node::Members(id) => self.cut_object(*id, node, end, &mut ways)?,
-            Node::Items(id) => self.cut_array(grammar.items(*id), node, end, &mut ways)?,
+            Node::Members(id) => self.cut_object(*id, node, end, &mut readings)?,
+            Node::Items(id) => self.cut_array(grammar.items(*id), node, end, &mut readings)?,
             _ => unreachable!("lexemes and tokens are cut at once, and bases are no names"),
         }
-        Ok(self.builder.choice(&ways))
+        Ok(self.builder.choice(&readings))
     }
 
     fn cut_object(
@@ -100,16 +100,16 @@ impl Quotient<'_, '_> {
         id: MembersId,
         node: NodeId,
         end: u32,
-        ways: &mut Vec<NodeId>,
+        readings: &mut Vec<NodeId>,
     ) -> Result<(), GrammarError> {
         let members = self.recogniser.grammar.members(id);
         let surface = members.surface;
         // The whole members and its end are cut off within.
         if is_complete(members, &[]) {
-            ways.extend(self.cut_lexeme(surface.empty, end)?);
+            readings.extend(self.cut_lexeme(surface.empty, end)?);
         }
         let close = self.cut_expr(surface.close, end)?;
-        ways.extend(self.object_head(id, MemberList::default(), None, ExprId::NOTHING, close)?);
+        readings.extend(self.object_head(id, MemberList::default(), None, ExprId::NOTHING, close)?);
         let groups = {
             let recogniser = &mut *self.recogniser;
             recogniser.objects.of(id, members, recogniser.facts)
@@ -124,7 +124,7 @@ impl Quotient<'_, '_> {
                         0 => [surface.open, surface.item],
                         _ => [self.cut_expr(surface.open, place)?, self.cut_expr(surface.item, place)?],
                     };
-                    ways.extend(self.object_head(id, list, None, open, item)?);
+                    readings.extend(self.object_head(id, list, None, open, item)?);
                 }
                 Step::AfterValue(list) => {
                     for group in groups.iter() {
@@ -150,10 +150,10 @@ impl Quotient<'_, '_> {
                 Step::Colon(list, index, _) => {
                     let group = &groups[index as usize];
                     for &known in &group.known {
-                        ways.extend(self.cut_known_key(id, list, known, place)?);
+                        readings.extend(self.cut_known_key(id, list, known, place)?);
                     }
-                    for &(class, meets) in &group.free {
-                        ways.extend(self.cut_key(id, list, (class, meets), place)?);
+                    for &(class, meets) in &group.additional {
+                        readings.extend(self.cut_key(id, list, (class, meets), place)?);
                     }
                 }
                 _ => {}
@@ -164,12 +164,12 @@ impl Quotient<'_, '_> {
                 [only] => only,
                 _ => self.builder.choice(&endings),
             };
-            ways.extend(self.with_last(id, list, member, ending)?);
+            readings.extend(self.with_last(id, list, member, ending)?);
         }
         Ok(())
     }
 
-    /// An object that ends with what is left of a known key, whose other part ends at a place.
+    /// An object that ends with what is left of a declared key, whose other part ends at a place.
     fn cut_known_key(
         &mut self,
         id: MembersId,
@@ -177,7 +177,7 @@ impl Quotient<'_, '_> {
         known: u32,
         place: u32,
     ) -> Result<Option<NodeId>, GrammarError> {
-        let member = &self.recogniser.grammar.members(id).known[known as usize];
+        let member = &self.recogniser.grammar.members(id).declared[known as usize];
         let template = self.recogniser.template;
         if member.key.is_none() && !template.is_begun_before(plainly_written(member).as_bytes(), place) {
             return Ok(None);
@@ -189,10 +189,16 @@ impl Quotient<'_, '_> {
         }
     }
 
-    fn cut_array(&mut self, items: &Items, node: NodeId, end: u32, ways: &mut Vec<NodeId>) -> Result<(), GrammarError> {
+    fn cut_array(
+        &mut self,
+        items: &Items,
+        node: NodeId,
+        end: u32,
+        readings: &mut Vec<NodeId>,
+    ) -> Result<(), GrammarError> {
         let surface = items.surface;
         if items.may_be_empty() {
-            ways.extend(self.cut_lexeme(surface.empty, end)?);
+            readings.extend(self.cut_lexeme(surface.empty, end)?);
         }
         let close = self.cut_expr(surface.close, end)?;
         if close != ExprId::NOTHING {
@@ -200,7 +206,7 @@ impl Quotient<'_, '_> {
             let surface = ArraySurface { empty: surface.open, close, ..surface };
             let head = Items { min, surface, ..items.clone() };
             let is_possible = max.is_none_or(|max| max >= min);
-            ways.extend(is_possible.then(|| self.builder.array(head)));
+            readings.extend(is_possible.then(|| self.builder.array(head)));
         }
         for (step, at) in self.states(node, end) {
             let place = at.position();
@@ -212,7 +218,7 @@ impl Quotient<'_, '_> {
                         _ => [self.cut_expr(surface.open, place)?, self.cut_expr(surface.item, place)?],
                     };
                     for slot in elements.slots_before(items).into_iter().map(Some).chain([None]) {
-                        ways.extend(self.array_head(items, &elements, slot, open, item)?);
+                        readings.extend(self.array_head(items, &elements, slot, open, item)?);
                     }
                 }
                 Step::AfterElement(state) => {
@@ -229,8 +235,8 @@ impl Quotient<'_, '_> {
                                     continue;
                                 }
                                 let head = self.array_head(items, &with, before, surface.open, surface.item)?;
-                                let way = head.map(|head| self.builder.sequence(&[head, cut]));
-                                ways.extend(way);
+                                let reading = head.map(|head| self.builder.sequence(&[head, cut]));
+                                readings.extend(reading);
                             }
                         }
                     }

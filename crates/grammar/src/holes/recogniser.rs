@@ -1,7 +1,7 @@
 //! Which parts of a grammar read which parts of a text with holes, found from the end of the text on.
 //!
 //! What is sought is where a node may begin that ends at a place (generalised descent with sharing, as in GLL; Scott, Johnstone
-//! 2010, mirrored). The states that were met are also what a quotient is made of.
+//! 2010, mirrored). The states that were reached are also what a quotient is made of.
 
 use stencilm_support::check_time;
 
@@ -30,7 +30,7 @@ impl Recogniser<'_> {
             Node::Sequence(parts) => self.go_on(id, Step::Parts(parts.len() as u32), end),
             Node::Repeat { .. } => self.go_on(id, Step::Rounds(0), end),
             Node::Choice(parts) => {
-                self.work.extend(parts.iter().enumerate().map(|(way, _)| (id, (Step::Parts(way as u32), end))));
+                self.work.extend(parts.iter().enumerate().map(|(reading, _)| (id, (Step::Parts(reading as u32), end))));
             }
             Node::Members(members) => self.begin_object(id, *members, end)?,
             Node::Items(items) => self.begin_array(id, grammar.items(*items), end)?,
@@ -57,7 +57,7 @@ impl Recogniser<'_> {
             (Node::Sequence(parts), Step::Parts(left)) => {
                 self.call(id, Step::Parts(left - 1), parts[left as usize - 1], at)?;
             }
-            (Node::Choice(parts), Step::Parts(way)) => self.call(id, Step::Done, parts[way as usize], at)?,
+            (Node::Choice(parts), Step::Parts(reading)) => self.call(id, Step::Done, parts[reading as usize], at)?,
             (&Node::Repeat { body, min, max }, Step::Rounds(count)) => {
                 if count >= min {
                     self.complete(id, at)?;

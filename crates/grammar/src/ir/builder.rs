@@ -107,8 +107,8 @@ impl GrammarBuilder {
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when there is none,
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when deciding that takes too long.
-    pub fn key_space(&self, key: ExprId, taken: &[&str]) -> Result<KeySpace, GrammarError> {
-        ObjectChecks::default().key_space(&self.exprs, key, taken)
+    pub fn key_space(&self, key: ExprId, reserved: &[&str]) -> Result<KeySpace, GrammarError> {
+        ObjectChecks::default().key_space(&self.exprs, key, reserved)
     }
 
     /// A JSON array. One in which two elements are equal has two at least.

@@ -16,21 +16,25 @@ const MAX_COUNTS: u64 = 1_000_000;
 impl Members {
     /// Whether an object has some text, when only some values have one.
     pub(crate) fn is_possible(&self, is_alive: impl Fn(NodeId) -> bool) -> bool {
-        let required = self.known.iter().filter(|known| known.required);
-        let owed = self.free.iter().filter_map(|free| free.some);
-        let needed = required.clone().count() + owed.clone().count();
-        let mut available = self.known.iter().filter(|known| is_alive(known.value)).count() as u64;
-        let mut endless = false;
-        for free in self.whole_others().filter(|free| is_alive(free.value) || free.some.is_some_and(&is_alive)) {
-            match free.space {
-                KeySpace::Few(count) => available += u64::from(count),
-                KeySpace::Endless | KeySpace::Uneven => endless = true,
+        let required = self.declared.iter().filter(|known| known.required);
+        let from_others = self.additional.iter().filter_map(|additional| additional.some);
+        let needed = required.clone().count() + from_others.clone().count();
+        let mut available = self.declared.iter().filter(|known| is_alive(known.value)).count() as u64;
+        let mut infinite = false;
+        for additional in self
+            .whole_others()
+            .filter(|additional| is_alive(additional.value) || additional.some.is_some_and(&is_alive))
+        {
+            match additional.space {
+                KeySpace::Finite(count) => available += u64::from(count),
+                KeySpace::Infinite | KeySpace::LocallyFinite => infinite = true,
             }
         }
-        required.map(|known| known.value).chain(owed).all(&is_alive)
+        required.map(|known| known.value).chain(from_others).all(&is_alive)
             && self.max.is_none_or(|max| needed <= max as usize && self.min <= max)
-            && (endless || u64::from(self.min) <= available)
-            && (!self.is_cut() || self.free.iter().any(|free| free.last.is_some() && is_alive(free.value)))
+            && (infinite || u64::from(self.min) <= available)
+            && (!self.is_cut()
+                || self.additional.iter().any(|additional| additional.last.is_some() && is_alive(additional.value)))
     }
 }
 
@@ -152,7 +156,7 @@ impl Items {
             greatest = match shared.more {
                 More::None => greatest,
                 More::UpTo(in_all) => greatest.map(|greatest| greatest + (in_all - taken)),
-                More::Endless => None,
+                More::Infinite => None,
             };
         }
         if masks.contains(&0) {
@@ -213,7 +217,7 @@ enum More {
     None,
     /// So many in all.
     UpTo(u64),
-    Endless,
+    Infinite,
 }
 
 /// How many elements that count for several counters may be worth taking, and how many may come.
@@ -229,7 +233,7 @@ fn share(mask: u32, masks: &BTreeSet<u32>, needs: &[u64], rooms: &[Option<u64>])
     match (least_room(others), least_room(own)) {
         (Some(room), own) => Shared { mask, most: room.min(own.unwrap_or(room)), more: More::None },
         (None, Some(own)) => Shared { mask, most: need.min(own), more: More::UpTo(own) },
-        (None, None) => Shared { mask, most: need, more: More::Endless },
+        (None, None) => Shared { mask, most: need, more: More::Infinite },
     }
 }
 

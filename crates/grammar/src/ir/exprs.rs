@@ -13,7 +13,7 @@ pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(
     match node {
         Node::Lexeme(expr) => visit(*expr),
         Node::Members(id) => {
-            let Members { known, free, surface, .. } = grammar.members(*id);
+            let Members { declared: known, additional: free, surface, .. } = grammar.members(*id);
             let Surface { empty, open, colon, item, close } = *surface;
             [empty, open, colon, item, close].into_iter().for_each(&mut visit);
             known.iter().filter_map(|known| known.key).for_each(&mut visit);

@@ -8,7 +8,7 @@ use stencilm_regex::{ByteSet, ExprId, ExprSet};
 use stencilm_regex::{syntax::Alphabet, syntax::Utf8};
 use stencilm_support::{HashMap, HashSet};
 
-/// With more strings than this a text is read apart from the string that ends it: one lexeme for each string would be as
+/// With more strings than this a text is read separately from the string that ends it: one lexeme for each string would be as
 /// many threads in every state of the text.
 pub(crate) const FEW_STRINGS: usize = 16;
 
@@ -55,7 +55,7 @@ impl FreeText {
 
     /// The text with the string that ended it, which is one of the `stops`: none of them is complete any earlier.
     pub(crate) fn until(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
-        // What is excluded from the text may stand within the string that ends it, so the two are looked at apart.
+        // What is excluded from the text may stand within the string that ends it, so the two are looked at separately.
         if self.excludes.iter().any(|exclude| stop.contains(&**exclude)) {
             let before = self.before(exprs, stop);
             let stop = exprs.literal(stop.as_bytes());
@@ -68,7 +68,7 @@ impl FreeText {
         self.without(exprs, text, stopped)
     }
 
-    /// The text before a string that ends it and is read apart: of such a text and the string, none of `stops` is complete
+    /// The text before a string that ends it and is read separately: of such a text and the string, none of `stops` is complete
     /// before the end, and none of `excludes` begins in the text and is complete.
     pub(crate) fn before(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
         self.groups(exprs, &[stop]).first().map_or(ExprId::NOTHING, |&(text, _)| text)

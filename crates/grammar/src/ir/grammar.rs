@@ -161,10 +161,10 @@ pub struct Rule {
 
 /// A member whose key the schema names.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct KnownMember {
+pub struct DeclaredMember {
     /// The key as a string value, without quotes or escapes.
     pub name: Arc<str>,
-    /// The key as it is written, quotes included; `None` where it is [plain](KnownMember::is_plain) and written as its name
+    /// The key as it is written, quotes included; `None` where it is [plain](DeclaredMember::is_plain) and written as its name
     /// between quotes only, as nearly all are: no expression is made of these.
     pub key: Option<ExprId>,
     /// What the value matches.
@@ -173,7 +173,7 @@ pub struct KnownMember {
     pub required: bool,
 }
 
-impl KnownMember {
+impl DeclaredMember {
     /// Whether a name is printable ASCII that JSON writes as it is.
     pub fn is_plain(name: &str) -> bool {
         is_plain(name)
@@ -189,24 +189,25 @@ impl KnownMember {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KeySpace {
     /// However a key begins, infinitely many values go on: leaving some out never leads to a dead end.
-    Endless,
+    Infinite,
     /// More than any text has, but after some beginnings only finitely many.
-    Uneven,
+    LocallyFinite,
     /// So many that the class may have, at least one.
-    Few(u32),
+    Finite(u32),
 }
 
-/// A class of members whose keys the schema does not name, in any order, after the known ones that come in declared order.
-/// No two of them have equal keys, and none has a taken one: the matcher compares them as string values.
+/// A class of members whose keys the schema does not name, in any order, after the declared ones that come in declared order.
+/// No two of them have equal keys, and none has a reserved one: the matcher compares them as string values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct FreeMembers {
+pub struct AdditionalMembers {
     /// A key as it is written, quotes included. A string value that has a spelling here has its canonical one, too: every
     /// character plain that may be, the others in their shortest escape. Keys that are left are counted by these.
     pub key: ExprId,
     /// How many keys there are.
     pub space: KeySpace,
-    /// The names that a free key must not have, as string values, sorted: the known ones, and those that are forbidden.
-    pub taken: Box<[Arc<str>]>,
+    /// The names that an additional key must not have, as string values, sorted: the declared ones, and those that are
+    /// forbidden.
+    pub reserved: Box<[Arc<str>]>,
     /// What the value matches.
     pub value: NodeId,
     /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one
@@ -217,7 +218,7 @@ pub struct FreeMembers {
     pub last: Option<Box<str>>,
 }
 
-impl FreeMembers {
+impl AdditionalMembers {
     /// Whether every member of the class has the value that one of them must have, as far as is plain to see.
     pub fn meets_always(&self, nodes: &[Node]) -> bool {
         let node = |id: NodeId| &nodes[id.0 as usize];
@@ -228,14 +229,14 @@ impl FreeMembers {
 /// A JSON object: which members, in which order, how many, how written. Keys never repeat.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Members {
-    /// Members with known keys, in declared order.
-    pub known: Vec<KnownMember>,
-    /// How many of `known`, from the first, come in declared order before everything else; the others mix with the free
-    /// ones.
+    /// Members with declared keys, in declared order.
+    pub declared: Vec<DeclaredMember>,
+    /// How many of `declared`, from the first, come in declared order before everything else; the others mix with the
+    /// additional ones.
     pub ordered: usize,
     /// All other members, by classes whose keys are pairwise disjoint as string values, or the same where each has `some`;
     /// none where there may be none.
-    pub free: Vec<FreeMembers>,
+    pub additional: Vec<AdditionalMembers>,
     /// The least number of members.
     pub min: u32,
     /// The greatest number of members, `None` without limit.
@@ -247,17 +248,19 @@ pub struct Members {
 impl Members {
     /// Whether the members must be counted while they are read.
     pub fn is_counted(&self) -> bool {
-        self.min > 0 || self.max.is_some() || self.free.iter().any(|free| free.some.is_some() || free.last.is_some())
+        self.min > 0
+            || self.max.is_some()
+            || self.additional.iter().any(|additional| additional.some.is_some() || additional.last.is_some())
     }
 
     /// Whether the object is cut off: it ends with a last member.
     pub fn is_cut(&self) -> bool {
-        self.free.iter().any(|free| free.last.is_some())
+        self.additional.iter().any(|additional| additional.last.is_some())
     }
 
     /// The classes of others but for those that a cut object ends with.
-    pub fn whole_others(&self) -> impl Iterator<Item = &FreeMembers> {
-        self.free.iter().filter(|free| free.last.is_none())
+    pub fn whole_others(&self) -> impl Iterator<Item = &AdditionalMembers> {
+        self.additional.iter().filter(|additional| additional.last.is_none())
     }
 }
 
@@ -518,11 +521,11 @@ impl Grammar {
             })
             .sum();
         let members = self.members.iter().map(|members| {
-            let known = members.known.iter().map(|known| memory::of_shared::<u8>(known.name.len()));
-            let taken = members.free.iter().flat_map(|free| &free.taken);
-            let taken = taken.map(|name| size_of::<Arc<str>>() + memory::of_shared::<u8>(name.len()));
-            let lists = memory::of_list(&members.known) + memory::of_list(&members.free);
-            lists + known.sum::<usize>() + taken.sum::<usize>()
+            let known = members.declared.iter().map(|known| memory::of_shared::<u8>(known.name.len()));
+            let reserved = members.additional.iter().flat_map(|additional| &additional.reserved);
+            let reserved = reserved.map(|name| size_of::<Arc<str>>() + memory::of_shared::<u8>(name.len()));
+            let lists = memory::of_list(&members.declared) + memory::of_list(&members.additional);
+            lists + known.sum::<usize>() + reserved.sum::<usize>()
         });
         let items = self.items.iter().map(|items| {
             let places = items.prefix.len() * size_of::<Box<[Element]>>() + items.contains.len() * 12;

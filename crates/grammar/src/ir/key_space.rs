@@ -16,7 +16,7 @@ use crate::json::strings::spelled;
 const MAX_RESIDUALS: usize = 50_000;
 
 /// So many bytes are followed, to so many places each, to see that there are many texts.
-const MAX_WAY: usize = 256;
+const MAX_PATH: usize = 256;
 
 /// As many values as this are more than a text can hold.
 pub(crate) const BEYOND_ANY_TEXT: u64 = u32::MAX as u64;
@@ -34,20 +34,20 @@ const QUOTED: &str = r#""[\s\S]*""#;
 
 /// How many values the keys of an expression have, which matches something; `None` where that takes too long to decide.
 pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<KeySpace>, LimitExceeded> {
-    if is_endless(deriver, key)? {
-        return Ok(Some(KeySpace::Endless));
+    if is_infinite(deriver, key)? {
+        return Ok(Some(KeySpace::Infinite));
     }
     if at_least(&deriver.exprs, key) >= BEYOND_ANY_TEXT {
-        return Ok(Some(KeySpace::Uneven));
+        return Ok(Some(KeySpace::LocallyFinite));
     }
     let canonical = canonical(deriver, key)?;
     if has_many_beginnings(deriver, canonical)? {
-        return Ok(Some(KeySpace::Uneven));
+        return Ok(Some(KeySpace::LocallyFinite));
     }
     let steps = |place| Steps::of_texts(deriver, place).map(Some);
     Ok(match Cardinalities::default().of(canonical, MAX_RESIDUALS, steps)? {
-        Cardinality::Finite(count) if count < BEYOND_ANY_TEXT => Some(KeySpace::Few(count as u32)),
-        Cardinality::Finite(_) | Cardinality::Infinite => Some(KeySpace::Uneven),
+        Cardinality::Finite(count) if count < BEYOND_ANY_TEXT => Some(KeySpace::Finite(count as u32)),
+        Cardinality::Finite(_) | Cardinality::Infinite => Some(KeySpace::LocallyFinite),
         Cardinality::Unknown => None,
     })
 }
@@ -65,7 +65,7 @@ pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Ca
         return Ok(Cardinality::Finite(0));
     }
     let (mut rest, mut seen) = (canonical, FxHashSet::default());
-    while let Some(after) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_WAY) {
+    while let Some(after) = widest_step(deriver, rest)?.filter(|_| seen.len() < MAX_PATH) {
         if !seen.insert(rest) {
             return Ok(Cardinality::Infinite);
         }
@@ -143,9 +143,9 @@ fn are_quoted_ascii(exprs: &ExprSet, key: ExprId) -> Result<bool, LimitExceeded>
     })
 }
 
-/// Whether endlessly many texts go on from everything that an expression leads to, but for the end of a text; `false` also where
-/// that takes too long to decide.
-fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
+/// Whether infinitely many texts go on from everything that an expression leads to, but for the end of a text; `false` also
+/// where that takes too long to decide.
+fn is_infinite(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     if ends_with_few(deriver, root)? {
         return Ok(false);
     }
@@ -169,12 +169,12 @@ fn is_endless(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded
     Ok(true)
 }
 
-/// Whether few texts go on from the last place of a short way to the end: of a date and time, of which there are very many, one goes
-/// on after the `Z`. `false` also where that is not seen.
+/// Whether few texts go on from the last place of a short path to the end: of a date and time, of which there are very many,
+/// one goes on after the `Z`. `false` also where that is not seen.
 fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
-    let mut way = vec![root];
-    while let Some(&place) = way.last().filter(|&&place| !deriver.exprs.is_nullable(place))
-        && way.len() < MAX_WAY
+    let mut path = vec![root];
+    while let Some(&place) = path.last().filter(|&&place| !deriver.exprs.is_nullable(place))
+        && path.len() < MAX_PATH
     {
         let mut after: Vec<ExprId> = deriver.derivatives(place)?.iter().map(|&(_, next)| next).collect();
         after.sort_by_key(|&next| deriver.exprs.shortest_at_least(next));
@@ -186,17 +186,17 @@ fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExcee
             }
         }
         let Some(next) = live else { break };
-        way.push(next);
+        path.push(next);
     }
-    let Some(&last) = way.iter().rfind(|&&place| place != ExprId::EMPTY) else { return Ok(false) };
-    let count = Cardinalities::default().of(last, MAX_WAY, |place| Steps::of_texts(deriver, place).map(Some))?;
+    let Some(&last) = path.iter().rfind(|&&place| place != ExprId::EMPTY) else { return Ok(false) };
+    let count = Cardinalities::default().of(last, MAX_PATH, |place| Steps::of_texts(deriver, place).map(Some))?;
     Ok(matches!(count, Cardinality::Finite(_)))
 }
 
-/// Whether an expression certainly has more texts than a text can hold: along one way, or else along some.
+/// Whether an expression certainly has more texts than a text can hold: along one path, or else along some.
 fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
-    for width in [1, MAX_WAY] {
-        if has_many_along_ways(deriver, root, width)? {
+    for width in [1, MAX_PATH] {
+        if has_many_along_paths(deriver, root, width)? {
             return Ok(true);
         }
     }
@@ -205,9 +205,9 @@ fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, Limi
 
 /// Whether an expression has so many beginnings of one length. What begins differently is never the same, and everything that is gone
 /// on with can be completed: of the places of each length those, so many at most, to which most beginnings lead.
-fn has_many_along_ways(deriver: &mut Deriver, root: ExprId, width: usize) -> Result<bool, LimitExceeded> {
+fn has_many_along_paths(deriver: &mut Deriver, root: ExprId, width: usize) -> Result<bool, LimitExceeded> {
     let mut places = vec![(root, 1u64)];
-    for _ in 0..MAX_WAY {
+    for _ in 0..MAX_PATH {
         let mut after: FxHashMap<ExprId, u64> = FxHashMap::default();
         for (place, count) in places.drain(..) {
             for &(bytes, next) in deriver.derivatives(place)?.iter() {
@@ -234,9 +234,9 @@ fn has_many_along_ways(deriver: &mut Deriver, root: ExprId, width: usize) -> Res
 
 /// The place to which most bytes lead.
 fn widest_step(deriver: &mut Deriver, place: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
-    let mut ways = deriver.derivatives(place)?.to_vec();
-    ways.sort_by_key(|(bytes, _)| Reverse(bytes.len()));
-    for (_, after) in ways {
+    let mut edges = deriver.derivatives(place)?.to_vec();
+    edges.sort_by_key(|(bytes, _)| Reverse(bytes.len()));
+    for (_, after) in edges {
         if deriver.is_live(after)? {
             return Ok(Some(after));
         }
@@ -299,26 +299,26 @@ mod tests {
 
     #[test]
     fn keys_run_out_or_not() {
-        use KeySpace::{Endless, Few, Uneven};
+        use KeySpace::{Finite, Infinite, LocallyFinite};
         for (pattern, expected) in [
-            ("\"(a|bc?)\"", Few(3)),
-            ("\"[a-c]{2}\"", Few(9)),
-            ("\"[a-z]{3,4}\"", Few(26 * 26 * 26 * 27)),
-            ("\"a*\"", Endless),
-            ("\"[a-z]+\"", Endless),
-            ("\"a*b\"", Uneven),
-            ("\"(ac|b.*)\"", Uneven),
-            ("\"[a-z]{9}\"", Uneven),
-            ("\"[^\"]{1,256}\"", Uneven),
-            ("\"[a-z]*[0-9]{2}\"", Uneven),
+            ("\"(a|bc?)\"", Finite(3)),
+            ("\"[a-c]{2}\"", Finite(9)),
+            ("\"[a-z]{3,4}\"", Finite(26 * 26 * 26 * 27)),
+            ("\"a*\"", Infinite),
+            ("\"[a-z]+\"", Infinite),
+            ("\"a*b\"", LocallyFinite),
+            ("\"(ac|b.*)\"", LocallyFinite),
+            ("\"[a-z]{9}\"", LocallyFinite),
+            ("\"[^\"]{1,256}\"", LocallyFinite),
+            ("\"[a-z]*[0-9]{2}\"", LocallyFinite),
             // Values are counted, not their spellings.
-            (r#""(a|\\u006[12])""#, Few(1)),
-            (r#""(\\n|\\u000[aA]|\\t)""#, Few(2)),
+            (r#""(a|\\u006[12])""#, Finite(1)),
+            (r#""(\\n|\\u000[aA]|\\t)""#, Finite(2)),
             // What is not in quotes as a whole, or is no UTF-8, is its own value.
-            (r#""(a|\\u0061)"|"(\\u0062|b)"x|"b"#, Few(4)),
-            ("\"(é|\\\\u00[eE]9)\"", Few(1)),
-            ("[a-b]{3}", Few(8)),
-            ("\"[a-z]{3}\"&~(\"a.*)", Few(25 * 26 * 26)),
+            (r#""(a|\\u0061)"|"(\\u0062|b)"x|"b"#, Finite(4)),
+            ("\"(é|\\\\u00[eE]9)\"", Finite(1)),
+            ("[a-b]{3}", Finite(8)),
+            ("\"[a-z]{3}\"&~(\"a.*)", Finite(25 * 26 * 26)),
         ] {
             let (part, without) = pattern.split_once("&~").unwrap_or((pattern, "[]"));
             let (mut deriver, key) = parsed(part);
@@ -358,7 +358,7 @@ mod tests {
         assert!(many("\"[a-z]{9}\"") && many("\"(http|ftp)://[a-z]+(/[a-z0-9]*)?\"") && many("\"([a-z]|b+c)*x\""));
         // Most bytes lead to an end soon, and few on.
         assert!(many("\"([0-9]{2}){2}([a-z]|:([0-9]{4}){2}z)\""));
-        // Nothing is counted where there is one way on, or the ways end soon.
+        // Nothing is counted where there is one continuation, or the paths end soon.
         assert!(!many("\"a*b\"") && !many("\"[a-z]{5}\"") && !many("\"(abc|[0-9])\""));
     }
 

@@ -105,7 +105,7 @@ pub(crate) fn branches(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -
             parts.push(node);
             builder.sequence(&parts)
         }
-        Part::Any(ways) => builder.choice(ways),
+        Part::Any(alternatives) => builder.choice(alternatives),
     })
 }
 
@@ -123,21 +123,21 @@ fn plain(builder: &mut GrammarBuilder, text: &str, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The ways over a string that ends free text: `whole` is all of it as text; or some marker in it is a token, after the text
-/// `before` the string.
+/// The alternatives over a string that ends free text: `whole` is all of it as text; or some marker in it is a token, after the
+/// text `before` the string.
 ///
-/// A token counts as the text of its name, so that the text before it is the same in all ways.
+/// A token counts as the text of its name, so that the text before it is the same in all alternatives.
 pub(crate) fn until(builder: &mut GrammarBuilder, whole: ExprId, before: NodeId, stop: &str) -> Vec<NodeId> {
-    let mut ways = Vec::new();
+    let mut alternatives = Vec::new();
     if whole != ExprId::NOTHING {
-        ways.push(builder.lexeme(whole));
+        alternatives.push(builder.lexeme(whole));
     }
     for marker in markers(stop) {
         let mut parts = vec![before];
         with_token(builder, stop, marker, &mut parts);
-        ways.push(builder.sequence(&parts));
+        alternatives.push(builder.sequence(&parts));
     }
-    ways
+    alternatives
 }
 
 /// A text with one of its markers as a token.
@@ -157,22 +157,22 @@ pub(crate) fn spelled(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) ->
             let text = builder.lexeme(text);
             builder.sequence(&[text, node])
         }
-        Part::Any(ways) => builder.choice(ways),
+        Part::Any(alternatives) => builder.choice(alternatives),
     })
 }
 
 /// The texts that have markers with one of them as a token, and what follows.
 pub(crate) fn by_tokens(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> Vec<NodeId> {
-    let mut ways = Vec::new();
+    let mut alternatives = Vec::new();
     for &(text, node) in texts {
         for marker in markers(text) {
             let mut parts = Vec::new();
             with_token(builder, text, marker, &mut parts);
             parts.push(node);
-            ways.push(builder.sequence(&parts));
+            alternatives.push(builder.sequence(&parts));
         }
     }
-    ways
+    alternatives
 }
 
 #[cfg(test)]

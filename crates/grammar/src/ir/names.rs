@@ -11,7 +11,7 @@ use stencilm_support::check_time;
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{
-    Grammar, Items, ItemsId, KnownMember, Mark, Members, MembersId, NameSet, Node, NodeId, Repeats, Rule, RuleId,
+    DeclaredMember, Grammar, Items, ItemsId, Mark, Members, MembersId, NameSet, Node, NodeId, Repeats, Rule, RuleId,
 };
 
 /// Most rounds of a counted repetition whose body may declare names.
@@ -218,9 +218,9 @@ impl<'b> Product<'b> {
                 self.builder.grammar.rules[rules[form as usize].0 as usize].body = body;
             }
         }
-        let ways: Vec<NodeId> =
+        let alternatives: Vec<NodeId> =
             [Form::Without, Form::Declaring].into_iter().filter_map(|form| self.in_form(root, form)).collect();
-        Ok(self.builder.choice(&ways))
+        Ok(self.builder.choice(&alternatives))
     }
 
     fn or_nothing(&mut self, node: Option<NodeId>) -> NodeId {
@@ -250,12 +250,12 @@ impl<'b> Product<'b> {
                 self.in_form(body, form)
             }
             Node::Choice(parts) => {
-                let ways: Vec<NodeId> = parts.iter().filter_map(|&part| self.in_form(part, form)).collect();
-                Some(self.builder.choice(&ways))
+                let alternatives: Vec<NodeId> = parts.iter().filter_map(|&part| self.in_form(part, form)).collect();
+                Some(self.builder.choice(&alternatives))
             }
             Node::Sequence(parts) if form == Form::Declaring => {
                 let places = (0..parts.len()).filter(|&at| self.declaring[parts[at].0 as usize]);
-                let mut ways = Vec::new();
+                let mut alternatives = Vec::new();
                 for at in places.collect::<Vec<_>>() {
                     let forms = (0..parts.len()).map(|part| match part.cmp(&at) {
                         std::cmp::Ordering::Less => Form::Without,
@@ -264,9 +264,9 @@ impl<'b> Product<'b> {
                     });
                     let formed: Option<Vec<NodeId>> =
                         parts.iter().zip(forms).map(|(&part, form)| self.in_form(part, form)).collect();
-                    ways.extend(formed.map(|parts| self.builder.sequence(&parts)));
+                    alternatives.extend(formed.map(|parts| self.builder.sequence(&parts)));
                 }
-                Some(self.builder.choice(&ways))
+                Some(self.builder.choice(&alternatives))
             }
             Node::Sequence(parts) => {
                 let parts: Option<Vec<NodeId>> = parts.iter().map(|&part| self.in_form(part, form)).collect();
@@ -343,29 +343,29 @@ impl<'b> Product<'b> {
         let (Some(before), Some(first), Some(after)) = (before, first, after) else {
             return Ok(self.builder.choice(&[]));
         };
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         for rounds in 0..max.unwrap_or(min) {
             let left = max.map(|max| max - 1 - rounds);
             let before = self.builder.repeat(before, rounds, Some(rounds));
             let after = self.builder.repeat(after, min.saturating_sub(rounds + 1), left);
-            ways.push(self.builder.sequence(&[before, first, after]));
+            alternatives.push(self.builder.sequence(&[before, first, after]));
         }
         if max.is_none() {
             let before = self.builder.repeat(before, min, None);
             let after = self.builder.repeat(after, 0, None);
-            ways.push(self.builder.sequence(&[before, first, after]));
+            alternatives.push(self.builder.sequence(&[before, first, after]));
         }
-        Ok(self.builder.choice(&ways))
+        Ok(self.builder.choice(&alternatives))
     }
 
     /// An object whose values are all in one form.
     fn members_in(&mut self, mut members: Members, form: Form) -> Option<NodeId> {
-        for known in &mut members.known {
+        for known in &mut members.declared {
             known.value = self.in_form(known.value, form)?;
         }
-        for free in &mut members.free {
-            free.value = self.in_form(free.value, form)?;
-            if let Some(some) = &mut free.some {
+        for additional in &mut members.additional {
+            additional.value = self.in_form(additional.value, form)?;
+            if let Some(some) = &mut additional.some {
                 *some = self.in_form(*some, form)?;
             }
         }
@@ -389,30 +389,30 @@ impl<'b> Product<'b> {
         let nothing = self.builder.choice(&[]);
         // What follows from a member on, by whether it is the first one and whether a name was declared.
         let mut from = [[nothing, close], [nothing, nothing]];
-        for known in members.known.iter().rev() {
+        for known in members.declared.iter().rev() {
             let key = self.key(known);
             let mut before = [[nothing; 2]; 2];
             for (is_first, has_names) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 let sign = if is_first == 1 { open } else { item };
                 let forms = if has_names == 1 { &FORMS[2..] } else { &FORMS[..2] };
-                let mut ways = Vec::with_capacity(3);
+                let mut alternatives = Vec::with_capacity(3);
                 for &form in forms {
                     let behind = from[0][usize::from(form != Form::Without)];
                     if let Some(value) = self.in_form(known.value, form) {
-                        ways.push(self.builder.sequence(&[sign, key, colon, value, behind]));
+                        alternatives.push(self.builder.sequence(&[sign, key, colon, value, behind]));
                     }
                 }
                 if !known.required {
-                    ways.push(from[is_first][has_names]);
+                    alternatives.push(from[is_first][has_names]);
                 }
-                before[is_first][has_names] = self.builder.choice(&ways);
+                before[is_first][has_names] = self.builder.choice(&alternatives);
             }
             from = before;
         }
         from[1][0]
     }
 
-    fn key(&mut self, known: &KnownMember) -> NodeId {
+    fn key(&mut self, known: &DeclaredMember) -> NodeId {
         let key = match known.key {
             Some(key) => key,
             None => self.builder.grammar.exprs.literal(format!("\"{}\"", known.name).as_bytes()),
@@ -421,9 +421,12 @@ impl<'b> Product<'b> {
     }
 }
 
-/// Whether an object has only known members, in their order and uncounted.
+/// Whether an object has only declared members, in their order and uncounted.
 fn is_plain(members: &Members) -> bool {
-    members.ordered == members.known.len() && members.free.is_empty() && members.min == 0 && members.max.is_none()
+    members.ordered == members.declared.len()
+        && members.additional.is_empty()
+        && members.min == 0
+        && members.max.is_none()
 }
 
 /// The expression of what a declaration matches.
@@ -471,10 +474,10 @@ fn holding(builder: &Parts, is_such: impl Fn(&Node) -> bool) -> Vec<bool> {
 fn children(builder: &Parts, node: &Node, mut found: impl FnMut(NodeId)) {
     let of_members = |id: MembersId, found: &mut dyn FnMut(NodeId)| {
         let members = builder.members(id);
-        members.known.iter().for_each(|known| found(known.value));
-        members.free.iter().for_each(|free| {
-            found(free.value);
-            free.some.into_iter().for_each(&mut *found);
+        members.declared.iter().for_each(|known| found(known.value));
+        members.additional.iter().for_each(|additional| {
+            found(additional.value);
+            additional.some.into_iter().for_each(&mut *found);
         });
     };
     match node {

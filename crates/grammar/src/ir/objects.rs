@@ -5,7 +5,7 @@ use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, Limits};
 use stencilm_support::HashSet;
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{ArraySurface, FreeMembers, Items, KeySpace, KnownMember, Members, Node};
+use crate::ir::grammar::{AdditionalMembers, ArraySurface, DeclaredMember, Items, KeySpace, Members, Node};
 use crate::ir::key_space::{is_key, key_space};
 use crate::json::surface::Surface;
 use crate::json::values::common_exprs;
@@ -29,30 +29,39 @@ impl ObjectChecks {
     /// Refuses repeated names, and keys and signs that may be empty or match nothing.
     pub(crate) fn check(&mut self, exprs: &ExprSet, nodes: &[Node], members: &Members) -> Result<(), GrammarError> {
         let mut names = HashSet::default();
-        if let Some(twice) = members.known.iter().find(|known| !names.insert(&*known.name)) {
+        if let Some(twice) = members.declared.iter().find(|known| !names.insert(&*known.name)) {
             let message = format!("the member {:?} is described twice; join the two values with `|`", twice.name);
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));
         }
-        if members.ordered > members.known.len() {
+        if members.ordered > members.declared.len() {
             let message = "more members are in order than there are; describe them";
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));
         }
-        if members.free.iter().filter(|free| free.some.is_some()).count() > MAX_WITNESSES {
+        if members.additional.iter().filter(|additional| additional.some.is_some()).count() > MAX_WITNESSES {
             let message = format!("more than {MAX_WITNESSES} kinds of other members have `some`; join some of them");
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         }
         let Surface { empty, open, colon, item, close } = members.surface;
         if let Some(known) =
-            members.known.iter().find(|known| known.key.is_none() && !KnownMember::is_plain(&known.name))
+            members.declared.iter().find(|known| known.key.is_none() && !DeclaredMember::is_plain(&known.name))
         {
             let message = format!("the name {:?} is not written as it is; say how its key is", known.name);
             return Err(GrammarError::new(ErrorKind::Syntax, "", message));
         }
-        let keys = members.known.iter().filter_map(|known| known.key).chain(members.free.iter().map(|free| free.key));
+        let keys = members
+            .declared
+            .iter()
+            .filter_map(|known| known.key)
+            .chain(members.additional.iter().map(|additional| additional.key));
         self.check_lexemes(exprs, [empty, open, colon, item, close].into_iter().chain(keys))?;
-        let is_few = |free: &&FreeMembers| matches!(free.space, KeySpace::Few(_));
+        let is_finite = |additional: &&AdditionalMembers| matches!(additional.space, KeySpace::Finite(_));
         // Where keys run out, one must be left that has the value; where any of their values is one, the first is.
-        if members.free.iter().filter(is_few).any(|free| free.some.is_some() && !free.meets_always(nodes)) {
+        if members
+            .additional
+            .iter()
+            .filter(is_finite)
+            .any(|additional| additional.some.is_some() && !additional.meets_always(nodes))
+        {
             let message = "other members of which only few keys are possible have `some`; describe them one by one";
             return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
         }
@@ -60,9 +69,14 @@ impl ObjectChecks {
     }
 
     /// How many keys a class of members has that must not have these names.
-    pub(crate) fn key_space(&mut self, exprs: &ExprSet, key: ExprId, taken: &[&str]) -> Result<KeySpace, GrammarError> {
+    pub(crate) fn key_space(
+        &mut self,
+        exprs: &ExprSet,
+        key: ExprId,
+        reserved: &[&str],
+    ) -> Result<KeySpace, GrammarError> {
         let limit = |limit| GrammarError::limit("", limit);
-        if let Some(&known @ (KeySpace::Endless | KeySpace::Uneven)) = self.spaces.get(&key) {
+        if let Some(&known @ (KeySpace::Infinite | KeySpace::LocallyFinite)) = self.spaces.get(&key) {
             return Ok(known);
         }
         self.check_lexemes(exprs, std::iter::once(key))?;
@@ -83,16 +97,16 @@ impl ObjectChecks {
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         };
         self.spaces.insert(key, space);
-        let KeySpace::Few(count) = space else { return Ok(space) };
+        let KeySpace::Finite(count) = space else { return Ok(space) };
         let mut left = count;
-        for name in taken {
+        for name in reserved {
             left -= u32::from(is_key(deriver, copy, name).map_err(limit)?);
         }
         if left == 0 {
             let message = "all keys that the other members of an object may have are taken; leave these members out";
             return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
         }
-        Ok(KeySpace::Few(left))
+        Ok(KeySpace::Finite(left))
     }
 
     /// Refuses keys of other members that may end without a quote: masks know by it where a key ends within a token.

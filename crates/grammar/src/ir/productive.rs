@@ -10,7 +10,7 @@ use stencilm_support::{check_time, unwatched};
 
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::fixpoint::{Clause, least_fixed_point};
-use crate::ir::grammar::{Element, Grammar, Items, KnownMember, Node, NodeId, TokenPattern};
+use crate::ir::grammar::{DeclaredMember, Element, Grammar, Items, Node, NodeId, TokenPattern};
 use crate::json::values::common_exprs;
 
 /// Which expressions match some text: decided by their shape, known before, or searched for, each once.
@@ -144,13 +144,17 @@ fn without_dead_alternatives(mut grammar: Grammar, live: &mut LiveExprs) -> Resu
     }
     grammar.nodes = nodes;
     for members in &mut grammar.members {
-        let keeps = |known: &KnownMember| known.required || is_productive(known.value);
-        members.ordered = members.known[..members.ordered].iter().filter(|known| keeps(known)).count();
-        members.known.retain(keeps);
-        members.free.retain(|free| is_productive(free.value) || free.some.is_some());
-        for free in &mut members.free {
+        let keeps = |known: &DeclaredMember| known.required || is_productive(known.value);
+        members.ordered = members.declared[..members.ordered].iter().filter(|known| keeps(known)).count();
+        members.declared.retain(keeps);
+        members.additional.retain(|additional| is_productive(additional.value) || additional.some.is_some());
+        for additional in &mut members.additional {
             // What one member must be is all that any may be.
-            free.value = if is_productive(free.value) { free.value } else { free.some.unwrap_or(free.value) };
+            additional.value = if is_productive(additional.value) {
+                additional.value
+            } else {
+                additional.some.unwrap_or(additional.value)
+            };
         }
     }
     for items in &mut grammar.items {
@@ -237,8 +241,8 @@ fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
             let members = grammar.members(*id);
             members.min == 0
                 && members.max.is_none()
-                && members.free.iter().all(|free| free.some.is_none() && free.last.is_none())
-                && members.known.iter().all(|known| !known.required || is_alive(known.value))
+                && members.additional.iter().all(|additional| additional.some.is_none() && additional.last.is_none())
+                && members.declared.iter().all(|known| !known.required || is_alive(known.value))
         }
         Node::Items(id) => {
             let items = grammar.items(*id);
@@ -271,13 +275,17 @@ pub(crate) fn productive_nodes(grammar: &Grammar, live: &mut LiveExprs) -> Resul
             Node::Rule(rule) => Clause::If(grammar.rule(*rule).body),
             Node::Members(id) => {
                 let members = grammar.members(*id);
-                let free = members.free.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
+                let additional = members
+                    .additional
+                    .iter()
+                    .flat_map(|additional| [Some(additional.value), additional.some])
+                    .flatten();
                 if members.is_counted() {
-                    let values = members.known.iter().map(|known| known.value).chain(free).collect();
+                    let values = members.declared.iter().map(|known| known.value).chain(additional).collect();
                     let test = |holds: &[bool]| members.is_possible(|node| holds[node.0 as usize]);
                     return Ok(Clause::Test(values, Box::new(test)));
                 }
-                Clause::All(members.known.iter().filter(|known| known.required).map(|known| known.value).collect())
+                Clause::All(members.declared.iter().filter(|known| known.required).map(|known| known.value).collect())
             }
             Node::Items(id) => {
                 let items = grammar.items(*id);

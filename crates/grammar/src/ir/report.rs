@@ -30,7 +30,7 @@ pub struct Report {
     pub relaxed: Vec<Finding>,
 }
 
-/// A report as a grammar keeps it: its texts in one piece, taken apart when it is first read, which it mostly is not; or
+/// A report as a grammar keeps it: its texts in one piece, parsed when it is first read, which it mostly is not; or
 /// how to work it out.
 #[derive(Clone, Debug, Default)]
 pub struct KeptReport {
@@ -151,12 +151,12 @@ impl KeptReport {
         }
         let report = match &self.later {
             Some(later) => later.report()?.read_in_time()?.clone(),
-            None => self.taken_apart(),
+            None => self.parsed(),
         };
         Ok(self.read.get_or_init(|| report))
     }
 
-    fn taken_apart(&self) -> Report {
+    fn parsed(&self) -> Report {
         let text = |text: &Text| self.texts[text.start as usize..text.end as usize].to_string();
         let mut report = Report::default();
         for Note { fate, keyword, place, note } in &self.notes {

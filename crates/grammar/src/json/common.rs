@@ -8,7 +8,7 @@ use super::kind::Kind;
 use super::spelling::Spelling;
 use super::surface::Surface;
 
-/// Sorted, disjoint ranges of code points, or of smaller numbers on the way to them.
+/// Sorted, disjoint ranges of code points, or of smaller numbers on the path to them.
 pub(super) type Ranges = Vec<(u32, u32)>;
 
 /// Spellings already built.

@@ -68,7 +68,7 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
     excluded.sort_unstable();
     excluded.dedup();
     // The pieces between the numbers that are excluded.
-    let mut ways = Vec::with_capacity(excluded.len() + 1);
+    let mut alternatives = Vec::with_capacity(excluded.len() + 1);
     let mut from = lower.cloned();
     let cuts = excluded.iter().map(|value| Some(End { value: value.clone(), exclusive: true }));
     for cut in cuts.chain([None]) {
@@ -86,7 +86,7 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
             }
             _ => (from_end, to_end),
         };
-        ways.push(match () {
+        alternatives.push(match () {
             () if is_free => common().number(shape, readable),
             () if laid_out && (!is_cut || kind == Kind::Pointless) => {
                 let longest = readable.then_some(MAX_READ_DIGITS);
@@ -96,7 +96,7 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
         });
         if !is_free && is_plain && matches!(shape, Kind::Number | Kind::Fraction) {
             let free = if no_steps && shape == Kind::Number { free_scientific(from_end, to_end) } else { None };
-            ways.push(match free {
+            alternatives.push(match free {
                 Some(free) => common().scientific(free),
                 None => {
                     let form = NumberForm::Scientific;
@@ -109,7 +109,7 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
             from = cut;
         }
     }
-    let mut all = exprs.or(&ways);
+    let mut all = exprs.or(&alternatives);
     if kind == Kind::Pointless && readable && !laid_out {
         let minus_zero = exprs.literal(b"-0");
         let others = exprs.not(minus_zero);
@@ -236,7 +236,7 @@ pub(crate) fn any_text(exprs: &mut ExprSet, texts: &[(String, ExprId)]) -> Resul
                 let text = exprs.literal(text.as_bytes());
                 exprs.concat(text, follows)
             }
-            Part::Any(ways) => exprs.or(ways),
+            Part::Any(alternatives) => exprs.or(alternatives),
         }
     });
     in_time.map(|()| any)
@@ -262,26 +262,26 @@ mod tests {
 
     /// Numbers that are given are the same one by one and as a trie.
     #[test]
-    fn given_numbers_are_spelled_alike_in_a_trie() {
+    fn given_numbers_are_spelled_the_same_in_a_trie() {
         let given =
             ["0", "-0.0", "7", "7.00", "-12", "120", "1.5", "-0.25", "1e2", "1e12", "1e13", "0.0001", "1e-5", "1e400"];
         for kind in [Kind::Number, Kind::Integer, Kind::Fraction, Kind::Pointless, Kind::Pointed] {
             for spelling in [Spelling::Natural, Spelling::Any] {
                 let mut deriver = Deriver::over(common_exprs(), Limits::default());
                 let exprs = &mut deriver.exprs;
-                let (mut texts, mut ways) = (Vec::new(), Vec::new());
+                let (mut texts, mut alternatives) = (Vec::new(), Vec::new());
                 for value in given.map(|text| Decimal::parse(text).unwrap()) {
                     let written = Written { kind, spelling, readable: false };
                     if plain_texts(exprs, &value, written, &mut texts) {
-                        ways.push(exactly(exprs, &value, written).unwrap());
+                        alternatives.push(exactly(exprs, &value, written).unwrap());
                     }
                 }
                 assert_eq!(
-                    ways.is_empty(),
+                    alternatives.is_empty(),
                     matches!(kind, Kind::Fraction | Kind::Pointed)
                         || (spelling == Spelling::Any && kind != Kind::Pointless)
                 );
-                let one_by_one = exprs.or(&ways);
+                let one_by_one = exprs.or(&alternatives);
                 let all = any_text(exprs, &texts).unwrap();
                 let (more, less) = (exprs.not(one_by_one), exprs.not(all));
                 let (more, less) = (exprs.and(&[all, more]), exprs.and(&[one_by_one, less]));

@@ -166,7 +166,7 @@ impl Strings {
         Ok(self.allowed(exprs, literals))
     }
 
-    /// The key of a known member of this name, as [`KnownMember::key`](crate::KnownMember::key) has it.
+    /// The key of a known member of this name, as [`DeclaredMember::key`](crate::DeclaredMember::key) has it.
     ///
     /// # Errors
     /// Where it takes too long.
@@ -240,13 +240,13 @@ impl Strings {
         let mut sorted: Vec<&str> = texts.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        // `path` is the current text, and `open` says where in `ways` the ways after each of its beginnings start.
+        // `path` is the current text, and `open` says where in `alternatives` those after each of its beginnings start.
         let mut path: Vec<char> = Vec::new();
         let mut open: Vec<usize> = vec![0];
-        let mut ways: Vec<ExprId> = Vec::new();
+        let mut alternatives: Vec<ExprId> = Vec::new();
         for (at, text) in sorted.iter().enumerate() {
             let common = path.iter().zip(text.chars()).take_while(|(a, b)| **a == *b).count();
-            self.close_to(exprs, common, &mut path, &mut open, &mut ways, &may_go_on)?;
+            self.close_to(exprs, common, &mut path, &mut open, &mut alternatives, &may_go_on)?;
             let mut shared = text.len();
             let mut tail = end;
             if text.len() > LONG_TEXT {
@@ -261,12 +261,12 @@ impl Strings {
             }
             for character in text[..shared].chars().skip(common) {
                 path.push(character);
-                open.push(ways.len());
+                open.push(alternatives.len());
             }
-            ways.push(tail);
+            alternatives.push(tail);
         }
-        self.close_to(exprs, 0, &mut path, &mut open, &mut ways, &may_go_on)?;
-        Ok(exprs.or(&ways))
+        self.close_to(exprs, 0, &mut path, &mut open, &mut alternatives, &may_go_on)?;
+        Ok(exprs.or(&alternatives))
     }
 
     fn close_to<E>(
@@ -275,7 +275,7 @@ impl Strings {
         depth: usize,
         path: &mut Vec<char>,
         open: &mut Vec<usize>,
-        ways: &mut Vec<ExprId>,
+        alternatives: &mut Vec<ExprId>,
         may_go_on: &impl Fn() -> Result<(), E>,
     ) -> Result<(), E> {
         while path.len() > depth
@@ -283,9 +283,9 @@ impl Strings {
         {
             may_go_on()?;
             let head = self.character(exprs, self.spelling, character);
-            let tail = if let [only] = ways[start..] { only } else { exprs.or(&ways[start..]) };
-            ways.truncate(start);
-            ways.push(exprs.concat(head, tail));
+            let tail = if let [only] = alternatives[start..] { only } else { exprs.or(&alternatives[start..]) };
+            alternatives.truncate(start);
+            alternatives.push(exprs.concat(head, tail));
         }
         Ok(())
     }
@@ -318,10 +318,10 @@ impl Strings {
             .into_iter()
             .filter_map(|(first, last)| Some((char::from_u32(first)?, char::from_u32(last)?)))
             .collect();
-        let mut ways = vec![Utf8.class(exprs, &plain)];
+        let mut alternatives = vec![Utf8.class(exprs, &plain)];
         if spelling == Spelling::Bare {
-            self.own.classes[spelling as usize].insert(ranges, ways[0]);
-            return ways[0];
+            self.own.classes[spelling as usize].insert(ranges, alternatives[0]);
+            return alternatives[0];
         }
         let backslash = exprs.literal(b"\\");
         let has_short = |character: char| match spelling {
@@ -334,20 +334,20 @@ impl Strings {
             .map(|&(_, letter)| letter)
             .collect();
         let short = exprs.bytes(short);
-        ways.push(exprs.concat(backslash, short));
+        alternatives.push(exprs.concat(backslash, short));
         if self.is_minimal {
             let is_short = |code: u32| SHORT.iter().any(|(character, _)| u32::from(*character) == code);
             for code in (0..0x20).filter(|&code| contains(&ranges, code) && !is_short(code)) {
-                ways.push(exprs.literal(format!("\\u{code:04x}").as_bytes()));
+                alternatives.push(exprs.literal(format!("\\u{code:04x}").as_bytes()));
             }
         } else {
             let numbered = match spelling {
                 Spelling::Any => ranges.clone(),
                 Spelling::Natural | Spelling::Bare => subtract(&ranges, &[(0x20, 0x7e)]),
             };
-            ways.push(self.numbered(exprs, &numbered));
+            alternatives.push(self.numbered(exprs, &numbered));
         }
-        let class = exprs.or(&ways);
+        let class = exprs.or(&alternatives);
         self.own.classes[spelling as usize].insert(ranges, class);
         class
     }
@@ -357,7 +357,7 @@ impl Strings {
         let escape = exprs.literal(b"\\u");
         let low = intersect(ranges, 0, 0xffff);
         let low = self.hex(exprs, low, 4);
-        let mut ways = vec![exprs.concat(escape, low)];
+        let mut alternatives = vec![exprs.concat(escape, low)];
         // Equal sets of second halves share one expression, under all first halves that lead to them. Between the first
         // halves where a range starts or ends, all of them lead to the same set.
         let mut halves: Vec<(Ranges, Ranges)> = Vec::new();
@@ -384,9 +384,9 @@ impl Strings {
             firsts.sort_unstable();
             let first = self.hex(exprs, firsts, 4);
             let second = self.hex(exprs, seconds, 4);
-            ways.push(exprs.concat_all(&[escape, first, escape, second]));
+            alternatives.push(exprs.concat_all(&[escape, first, escape, second]));
         }
-        exprs.or(&ways)
+        exprs.or(&alternatives)
     }
 
     /// Numbers out of the ranges as hexadecimal digits of either case: a trie whose equal branches are one.
@@ -423,7 +423,7 @@ impl Strings {
             });
             branches[position].1 = branches[position].1.union(&hex_digit(digit));
         }
-        let ways: Vec<ExprId> = branches
+        let alternatives: Vec<ExprId> = branches
             .into_iter()
             .map(|(rest, letters)| {
                 let head = exprs.bytes(letters);
@@ -431,7 +431,7 @@ impl Strings {
                 exprs.concat(head, tail)
             })
             .collect();
-        let expr = exprs.or(&ways);
+        let expr = exprs.or(&alternatives);
         self.own.hex.insert(key, expr);
         expr
     }

@@ -1,13 +1,14 @@
 //! JSON in whose strings and names some texts do not come, as they are written between the quotes.
 //!
-//! Every lexeme of a grammar of JSON holds whole strings. So a lexeme is met with all texts whose strings are clean, and a
-//! member whose name is not clean has no value. What is left without a way on is dropped where the grammar is made anew.
+//! Every lexeme of a grammar of JSON holds whole strings. So a lexeme is intersected with all texts whose strings are clean,
+//! and a member whose name is not clean has no value. What is left without a continuation is dropped where the grammar is made
+//! anew.
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, own_pattern};
 use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
 
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{FreeMembers, Grammar, KnownMember, Node, NodeId, Repeats};
+use crate::ir::grammar::{AdditionalMembers, DeclaredMember, Grammar, Node, NodeId, Repeats};
 use crate::ir::key_space::{CANONICAL, key_space};
 use crate::ir::productive::{LiveExprs, without_dead_parts};
 
@@ -35,13 +36,13 @@ pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<G
         }
     }
     for members in &mut grammar.members {
-        for known in &mut members.known {
+        for known in &mut members.declared {
             if !clean.is_name(&mut deriver, known)? {
                 known.value = dead;
             }
         }
-        for free in &mut members.free {
-            clean.restrict(&mut deriver, free, dead)?;
+        for additional in &mut members.additional {
+            clean.restrict(&mut deriver, additional, dead)?;
         }
     }
     grammar.exprs = deriver.exprs;
@@ -95,7 +96,7 @@ impl<'e> Clean<'e> {
     }
 
     /// Whether the name of a member may come; its spellings are restricted to those that may.
-    fn is_name(&self, deriver: &mut Deriver, known: &mut KnownMember) -> Result<bool, GrammarError> {
+    fn is_name(&self, deriver: &mut Deriver, known: &mut DeclaredMember) -> Result<bool, GrammarError> {
         let Some(key) = known.key else {
             return Ok(!self.excludes.iter().any(|exclude| known.name.contains(&**exclude)));
         };
@@ -105,16 +106,21 @@ impl<'e> Clean<'e> {
     }
 
     /// Restricts the names of a class. A name has one spelling then, so that those that are left are counted right.
-    fn restrict(&self, deriver: &mut Deriver, free: &mut FreeMembers, dead: NodeId) -> Result<(), GrammarError> {
-        let key = self.part_of(deriver, free.key)?;
-        if key == free.key {
+    fn restrict(
+        &self,
+        deriver: &mut Deriver,
+        additional: &mut AdditionalMembers,
+        dead: NodeId,
+    ) -> Result<(), GrammarError> {
+        let key = self.part_of(deriver, additional.key)?;
+        if key == additional.key {
             return Ok(());
         }
         let key = deriver.exprs.and(&[key, self.canonical]);
         if !is_live(deriver, key)? {
             // No member of the class can come, and one that has to come never does.
-            free.value = dead;
-            free.some = free.some.map(|_| dead);
+            additional.value = dead;
+            additional.some = additional.some.map(|_| dead);
             return Ok(());
         }
         let space = key_space(deriver, key).map_err(|limit| GrammarError::limit("", limit))?;
@@ -122,7 +128,7 @@ impl<'e> Clean<'e> {
             let message = "telling how many names are left without the excluded texts took too long; exclude fewer";
             return Err(GrammarError::new(ErrorKind::Limit, "", message));
         };
-        (free.key, free.space) = (key, space);
+        (additional.key, additional.space) = (key, space);
         Ok(())
     }
 }

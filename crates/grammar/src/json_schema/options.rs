@@ -34,7 +34,7 @@ pub struct JsonSchemaOptions {
     pub strict_mode: bool,
     /// The most whitespace in a row where `any_whitespace`; `None` without limit.
     pub max_whitespace: Option<u32>,
-    /// Whether members may come in any order, instead of known ones in declared order, then the others.
+    /// Whether members may come in any order, instead of declared ones in their order, then the others.
     pub any_order: bool,
     /// Which texts of a valid value belong.
     pub spelling: Spelling,

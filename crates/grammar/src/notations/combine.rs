@@ -10,7 +10,7 @@ use crate::ir::builder::GrammarBuilder;
 use crate::ir::exprs;
 use crate::ir::exprs::expressions;
 use crate::ir::grammar::{
-    ArraySurface, Element, FreeMembers, Grammar, Items, KnownMember, Members, Node, NodeId, RuleId,
+    AdditionalMembers, ArraySurface, DeclaredMember, Element, Grammar, Items, Members, Node, NodeId, RuleId,
 };
 use crate::ir::report::KeptReport;
 use crate::json::surface::Surface;
@@ -130,7 +130,7 @@ pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut HashSet<String>,
     let mut name = wanted.to_owned();
     let mut number = 1;
     while !names.insert(name.clone()) {
-        // Hundreds of schemas all name their rules alike: after the first few the numbers are not tried in turn.
+        // Hundreds of schemas all give their rules the same names: after the first few the numbers are not tried in turn.
         number = if number < 8 { number + 1 } else { names.len().max(number + 1) };
         name = format!("{wanted}_{number}");
     }
@@ -140,25 +140,25 @@ pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut HashSet<String>,
 impl Members {
     /// The same object with other numbers for its nodes and expressions.
     pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Members {
-        let known = self.known.iter().map(|known| KnownMember {
+        let known = self.declared.iter().map(|known| DeclaredMember {
             name: known.name.clone(),
             key: known.key.map(&expr),
             value: node(&known.value),
             required: known.required,
         });
-        let free = self.free.iter().map(|free| FreeMembers {
-            key: expr(free.key),
-            space: free.space,
-            taken: free.taken.clone(),
-            value: node(&free.value),
-            some: free.some.as_ref().map(&node),
-            last: free.last.clone(),
+        let additional = self.additional.iter().map(|additional| AdditionalMembers {
+            key: expr(additional.key),
+            space: additional.space,
+            reserved: additional.reserved.clone(),
+            value: node(&additional.value),
+            some: additional.some.as_ref().map(&node),
+            last: additional.last.clone(),
         });
         let Surface { empty, open, colon, item, close } = self.surface;
         let surface =
             Surface { empty: expr(empty), open: expr(open), colon: expr(colon), item: expr(item), close: expr(close) };
-        let (known, free) = (known.collect(), free.collect());
-        Members { known, ordered: self.ordered, free, min: self.min, max: self.max, surface }
+        let (known, additional) = (known.collect(), additional.collect());
+        Members { declared: known, ordered: self.ordered, additional, min: self.min, max: self.max, surface }
     }
 }
 

@@ -186,7 +186,7 @@ impl Pass<'_> {
             return Ok(if both == ExprId::NOTHING { Vec::new() } else { vec![both] });
         }
         Ok(match self.builder.get(node).clone() {
-            Node::Lexeme(expr) => self.leaving(expr, before)?.into_iter().map(|(_, left)| left).collect(),
+            Node::Lexeme(expr) => self.grouped_by_rest(expr, before)?.into_iter().map(|(_, left)| left).collect(),
             Node::Token(_) => return Err(self.refused("meets a single token, which is no text; move it")),
             Node::Members(id) => {
                 let surface = self.builder.members(id).surface;
@@ -247,7 +247,7 @@ impl Pass<'_> {
     }
 
     /// A lexeme in groups by what they leave of a condition.
-    fn leaving(&mut self, expr: ExprId, before: ExprId) -> Result<Vec<(ExprId, ExprId)>, SyntaxError> {
+    fn grouped_by_rest(&mut self, expr: ExprId, before: ExprId) -> Result<Vec<(ExprId, ExprId)>, SyntaxError> {
         if let Some(known) = self.groups.get(&(expr, before)) {
             return Ok(known.clone());
         }
@@ -279,7 +279,7 @@ impl Pass<'_> {
         let mut states = Vec::new();
         let mut closed = false;
         for &opening in openings {
-            let groups = self.leaving(opening, before)?;
+            let groups = self.grouped_by_rest(opening, before)?;
             closed |= groups.is_empty();
             merge(&mut states, groups.into_iter().map(|(_, left)| left).collect());
         }
@@ -318,7 +318,7 @@ impl Pass<'_> {
         }
         Ok(match self.builder.get(node).clone() {
             Node::Lexeme(expr) => {
-                let groups = self.leaving(expr, before)?;
+                let groups = self.grouped_by_rest(expr, before)?;
                 let groups = groups.into_iter().filter(|&(_, left)| left == after).map(|(group, _)| group);
                 let groups: Vec<ExprId> = groups.collect();
                 let expr = self.builder.exprs.or(&groups);
@@ -357,26 +357,27 @@ impl Pass<'_> {
             layers.push(next);
         }
         // From the last part on: what may follow each state, up to the one that is asked for. A list, so that a sequence
-        // with one way through it stays one sequence.
+        // with one alternative stays one sequence.
         let mut rests: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::from_iter([(after, Vec::new())]);
         for (&part, states) in parts.iter().zip(&layers).rev() {
             let mut longer: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::default();
             for &state in states {
-                let mut ways: Vec<Vec<NodeId>> = Vec::new();
+                let mut alternatives: Vec<Vec<NodeId>> = Vec::new();
                 for next in self.states(part, state) {
                     if let (Some(rest), Some(copy)) = (rests.get(&next), self.copy(part, state, next)) {
                         // The last part stands first: lists grow at their ends.
-                        ways.push([&rest[..], &[copy]].concat());
+                        alternatives.push([&rest[..], &[copy]].concat());
                     }
                 }
-                match ways.len() {
+                match alternatives.len() {
                     0 => {}
                     1 => {
-                        longer.insert(state, ways.remove(0));
+                        longer.insert(state, alternatives.remove(0));
                     }
                     _ => {
-                        let ways: Vec<NodeId> = ways.into_iter().map(|way| self.reversed(way)).collect();
-                        let choice = self.builder.choice(&ways);
+                        let alternatives: Vec<NodeId> =
+                            alternatives.into_iter().map(|alternative| self.reversed(alternative)).collect();
+                        let choice = self.builder.choice(&alternatives);
                         longer.insert(state, vec![choice]);
                     }
                 }
@@ -384,14 +385,14 @@ impl Pass<'_> {
             rests = longer;
         }
         match rests.remove(&before) {
-            Some(way) => self.reversed(way),
+            Some(alternative) => self.reversed(alternative),
             None => self.builder.choice(&[]),
         }
     }
 
-    fn reversed(&mut self, mut way: Vec<NodeId>) -> NodeId {
-        way.reverse();
-        self.builder.sequence(&way)
+    fn reversed(&mut self, mut alternative: Vec<NodeId>) -> NodeId {
+        alternative.reverse();
+        self.builder.sequence(&alternative)
     }
 
     fn repeat(
@@ -438,11 +439,11 @@ impl Pass<'_> {
                     rests.insert(state, call);
                 }
                 for &(state, rule) in &loops {
-                    let mut ways = self.rounds(body, state, &rests);
+                    let mut alternatives = self.rounds(body, state, &rests);
                     if state == after {
-                        ways.push(self.builder.sequence(&[]));
+                        alternatives.push(self.builder.sequence(&[]));
                     }
-                    let body = self.builder.choice(&ways);
+                    let body = self.builder.choice(&alternatives);
                     self.builder.define_rule(rule, body);
                 }
             }
@@ -451,12 +452,12 @@ impl Pass<'_> {
         for round in (0..max.unwrap_or(min)).rev() {
             let mut longer = FxHashMap::default();
             for &state in &states {
-                let mut ways = self.rounds(body, state, &rests);
+                let mut alternatives = self.rounds(body, state, &rests);
                 if round >= min && state == after {
-                    ways.push(self.builder.sequence(&[]));
+                    alternatives.push(self.builder.sequence(&[]));
                 }
-                if !ways.is_empty() {
-                    let choice = self.builder.choice(&ways);
+                if !alternatives.is_empty() {
+                    let choice = self.builder.choice(&alternatives);
                     longer.insert(state, choice);
                 }
             }
@@ -476,10 +477,10 @@ impl Pass<'_> {
         before: ExprId,
         after: ExprId,
     ) -> NodeId {
-        // One round settles the condition, and the others are all alike.
-        let mut ways = Vec::new();
+        // One round settles the condition, and the others are all the same.
+        let mut alternatives = Vec::new();
         if min == 0 && before == after {
-            ways.push(self.builder.sequence(&[]));
+            alternatives.push(self.builder.sequence(&[]));
         }
         if let Some(first) = self.copy(body, before, NONE).filter(|_| after == NONE && max != Some(0)) {
             let mut parts = vec![first];
@@ -487,20 +488,20 @@ impl Pass<'_> {
                 let again = self.copy(body, NONE, NONE).expect("a body that settles has a copy");
                 parts.push(self.builder.repeat(again, min.saturating_sub(1), max.map(|max| max - 1)));
             }
-            ways.push(self.builder.sequence(&parts));
+            alternatives.push(self.builder.sequence(&parts));
         }
-        self.builder.choice(&ways)
+        self.builder.choice(&alternatives)
     }
 
     /// One round from a state, and what may follow it.
     fn rounds(&mut self, body: NodeId, state: ExprId, rests: &FxHashMap<ExprId, NodeId>) -> Vec<NodeId> {
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         for next in self.states(body, state) {
             if let (Some(&rest), Some(copy)) = (rests.get(&next), self.copy(body, state, next)) {
-                ways.push(self.builder.sequence(&[copy, rest]));
+                alternatives.push(self.builder.sequence(&[copy, rest]));
             }
         }
-        ways
+        alternatives
     }
 }
 

@@ -45,12 +45,12 @@ pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> Result<ExprId, 
         let next = &states[state as usize].next;
         let mut next: Vec<(u32, u32)> = next.iter().map(|(&symbol, &to)| (symbol, to)).collect();
         next.sort_unstable();
-        let mut ways = vec![ExprId::EMPTY];
+        let mut alternatives = vec![ExprId::EMPTY];
         for (symbol, to) in next {
             let chunk = exprs.literal_in_time(texts[symbol as usize].as_bytes())?;
-            ways.push(exprs.concat(chunk, made[to as usize]));
+            alternatives.push(exprs.concat(chunk, made[to as usize]));
         }
-        made[state as usize] = exprs.or(&ways);
+        made[state as usize] = exprs.or(&alternatives);
     }
     Ok(made[0])
 }

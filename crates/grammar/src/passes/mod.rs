@@ -20,10 +20,10 @@ use crate::ir::grammar::Grammar;
 const MAX_ROUNDS: usize = 8;
 
 /// What a pass asks, again and again, where nothing ends it.
-type Endless = fn() -> Result<(), Infallible>;
+type Unlimited = fn() -> Result<(), Infallible>;
 
 /// Runs a pass to its end.
-fn whole(pass: impl FnOnce(Endless) -> Result<Grammar, Infallible>) -> Grammar {
+fn whole(pass: impl FnOnce(Unlimited) -> Result<Grammar, Infallible>) -> Grammar {
     let Ok(grammar) = pass(|| Ok(()));
     grammar
 }

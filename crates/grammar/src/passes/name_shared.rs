@@ -81,10 +81,10 @@ pub fn name_shared<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) 
         }
     }
     for members in &mut grammar.members {
-        members.known.iter_mut().for_each(|known| other(&mut known.value));
-        for free in &mut members.free {
-            other(&mut free.value);
-            free.some.iter_mut().for_each(other);
+        members.declared.iter_mut().for_each(|known| other(&mut known.value));
+        for additional in &mut members.additional {
+            other(&mut additional.value);
+            additional.some.iter_mut().for_each(other);
         }
     }
     for items in &mut grammar.items {

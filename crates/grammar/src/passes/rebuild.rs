@@ -85,8 +85,9 @@ pub fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
         Node::Repeat { body, .. } | Node::Marked { body, .. } => vec![*body],
         Node::Members(id) => {
             let members = grammar.members(*id);
-            let free = members.free.iter().flat_map(|free| [Some(free.value), free.some]).flatten();
-            members.known.iter().map(|known| known.value).chain(free).collect()
+            let additional =
+                members.additional.iter().flat_map(|additional| [Some(additional.value), additional.some]).flatten();
+            members.declared.iter().map(|known| known.value).chain(additional).collect()
         }
         Node::Items(id) => grammar.items(*id).elements().map(|element| element.value).collect(),
     }
@@ -97,10 +98,10 @@ enum Step {
     Leave(NodeId),
 }
 
-/// The rules that can be reached: as they are met from the root, and as they are finished, those that a rule uses before
+/// The rules that can be reached: as they are reached from the root, and as they are finished, those that a rule uses before
 /// the rule, as far as recursion lets them.
 struct Order {
-    met: Vec<RuleId>,
+    reached: Vec<RuleId>,
     finished: Vec<RuleId>,
 }
 
@@ -109,9 +110,9 @@ fn rule_order<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Re
         Node(NodeId),
         End(RuleId),
     }
-    let mut order = Order { met: Vec::new(), finished: Vec::new() };
+    let mut order = Order { reached: Vec::new(), finished: Vec::new() };
     let mut seen = vec![false; grammar.nodes.len()];
-    let mut is_met = vec![false; grammar.rules.len()];
+    let mut is_reached = vec![false; grammar.rules.len()];
     let mut work = vec![Visit::Node(grammar.root)];
     while let Some(visit) = work.pop() {
         may_go_on()?;
@@ -128,9 +129,9 @@ fn rule_order<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Re
         let node = grammar.node(id);
         work.extend(children(grammar, node).into_iter().rev().map(Visit::Node));
         if let Node::Rule(rule) = node
-            && !std::mem::replace(&mut is_met[rule.0 as usize], true)
+            && !std::mem::replace(&mut is_reached[rule.0 as usize], true)
         {
-            order.met.push(*rule);
+            order.reached.push(*rule);
             work.extend([Visit::End(*rule), Visit::Node(grammar.rule(*rule).body)]);
         }
     }
@@ -156,9 +157,10 @@ pub(super) fn rebuild<E>(
     let (members, members_index, items, items_index) = Default::default();
     let mut draft = Draft { exprs: new_exprs, nodes, index, rules, members, members_index, items, items_index, shares };
     let mut made: Vec<Option<NodeId>> = vec![None; grammar.nodes.len()];
-    let Order { met, finished } = rule_order(grammar, &may_go_on)?;
-    let new_rules: FxHashMap<RuleId, RuleId> = met.iter().zip(0..).map(|(&rule, new)| (rule, RuleId(new))).collect();
-    draft.rules.extend(met.iter().map(|&rule| (grammar.rule(rule).name.clone(), None)));
+    let Order { reached, finished } = rule_order(grammar, &may_go_on)?;
+    let new_rules: FxHashMap<RuleId, RuleId> =
+        reached.iter().zip(0..).map(|(&rule, new)| (rule, RuleId(new))).collect();
+    draft.rules.extend(reached.iter().map(|&rule| (grammar.rule(rule).name.clone(), None)));
     for unit in finished.iter().copied().map(Some).chain([None]) {
         let start = unit.map_or(grammar.root, |rule| grammar.rule(rule).body);
         let mut work = vec![Step::Enter(start)];

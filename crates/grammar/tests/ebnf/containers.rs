@@ -49,10 +49,10 @@ fn objects_count_members_and_have_classes_of_others() {
     ));
     let members = object(&grammar);
     assert_eq!((members.ordered, members.min, members.max), (1, 1, Some(4)));
-    assert_eq!(members.free.len(), 2);
-    assert_eq!(members.free[0].taken.len(), 2);
-    assert!(members.free[0].some.is_some() && members.free[1].some.is_none());
-    assert!(members.free[1].taken.is_empty());
+    assert_eq!(members.additional.len(), 2);
+    assert_eq!(members.additional[0].reserved.len(), 2);
+    assert!(members.additional[0].some.is_some() && members.additional[1].some.is_none());
+    assert!(members.additional[1].reserved.is_empty());
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn what_matches_nothing_goes() {
         r#"root ::= %object { optional "a": %bytes[]; optional "b": "1"; mixed; optional "c": "1"; others: %bytes[]; }"#,
     );
     let members = object(&grammar);
-    assert_eq!((members.known.len(), members.ordered, members.free.len()), (2, 1, 0));
+    assert_eq!((members.declared.len(), members.ordered, members.additional.len()), (2, 1, 0));
     let grammar = read(r#"root ::= %array { place : "1"; also : %bytes[]; place : %bytes[]; rest : "2"; }"#);
     let items = array(&grammar);
     assert_eq!((items.prefix.len(), items.prefix[0].len(), items.rest.len(), items.max), (1, 1, 0, Some(1)));

@@ -282,7 +282,7 @@ fn two_elements_are_equal() {
 }
 
 #[test]
-fn two_elements_of_endlessly_many_values_are_equal() {
+fn two_elements_of_infinitely_many_values_are_equal() {
     check(
         r#"{"type":"array","not":{"uniqueItems":true}}"#,
         &["[1,1]", "[{},{}]", "[\"a\",2,\"a\"]", "[[1],[1.0]]", "![]", "![1]", "![1,2]", "![[],[1]]"],
@@ -363,7 +363,7 @@ fn unique_elements_of_few_values_are_counted() {
         );
         check(schema, texts);
     }
-    // Comparing decides what asks for nothing else, or has endlessly many values of each kind.
+    // Comparing decides what asks for nothing else, or has infinitely many values of each kind.
     assert!(
         grammar(r#"{"type":"array","uniqueItems":true,"contains":{"type":"string"}}"#, "")
             .all_items()

@@ -73,7 +73,7 @@ impl Oracle<'_> {
             Node::Members(id) => {
                 let members = self.grammar.members(id).clone();
                 let mut ends = Ends::new();
-                let mut state = State { seen: vec![false; members.known.len()], ..State::default() };
+                let mut state = State { seen: vec![false; members.declared.len()], ..State::default() };
                 if state.is_complete(&members) {
                     ends.extend(self.lexeme(members.surface.empty, start));
                 }
@@ -113,11 +113,11 @@ impl Oracle<'_> {
             return;
         }
         let least = state.least;
-        for index in 0..members.known.len() {
-            let known = &members.known[index];
+        for index in 0..members.declared.len() {
+            let known = &members.declared[index];
             let is_ordered = index < members.ordered;
             let until = if is_ordered { index } else { members.ordered };
-            let skips = (least..until).any(|before| members.known[before].required);
+            let skips = (least..until).any(|before| members.declared[before].required);
             if state.seen[index] || skips || (is_ordered && index < least) {
                 continue;
             }
@@ -131,23 +131,23 @@ impl Oracle<'_> {
                 state.least = least;
             }
         }
-        if (least..members.ordered).any(|before| members.known[before].required) {
+        if (least..members.ordered).any(|before| members.declared[before].required) {
             return;
         }
-        for (class, free) in members.free.iter().enumerate() {
-            for key_end in self.lexeme(free.key, start) {
+        for (class, additional) in members.additional.iter().enumerate() {
+            for key_end in self.lexeme(additional.key, start) {
                 let text = std::str::from_utf8(&self.text[start..key_end]).expect("keys are text");
                 let name: String = serde_json::from_str(text).expect("keys are JSON strings");
-                if state.names.contains(&name) || free.taken.iter().any(|taken| **taken == *name) {
+                if state.names.contains(&name) || additional.reserved.iter().any(|reserved| **reserved == *name) {
                     continue;
                 }
                 state.names.push(name);
                 state.least = members.ordered;
                 for colon in self.lexeme(members.surface.colon, key_end) {
-                    for value in self.ends(free.value, colon) {
+                    for value in self.ends(additional.value, colon) {
                         self.after_member(members, value, state, ends);
                     }
-                    for value in free.some.into_iter().flat_map(|some| self.ends(some, colon)).collect::<Ends>() {
+                    for value in additional.some.into_iter().flat_map(|some| self.ends(some, colon)).collect::<Ends>() {
                         state.met.push(class);
                         self.after_member(members, value, state, ends);
                         state.met.pop();
@@ -182,8 +182,8 @@ impl Oracle<'_> {
         if items.max.is_some_and(|max| place >= max as usize) {
             return;
         }
-        let ways = items.prefix.get(place).unwrap_or(&items.rest).clone();
-        for element in &ways {
+        let elements = items.prefix.get(place).unwrap_or(&items.rest).clone();
+        for element in &elements {
             for end in self.ends(element.value, start) {
                 let text = std::str::from_utf8(&self.text[start..end]).expect("values are text");
                 let value: Value = serde_json::from_str(text).expect("values are JSON");
@@ -215,7 +215,7 @@ impl Oracle<'_> {
 struct State {
     /// Which known ones.
     seen: Vec<bool>,
-    /// The keys of the free ones.
+    /// The keys of the additional ones.
     names: Vec<String>,
     /// The first ordered one that may still come.
     least: usize,
@@ -226,8 +226,8 @@ struct State {
 
 impl State {
     fn is_complete(&self, members: &Members) -> bool {
-        let mut witnesses = members.free.iter().enumerate().filter(|(_, free)| free.some.is_some());
-        members.known.iter().zip(&self.seen).all(|(known, seen)| *seen || !known.required)
+        let mut witnesses = members.additional.iter().enumerate().filter(|(_, additional)| additional.some.is_some());
+        members.declared.iter().zip(&self.seen).all(|(known, seen)| *seen || !known.required)
             && self.count >= members.min
             && members.max.is_none_or(|max| self.count <= max)
             && witnesses.all(|(class, _)| self.met.contains(&class))

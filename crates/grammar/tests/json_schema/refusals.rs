@@ -104,7 +104,7 @@ fn alternatives_that_no_text_takes_are_not_searched_in_any_spelling() {
         let mut deriver = Deriver::over(grammar.exprs().clone(), limits);
         let mut automaton = Dfa::new(&mut deriver, &[string], limits).expect(pattern);
         for text in [r#""12:00:00Z""#, r#""\u0031\u0032:00:00Z""#] {
-            // Every byte that may come is asked whether it leads on.
+            // Every byte that may come is asked whether it is live.
             let end = automaton.run(&mut deriver, StateId::START, text.as_bytes()).expect(pattern);
             assert!(!automaton.accepts(end).is_empty(), "{text} under {pattern}");
         }

@@ -1,4 +1,4 @@
-//! Tables of cases that Rust and Python read alike: what a notation accepts, what it rejects, and how it refuses.
+//! Tables of cases that Rust and Python both read: what a notation accepts, what it rejects, and how it refuses.
 
 #[path = "../ebnf/recogniser.rs"]
 mod recogniser;

@@ -1,7 +1,7 @@
 //! How many texts go on from a place of a language: finitely many, or without end.
 //!
 //! A place from which finitely many go on is one all of whose steps lead to such places. A search in depth meets them in the
-//! order in which that can be decided, and what it meets again on its way down lies on a circle. What a place is, and which
+//! order in which that can be decided, and what it comes to again on its way down lies on a circle. What a place is, and which
 //! texts count as one, is up to the one who asks: he says for each place how it goes on.
 
 use std::hash::Hash;
@@ -37,8 +37,8 @@ pub struct Steps<P> {
 pub struct Step<P> {
     /// The next place.
     pub to: P,
-    /// How many ways lead there, by another byte each.
-    pub ways: u64,
+    /// How many edges lead there, one for each byte.
+    pub edges: u64,
     /// Of the texts from there, how many are no others than some that are counted already.
     pub known: u64,
 }
@@ -52,7 +52,7 @@ impl Steps<ExprId> {
         let mut steps = Vec::new();
         for &(bytes, to) in deriver.derivatives(expr)?.iter() {
             if deriver.is_live(to)? {
-                steps.push(Step { to, ways: bytes.len() as u64, known: 0 });
+                steps.push(Step { to, edges: bytes.len() as u64, known: 0 });
             }
         }
         Ok(Steps { ends: u64::from(deriver.exprs.is_nullable(expr)), steps })
@@ -108,7 +108,7 @@ impl<P: Copy + Eq + Hash> Cardinalities<P> {
                         return Err(error);
                     }
                 };
-                // Where it is met again on the way down.
+                // Where it is reached again on the way down.
                 self.0.insert(place, Cardinality::Infinite);
                 levels.push(Level { place, steps, next: 0, count: ends });
             }
@@ -120,7 +120,7 @@ impl<P: Copy + Eq + Hash> Cardinalities<P> {
             };
             match self.0.get(&step.to) {
                 Some(&Cardinality::Finite(count)) => {
-                    level.count = level.count.saturating_add((count - step.known).saturating_mul(step.ways));
+                    level.count = level.count.saturating_add((count - step.known).saturating_mul(step.edges));
                     level.next += 1;
                 }
                 // So has everything on the way.
@@ -179,9 +179,9 @@ mod tests {
             Ok::<_, ()>(match place {
                 0 => Some(Steps {
                     ends: 0,
-                    steps: vec![Step { to: 1, ways: 2, known: 1 }, Step { to: 2, ways: 1, known: 0 }],
+                    steps: vec![Step { to: 1, edges: 2, known: 1 }, Step { to: 2, edges: 1, known: 0 }],
                 }),
-                1 => Some(Steps { ends: 1, steps: vec![Step { to: 2, ways: 9, known: 0 }] }),
+                1 => Some(Steps { ends: 1, steps: vec![Step { to: 2, edges: 9, known: 0 }] }),
                 2 => Some(Steps { ends: 1, steps: Vec::new() }),
                 _ => None,
             })

@@ -87,9 +87,9 @@ mod tests {
             let reversed = Reversal::default().of(&mut deriver.exprs, id).unwrap();
             for byte in 0..=u8::MAX {
                 let rest = deriver.after(id, byte).unwrap();
-                let leads_on = deriver.is_live(rest).unwrap();
-                assert!(found.contains(byte) || !leads_on, "{byte} in {pattern}");
-                assert!(!are_exact || found.contains(byte) == leads_on, "{byte} in {pattern}");
+                let is_live = deriver.is_live(rest).unwrap();
+                assert!(found.contains(byte) || !is_live, "{byte} in {pattern}");
+                assert!(!are_exact || found.contains(byte) == is_live, "{byte} in {pattern}");
                 let rest = deriver.after(reversed.expr, byte).unwrap();
                 let leads_back = deriver.is_live(rest).unwrap();
                 assert!(ends.contains(byte) || !leads_back, "{byte} at the end of {pattern}");

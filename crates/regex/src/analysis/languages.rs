@@ -15,7 +15,7 @@ const MAX_LEVEL: u32 = 8;
 
 /// An alternative of an expression that begins with what is left of a language: `(rest then & others) after`.
 #[derive(Clone)]
-pub struct LanguageWay {
+pub struct LanguageAlternative {
     /// What is left of the language.
     pub rest: LanguageRest,
     /// What follows it.
@@ -28,37 +28,45 @@ pub struct LanguageWay {
 
 impl ExprSet {
     /// The alternatives of an expression, where each of them begins with what is left of a language decided by a program.
-    pub fn language_ways(&mut self, id: ExprId) -> Option<Vec<LanguageWay>> {
+    pub fn language_alternatives(&mut self, id: ExprId) -> Option<Vec<LanguageAlternative>> {
         if !self.has_language(id) {
             return None;
         }
-        let mut ways = Vec::new();
-        self.add_language_ways(id, ExprId::EMPTY, 0, &mut ways).then_some(ways)
+        let mut alternatives = Vec::new();
+        self.add_language_alternatives(id, ExprId::EMPTY, 0, &mut alternatives).then_some(alternatives)
     }
 
-    fn add_language_ways(&mut self, id: ExprId, then: ExprId, level: u32, ways: &mut Vec<LanguageWay>) -> bool {
+    fn add_language_alternatives(
+        &mut self,
+        id: ExprId,
+        then: ExprId,
+        level: u32,
+        alternatives: &mut Vec<LanguageAlternative>,
+    ) -> bool {
         if level > MAX_LEVEL {
             return false;
         }
         match self.get(id).clone() {
             Expr::Language(rest) => {
-                ways.push(LanguageWay { rest: *rest, then, others: Vec::new(), after: ExprId::EMPTY });
+                alternatives.push(LanguageAlternative { rest: *rest, then, others: Vec::new(), after: ExprId::EMPTY });
                 true
             }
             Expr::Concat { head, tail } => {
                 let then = self.concat(tail, then);
-                self.add_language_ways(head, then, level + 1, ways)
+                self.add_language_alternatives(head, then, level + 1, alternatives)
             }
-            Expr::Or(parts) => parts.iter().all(|&part| self.add_language_ways(part, then, level + 1, ways)),
+            Expr::Or(parts) => {
+                parts.iter().all(|&part| self.add_language_alternatives(part, then, level + 1, alternatives))
+            }
             Expr::And(parts) => {
                 let (with, others): (Vec<ExprId>, Vec<ExprId>) =
                     parts.iter().partition(|&&part| self.has_language(part));
                 let [with] = with[..] else { return false };
-                let known = ways.len();
-                let are_plain = self.add_language_ways(with, ExprId::EMPTY, level + 1, ways)
-                    && ways[known..].iter().all(|way| way.others.is_empty());
-                for way in &mut ways[known..] {
-                    (way.others, way.after) = (others.clone(), then);
+                let known = alternatives.len();
+                let are_plain = self.add_language_alternatives(with, ExprId::EMPTY, level + 1, alternatives)
+                    && alternatives[known..].iter().all(|alternative| alternative.others.is_empty());
+                for alternative in &mut alternatives[known..] {
+                    (alternative.others, alternative.after) = (others.clone(), then);
                 }
                 are_plain
             }
@@ -89,22 +97,26 @@ impl ExprSet {
 }
 
 impl Deriver {
-    /// What may follow a way's language after each number of its bytes up to `most`, where they end it: [`ExprId::NOTHING`]
-    /// where nothing may. `None` where one of the others distinguishes the bytes.
+    /// What may follow an alternative's language after each number of its bytes up to `most`, where they end it:
+    /// [`ExprId::NOTHING`] where nothing may. `None` where one of the others distinguishes the bytes.
     ///
     /// # Errors
     /// As [`Deriver::is_live`].
-    pub fn exits(&mut self, way: &LanguageWay, most: u32) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
-        let bytes = way.rest.bytes();
-        let mut others = way.others.clone();
-        let mut exits = Vec::new();
+    pub fn followers(
+        &mut self,
+        alternative: &LanguageAlternative,
+        most: u32,
+    ) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
+        let bytes = alternative.rest.bytes();
+        let mut others = alternative.others.clone();
+        let mut followers = Vec::new();
         loop {
-            let all = self.exprs.and(&[&[way.then], &others[..]].concat());
-            let exit = self.exprs.concat(all, way.after);
-            let is_live = exit != ExprId::NOTHING && self.is_live(exit)?;
-            exits.push(if is_live { exit } else { ExprId::NOTHING });
-            if exits.len() > most as usize || others.contains(&ExprId::NOTHING) {
-                return Ok(Some(exits));
+            let all = self.exprs.and(&[&[alternative.then], &others[..]].concat());
+            let follower = self.exprs.concat(all, alternative.after);
+            let is_live = follower != ExprId::NOTHING && self.is_live(follower)?;
+            followers.push(if is_live { follower } else { ExprId::NOTHING });
+            if followers.len() > most as usize || others.contains(&ExprId::NOTHING) {
+                return Ok(Some(followers));
             }
             for other in &mut others {
                 let derivatives = self.derivatives(*other)?;
@@ -121,9 +133,9 @@ impl Deriver {
     /// Whether an expression matches anything, where it begins with what is left of languages that know it; `None` where
     /// they do not.
     pub(crate) fn decided_by_language(&mut self, id: ExprId) -> Result<Option<bool>, LimitExceeded> {
-        let Some(ways) = self.exprs.language_ways(id) else { return Ok(None) };
-        for way in &ways {
-            match self.is_live_way(way)? {
+        let Some(alternatives) = self.exprs.language_alternatives(id) else { return Ok(None) };
+        for alternative in &alternatives {
+            match self.is_live_alternative(alternative)? {
                 Some(true) => return Ok(Some(true)),
                 Some(false) => {}
                 None => return Ok(None),
@@ -132,15 +144,15 @@ impl Deriver {
         Ok(Some(false))
     }
 
-    fn is_live_way(&mut self, way: &LanguageWay) -> Result<Option<bool>, LimitExceeded> {
-        if let Some(easy) = way.rest.easy_completion().map(|completion| completion.len()) {
-            let Some(exits) = self.exits(way, easy as u32)? else { return Ok(None) };
-            if exits.get(easy).is_some_and(|&exit| exit != ExprId::NOTHING) {
+    fn is_live_alternative(&mut self, alternative: &LanguageAlternative) -> Result<Option<bool>, LimitExceeded> {
+        if let Some(easy) = alternative.rest.easy_completion().map(|completion| completion.len()) {
+            let Some(followers) = self.followers(alternative, easy as u32)? else { return Ok(None) };
+            if followers.get(easy).is_some_and(|&follower| follower != ExprId::NOTHING) {
                 return Ok(Some(true));
             }
         }
-        let Some(exits) = self.exits(way, way.rest.longest())? else { return Ok(None) };
-        Ok(Some(way.rest.reader().is_completed_for(&exits)))
+        let Some(followers) = self.followers(alternative, alternative.rest.longest())? else { return Ok(None) };
+        Ok(Some(alternative.rest.reader().is_completed_for(&followers)))
     }
 
     /// Where an expression begins with languages: texts that end them, the shortest ones, and what is left after those.
@@ -152,11 +164,11 @@ impl Deriver {
         if !self.exprs.begins_with_language(id) {
             return Ok(found);
         }
-        for way in self.exprs.language_ways(id).unwrap_or_default() {
-            let Some(exits) = self.exits(&way, way.rest.longest())? else { continue };
-            if let Some(text) = way.rest.completion_for(&exits) {
-                let exit = exits[text.len()];
-                found.push((text, exit));
+        for alternative in self.exprs.language_alternatives(id).unwrap_or_default() {
+            let Some(followers) = self.followers(&alternative, alternative.rest.longest())? else { continue };
+            if let Some(text) = alternative.rest.completion_for(&followers) {
+                let follower = followers[text.len()];
+                found.push((text, follower));
             }
         }
         Ok(found)
@@ -164,24 +176,24 @@ impl Deriver {
 }
 
 impl dyn LanguageReader {
-    /// Whether anything is seen to complete what was read after which something may follow: `exits` say what, by the number of
-    /// bytes.
-    pub fn is_completed_for(&mut self, exits: &[ExprId]) -> bool {
-        ranges(exits).any(|(least, most)| self.is_completed(least, most))
+    /// Whether anything is seen to complete what was read after which something may follow: `followers` say what, by the number
+    /// of bytes.
+    pub fn is_completed_for(&mut self, followers: &[ExprId]) -> bool {
+        ranges(followers).any(|(least, most)| self.is_completed(least, most))
     }
 }
 
 impl LanguageRest {
-    /// A shortest completion after which something may follow: `exits` say what, by the number of bytes.
-    pub fn completion_for(&self, exits: &[ExprId]) -> Option<Vec<u8>> {
-        ranges(exits).find_map(|(least, most)| self.completion(least, most))
+    /// A shortest completion after which something may follow: `followers` say what, by the number of bytes.
+    pub fn completion_for(&self, followers: &[ExprId]) -> Option<Vec<u8>> {
+        ranges(followers).find_map(|(least, most)| self.completion(least, most))
     }
 }
 
 /// The ranges of numbers of bytes after which something may follow. Most limits let one through.
-fn ranges(exits: &[ExprId]) -> impl Iterator<Item = (u32, u32)> {
+fn ranges(followers: &[ExprId]) -> impl Iterator<Item = (u32, u32)> {
     let mut end = 0;
-    exits.split(|&exit| exit == ExprId::NOTHING).filter_map(move |range| {
+    followers.split(|&follower| follower == ExprId::NOTHING).filter_map(move |range| {
         let least = end;
         end = least + range.len() as u32 + 1;
         Some((least, (end - 1).checked_sub(1).filter(|_| !range.is_empty())?))

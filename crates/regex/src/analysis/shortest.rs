@@ -1,4 +1,4 @@
-//! Short texts that an expression matches, by a search that goes first where the way to a match is shortest.
+//! Short texts that an expression matches, by a search that goes first where the path to a match is shortest.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -61,12 +61,12 @@ impl Shortest {
                     continue;
                 }
                 let derivatives = deriver.derivatives(expr)?;
-                let mut ways: Vec<(u8, ExprId)> = Vec::new();
+                let mut alternatives: Vec<(u8, ExprId)> = Vec::new();
                 for (set, rest) in derivatives.iter() {
-                    ways.extend(readable(set, self.max_visits as usize).map(|byte| (byte, *rest)));
+                    alternatives.extend(readable(set, self.max_visits as usize).map(|byte| (byte, *rest)));
                 }
-                ways.sort_unstable_by_key(|&(byte, _)| byte);
-                for (byte, rest) in ways {
+                alternatives.sort_unstable_by_key(|&(byte, _)| byte);
+                for (byte, rest) in alternatives {
                     if !deriver.is_live(rest)? {
                         continue;
                     }

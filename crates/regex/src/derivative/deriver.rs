@@ -181,9 +181,9 @@ impl Deriver {
         }
     }
 
-    /// Derivatives of an expression that begins in these ways.
+    /// Derivatives of an expression that begins with these alternatives.
     fn derivatives_of_heads(&mut self, heads: &[Head]) -> Derivatives {
-        // By first bytes, which are few: thousands of names may begin alike, and are one choice made once.
+        // By first bytes, which are few: thousands of names may begin the same, and are one choice made once.
         let mut found: Vec<(ByteSet, Vec<ExprId>)> = Vec::new();
         for head in heads {
             let rest = self.exprs.concat(head.tail, head.after);

@@ -1,7 +1,7 @@
 //! A lazy deterministic automaton over several expressions at once; an accepting state says which of them matched.
 //!
 //! A state is the list of residual expressions that are still alive, each with its tag (the position of its root).
-//! Dead residuals are dropped at once, so a state other than [`StateId::DEAD`] always has a way to accept.
+//! Dead residuals are dropped at once, so a state other than [`StateId::DEAD`] always has a path to accept.
 //! A row of transitions is computed when a state is first left; bytes that no expression distinguishes share a column.
 
 use hashbrown::HashTable;
@@ -46,13 +46,13 @@ pub struct Dfa {
     in_states: usize,
     /// The repetition without a greatest count that was asked for last, and its state, saturated: along a text with a
     /// greatest length it is the same for every count.
-    endless: Option<(Endless, StateId)>,
+    unbounded: Option<(Unbounded, StateId)>,
     limits: Limits,
 }
 
 /// A state that reads a repetition without a greatest count, and something after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Endless {
+struct Unbounded {
     tag: Tag,
     body: ExprId,
     min: u32,
@@ -65,7 +65,7 @@ struct State {
     accepts: Box<[Tag]>,
     /// Whether all transitions are known; before, some may be.
     filled: bool,
-    /// The bytes that lead on, once they are known.
+    /// The live bytes, once they are known.
     live: Option<ByteSet>,
     /// See [`Dfa::saturated`]; `UNKNOWN` before it was asked for.
     saturated: u32,
@@ -93,7 +93,7 @@ impl Dfa {
             table: Vec::new(),
             index: HashTable::new(),
             in_states: 0,
-            endless: None,
+            unbounded: None,
             limits,
         };
         deriver.in_automata += dfa.memory_bytes();
@@ -117,7 +117,7 @@ impl Dfa {
         self.states[1].residuals.is_empty()
     }
 
-    /// The state with these residuals, if it has been met.
+    /// The state with these residuals, if it has been reached.
     pub fn known_state(&self, residuals: &[(Tag, ExprId)]) -> Option<StateId> {
         let known = self.index.find(hash_of(residuals), |&id| *self.states[id as usize].residuals == *residuals);
         known.copied().map(StateId)
@@ -204,7 +204,7 @@ impl Dfa {
         &self.states[state.0 as usize].residuals
     }
 
-    /// The bytes that lead on from here.
+    /// The live bytes.
     ///
     /// # Errors
     /// As [`Dfa::next`].
@@ -276,9 +276,9 @@ impl Dfa {
             return Ok(known);
         }
         let counted = self.counted(&deriver.exprs, saturation, state);
-        let endless = counted.filter(|&(_, max)| max > saturation.horizon()).map(|(endless, _)| endless);
-        if let (Some(endless), Some((known, saturated))) = (endless, self.endless)
-            && endless == known
+        let unbounded = counted.filter(|&(_, max)| max > saturation.horizon()).map(|(unbounded, _)| unbounded);
+        if let (Some(unbounded), Some((known, saturated))) = (unbounded, self.unbounded)
+            && unbounded == known
         {
             self.states[state.0 as usize].saturated = saturated.0;
             return Ok(saturated);
@@ -290,8 +290,8 @@ impl Dfa {
         let saturated = self.state_of(deriver, &residuals)?;
         self.states[state.0 as usize].saturated = saturated.0;
         self.states[saturated.0 as usize].saturated = saturated.0;
-        if let Some(endless) = endless {
-            self.endless = Some((endless, saturated));
+        if let Some(unbounded) = unbounded {
+            self.unbounded = Some((unbounded, saturated));
         }
         Ok(saturated)
     }
@@ -301,34 +301,34 @@ impl Dfa {
     ///
     /// # Errors
     /// As [`Dfa::next`].
-    pub fn endless(
+    pub fn unbounded(
         &mut self,
         deriver: &mut Deriver,
         saturation: &mut Saturation,
         state: StateId,
     ) -> Result<Option<StateId>, LimitExceeded> {
-        let Some((endless, _)) = self.counted(&deriver.exprs, saturation, state) else { return Ok(None) };
-        if let Some((known, saturated)) = self.endless
-            && endless == known
+        let Some((unbounded, _)) = self.counted(&deriver.exprs, saturation, state) else { return Ok(None) };
+        if let Some((known, saturated)) = self.unbounded
+            && unbounded == known
         {
             return Ok(Some(saturated));
         }
-        let Endless { tag, body, min, tail } = endless;
+        let Unbounded { tag, body, min, tail } = unbounded;
         let repeated = deriver.exprs.repeat(body, min, None);
         let residual = deriver.exprs.concat(repeated, tail);
         let residual = saturation.apply(&mut deriver.exprs, residual);
         let saturated = self.state_of(deriver, &[(tag, residual)])?;
         self.states[saturated.0 as usize].saturated = saturated.0;
-        self.endless = Some((endless, saturated));
+        self.unbounded = Some((unbounded, saturated));
         Ok(Some(saturated))
     }
 
     /// The repetition with a greatest count with which the only residual of a state begins, and that count.
-    fn counted(&self, exprs: &ExprSet, saturation: &Saturation, state: StateId) -> Option<(Endless, u32)> {
+    fn counted(&self, exprs: &ExprSet, saturation: &Saturation, state: StateId) -> Option<(Unbounded, u32)> {
         let &[(tag, residual)] = &*self.states[state.0 as usize].residuals else { return None };
         let &Expr::Concat { head, tail } = exprs.get(residual) else { return None };
         let &Expr::Repeat { body, min, max: Some(max) } = exprs.get(head) else { return None };
-        Some((Endless { tag, body, min: min.min(saturation.horizon() + 1), tail }, max))
+        Some((Unbounded { tag, body, min: min.min(saturation.horizon() + 1), tail }, max))
     }
 
     /// Finds at least the transition by a byte: only that one of a repetition with a greatest count, or of a language that
@@ -535,8 +535,8 @@ mod tests {
         let mut deriver = Deriver::new(Limits::default());
         let set = &mut deriver.exprs;
         let (letters, quote) = (set.bytes(ByteSet::range(b'a', b'y')), set.literal(b"\""));
-        let endless = set.repeat(letters, 0, None);
-        let (body, other) = (set.concat(endless, quote), set.literal(b"z"));
+        let unbounded = set.repeat(letters, 0, None);
+        let (body, other) = (set.concat(unbounded, quote), set.literal(b"z"));
         let roots = [set.concat(other, body), body];
         let [mut first, mut second] = roots.map(|root| Dfa::new(&mut deriver, &[root], Limits::default()).unwrap());
         let inside = first.next(&mut deriver, StateId::START, b'z').unwrap();

@@ -109,7 +109,7 @@ impl Deriver {
             self.live.extend(seen.into_keys().map(|dead| (dead, false)));
             return Ok(Some(Found::Dead));
         };
-        // All on the way to a match are live, too: they are likely to be asked next.
+        // All on the path to a match are live, too: they are likely to be asked next.
         let mut text = Vec::new();
         while live != id {
             self.live.insert(live, true);
@@ -139,7 +139,7 @@ impl Deriver {
             }
             Some(Found::Live(text)) => text,
         };
-        // All on the way are live here, too, so that a text that goes this way does not ask for one after the other.
+        // All on the path are live here, too, so that a text that goes along it does not ask for one after the other.
         let mut live = id;
         self.live.insert(live, true);
         for byte in text {

@@ -47,20 +47,20 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
     let Automaton { states, moves } = automaton(deriver, observed)?;
     deriver.split_work += states.len() * states.len();
     let reached = reached(deriver, texts, &moves)?;
-    let mut ways = vec![vec![ExprId::NOTHING; states.len()]; states.len()];
+    let mut alternatives = vec![vec![ExprId::NOTHING; states.len()]; states.len()];
     for (from, row) in moves.into_iter().enumerate() {
         for (to, set) in row {
-            ways[from][to] = deriver.exprs.bytes(set);
+            alternatives[from][to] = deriver.exprs.bytes(set);
         }
     }
-    eliminate(deriver, &mut ways)?;
+    eliminate(deriver, &mut alternatives)?;
     let mut groups = Vec::new();
     for (index, state) in states.into_iter().enumerate() {
         if reached[index] == Some(false) {
             continue;
         }
         let exprs = &mut deriver.exprs;
-        let mut leading = ways[0][index];
+        let mut leading = alternatives[0][index];
         if index == 0 {
             leading = exprs.or(&[ExprId::EMPTY, leading]);
         }
@@ -231,27 +231,28 @@ fn automaton(deriver: &mut Deriver, observed: &[ExprId]) -> Result<Automaton, Li
 }
 
 /// From steps to all texts of at least one byte between states.
-fn eliminate(deriver: &mut Deriver, ways: &mut [Vec<ExprId>]) -> Result<(), LimitExceeded> {
+fn eliminate(deriver: &mut Deriver, alternatives: &mut [Vec<ExprId>]) -> Result<(), LimitExceeded> {
     let exprs = &mut deriver.exprs;
     let most = exprs.len() + MAX_NEW_EXPRS;
-    for through in 0..ways.len() {
+    for through in 0..alternatives.len() {
         check_time()?;
         if exprs.len() > most {
             return Err(LimitExceeded::Expressions(MAX_NEW_EXPRS));
         }
-        let again = exprs.repeat(ways[through][through], 0, None);
-        let onward: Vec<ExprId> = ways[through].iter().map(|&way| exprs.concat(again, way)).collect();
-        for (from, row) in ways.iter_mut().enumerate() {
+        let again = exprs.repeat(alternatives[through][through], 0, None);
+        let onward: Vec<ExprId> =
+            alternatives[through].iter().map(|&alternative| exprs.concat(again, alternative)).collect();
+        for (from, row) in alternatives.iter_mut().enumerate() {
             if from == through || row[through] == ExprId::NOTHING {
                 continue;
             }
             let enter = row[through];
-            for (way, &onward) in row.iter_mut().zip(&onward) {
+            for (alternative, &onward) in row.iter_mut().zip(&onward) {
                 let path = exprs.concat(enter, onward);
-                *way = exprs.or(&[*way, path]);
+                *alternative = exprs.or(&[*alternative, path]);
             }
         }
-        ways[through] = onward;
+        alternatives[through] = onward;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 use crate::numbers::Number;
 
-/// The classes of so large an expression are kept: it takes long to look through, and formats are met again and again.
+/// The classes of so large an expression are kept: it takes long to look through, and formats come again and again.
 const MANY_NODES: usize = 100;
 
 /// So are those of what is repeated, where it is as large as this: a character of a string, say, of which every string has its
@@ -27,9 +27,9 @@ pub(crate) struct ByteClasses {
     known: FxHashMap<ExprId, Classes>,
     /// Bytes that these own.
     in_known: usize,
-    /// By expression the round in which it was met last. A lexicon that many grammars have used has hundreds of thousands,
+    /// By expression the round in which it was seen last. A lexicon that many grammars have used has hundreds of thousands,
     /// most automata are of a dozen: to clear a bit for each took longer than to look at these.
-    met: Vec<u32>,
+    seen_in: Vec<u32>,
     round: u32,
     /// Expressions that are still to be looked at: handed on from one look to the next.
     work: Vec<ExprId>,
@@ -54,7 +54,7 @@ impl ByteClasses {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        memory::of_table::<(ExprId, Classes)>(self.known.capacity()) + self.in_known + memory::of_list(&self.met)
+        memory::of_table::<(ExprId, Classes)>(self.known.capacity()) + self.in_known + memory::of_list(&self.seen_in)
     }
 
     fn classes(&mut self, exprs: &ExprSet, roots: &[ExprId]) -> Classes {
@@ -96,7 +96,7 @@ impl ByteClasses {
         work.extend_from_slice(roots);
         self.begin_round(exprs.len());
         while let Some(id) = work.pop() {
-            if std::mem::replace(&mut self.met[id.index()], self.round) == self.round {
+            if std::mem::replace(&mut self.seen_in[id.index()], self.round) == self.round {
                 continue;
             }
             parts.nodes += 1;
@@ -125,15 +125,15 @@ impl ByteClasses {
         parts
     }
 
-    /// A round in which no expression was met yet.
+    /// A round in which no expression was seen yet.
     fn begin_round(&mut self, exprs: usize) {
         if self.round == u32::MAX {
-            self.met.fill(0);
+            self.seen_in.fill(0);
             self.round = 0;
         }
         self.round += 1;
-        if self.met.len() < exprs {
-            self.met.resize(exprs, 0);
+        if self.seen_in.len() < exprs {
+            self.seen_in.resize(exprs, 0);
         }
     }
 
@@ -194,12 +194,12 @@ impl Classes {
         }
         // Bytes that stand alone cannot be distinguished any more: soon most bytes of a large class of characters do.
         let left = set.intersect(&self.alone.complement());
-        let met = if left.len() < self.sets.len() {
+        let classes = if left.len() < self.sets.len() {
             left.iter().map(|byte| self.class_of[usize::from(byte)]).collect()
         } else {
             ByteSet::range(0, (self.sets.len() - 1) as u8)
         };
-        for class in met.iter().map(usize::from) {
+        for class in classes.iter().map(usize::from) {
             let inside = self.sets[class].intersect(set);
             if !inside.is_empty() && inside != self.sets[class] {
                 self.part(class, inside);

@@ -50,7 +50,7 @@ impl Saturation {
 pub struct Relaxed {
     /// The expression, which matches whatever the original does.
     pub expr: ExprId,
-    /// So many bytes, at least, both read alike: for every string of at most that length, both can go on or neither, and
+    /// So many bytes, at least, both read the same: for every string of at most that length, both can go on or neither, and
     /// both match or neither. `u32::MAX` where they are the same.
     pub agreement: u32,
 }

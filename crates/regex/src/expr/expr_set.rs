@@ -70,7 +70,7 @@ impl ExprSet {
     }
 
     /// So many bytes, at least, an expression and the one in which no repetition outside of intersections and complements
-    /// has a greatest count read alike: for every string of at most that length, both can go on or neither, and both match
+    /// has a greatest count read the same: for every string of at most that length, both can go on or neither, and both match
     /// or neither. `u32::MAX` where they are the same. See [`Relaxation`](crate::Relaxation).
     pub fn agreement(&self, id: ExprId) -> u32 {
         self.arena.facts(id).agreement

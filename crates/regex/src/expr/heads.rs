@@ -6,7 +6,7 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// One way to begin: the byte is one of `first`; then come `tail` and `after`.
+/// One alternative to begin with: the byte is one of `first`; then come `tail` and `after`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Head {
     pub first: ByteSet,
@@ -15,8 +15,8 @@ pub(crate) struct Head {
 }
 
 impl ExprSet {
-    /// The ways to begin, where that is plain to see and the first bytes of any two are the same or apart; the empty match is
-    /// none.
+    /// The alternatives to begin with, where that is plain to see and the first bytes of any two are the same or disjoint; the
+    /// empty match is none.
     pub(crate) fn heads(&self, id: ExprId) -> Option<Vec<Head>> {
         let (mut heads, mut seen) = (Vec::new(), ByteSet::EMPTY);
         let mut add = |part: ExprId, after: ExprId| {
@@ -29,10 +29,10 @@ impl ExprSet {
                 Expr::Empty => return after == ExprId::EMPTY,
                 _ => return false,
             };
-            let is_apart = seen.intersect(&first).is_empty() || heads.iter().any(|head: &Head| head.first == first);
+            let is_disjoint = seen.intersect(&first).is_empty() || heads.iter().any(|head: &Head| head.first == first);
             seen = seen.union(&first);
             heads.push(Head { first, tail, after });
-            is_apart
+            is_disjoint
         };
         let are_plain = self.alternatives(&id).iter().all(|&part| match *self.get(part) {
             // A choice, and something after it.
@@ -44,7 +44,7 @@ impl ExprSet {
         are_plain.then_some(heads)
     }
 
-    /// Whether each way to begin begins with a single byte, as one of many names does, and a word of any letters does not.
+    /// Whether each alternative begins with a single byte, as one of many names does, and a word of any letters does not.
     pub fn is_decided_by_first_byte(&self, id: ExprId) -> bool {
         let mut seen = FxHashSet::default();
         let mut work = vec![id];

@@ -69,19 +69,19 @@ impl ExprSet {
 
     /// An exponent between two ends, with any sign that fits and any zeros before it.
     fn exponent(&mut self, least: Option<i64>, most: Option<i64>) -> ExprId {
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         if most.is_none_or(|most| most >= 0) {
             let plus = self.literal(b"+");
             let plus = self.optional(plus);
             let size = self.exponent_size(least.unwrap_or(0).max(0), most);
-            ways.push(self.concat(plus, size));
+            alternatives.push(self.concat(plus, size));
         }
         if least.is_none_or(|least| least <= 0) {
             let minus = self.literal(b"-");
             let size = self.exponent_size(-most.unwrap_or(0).min(0), least.map(|least| -least));
-            ways.push(self.concat(minus, size));
+            alternatives.push(self.concat(minus, size));
         }
-        self.or(&ways)
+        self.or(&alternatives)
     }
 
     /// An exponent of [`NumberForm::Scientific`] between two ends.
@@ -89,7 +89,7 @@ impl ExprSet {
         let within = |(from, to): (i64, i64)| {
             (least.map_or(from, |least| least.max(from)), most.map_or(to, |most| most.min(to)))
         };
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         let (least_small, most_small) = within(SMALL_EXPONENTS);
         if least_small <= most_small {
             let size = self.integers(-most_small, Some(-least_small));
@@ -102,16 +102,16 @@ impl ExprSet {
             };
             let size = self.or(&[size, padded]);
             let minus = self.literal(b"-");
-            ways.push(self.concat(minus, size));
+            alternatives.push(self.concat(minus, size));
         }
         let (least_large, most_large) = within(LARGE_EXPONENTS);
         if least_large <= most_large {
             let plus = self.literal(b"+");
             let plus = self.optional(plus);
             let size = self.integers(least_large, Some(most_large));
-            ways.push(self.concat(plus, size));
+            alternatives.push(self.concat(plus, size));
         }
-        self.or(&ways)
+        self.or(&alternatives)
     }
 
     /// Digits of an integer of 0 or more between two ends, after any zeros.

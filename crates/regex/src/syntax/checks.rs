@@ -92,7 +92,7 @@ struct Checker<'p> {
     rewritten: &'p Rewritten,
     dialect: Dialect,
     mode: Mode,
-    /// How many classes were met that may be large.
+    /// How many classes were seen that may be large.
     large_classes: usize,
     /// How many characters will be looked up for the classes so far.
     looked_up: u32,

@@ -51,7 +51,7 @@ impl<'p> Rewriter<'p> {
         Err(PatternError::about(kind, self.pattern, start, end, what))
     }
 
-    /// Copies what both dialects spell alike.
+    /// Copies what both dialects spell the same.
     fn copy(&mut self, end: usize) {
         self.out.copy(self.pattern, self.at, end);
         self.at = end;

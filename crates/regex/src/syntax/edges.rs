@@ -212,7 +212,7 @@ impl Resolver<'_, '_> {
             let more = self.paths(body, want)?;
             return Ok(self.tree.exprs.or(&[one, more]));
         }
-        // To this body all characters are alike, so the rounds between the first and the last are the same.
+        // To this body all characters are equivalent, so the rounds between the first and the last are the same.
         let Request { before, after, first, last, .. } = want;
         let inner = all.any();
         let head = self.texts(body, Request { before, after: inner, first, last: all, empty: false })?;

@@ -54,19 +54,20 @@ fn around_of(
         } else {
             None
         };
-        let (found, ways) = match found {
+        let (found, alternatives) = match found {
             Some(found) => {
-                let ways: Vec<ExprId> = found.groups.iter().map(|&(texts, rest)| exprs.concat(texts, rest)).collect();
-                (found, ways)
+                let alternatives: Vec<ExprId> =
+                    found.groups.iter().map(|&(texts, rest)| exprs.concat(texts, rest)).collect();
+                (found, alternatives)
             }
             None => {
                 let found = read(exprs, cut.whole(pattern, true), pattern, &whole, alphabet, inner)?;
                 let found = found.expect("a look-around is read as a whole");
-                let ways = found.groups.iter().map(|&(texts, _)| texts).collect();
-                (found, ways)
+                let alternatives = found.groups.iter().map(|&(texts, _)| texts).collect();
+                (found, alternatives)
             }
         };
-        Ok((exprs.or(&ways), found))
+        Ok((exprs.or(&alternatives), found))
     };
     let (expr, found) = read_between(Edge::Text)?;
     let mut by_edge = [expr; 4];

@@ -42,8 +42,8 @@ pub(super) fn step_of(
                             out, or to the edge of the pattern";
                 return Err(refuse(PatternErrorKind::Unsupported, around.offset, what));
             }
-            let ways = laid_out(tree, around, false, place);
-            Ok(any(ways.into_iter().map(sequence).collect()))
+            let alternatives = laid_out(tree, around, false, place);
+            Ok(any(alternatives.into_iter().map(sequence).collect()))
         }
         Node::Look(look) => {
             if place.reading.open {
@@ -65,11 +65,11 @@ pub(super) fn step_of(
             Ok(sequence(parts))
         }
         Node::Or(parts) => {
-            let mut ways = Vec::with_capacity(parts.len());
+            let mut alternatives = Vec::with_capacity(parts.len());
             for &part in parts.iter() {
-                ways.push(step_of(tree, part, place, depth + 1)?);
+                alternatives.push(step_of(tree, part, place, depth + 1)?);
             }
-            Ok(any(ways))
+            Ok(any(alternatives))
         }
         Node::Repeat { body, min, max } => {
             let body = step_of(tree, body, place, depth + 1)?.into();
@@ -83,23 +83,23 @@ fn sequence(mut parts: Vec<Step>) -> Step {
     if parts.len() == 1 { parts.remove(0) } else { Step::Sequence(parts.into()) }
 }
 
-fn any(mut ways: Vec<Step>) -> Step {
-    if ways.len() == 1 { ways.remove(0) } else { Step::Any(ways.into()) }
+fn any(mut alternatives: Vec<Step>) -> Step {
+    if alternatives.len() == 1 { alternatives.remove(0) } else { Step::Any(alternatives.into()) }
 }
 
 /// An anchor or a boundary as look-around: for each kind of what may stand before it, what may stand after it.
 fn between(tree: &mut Tree<'_>, look: Look, place: &Place<'_>) -> Step {
     let kinds = KindsOfPattern::new((true, true), place.options.dialect);
-    let mut ways: Vec<(Kinds, Kinds)> = Vec::new();
+    let mut alternatives: Vec<(Kinds, Kinds)> = Vec::new();
     for before in Edge::ALL {
         let fitting = Edge::ALL.into_iter().filter(|&after| Edge::satisfy(look, before, after));
         let after = fitting.map(Kinds::of).fold(Kinds::NONE, Kinds::or);
-        match ways.iter_mut().find(|(_, known)| *known == after) {
+        match alternatives.iter_mut().find(|(_, known)| *known == after) {
             Some((of, _)) => *of = of.or(Kinds::of(before)),
-            None => ways.push((Kinds::of(before), after)),
+            None => alternatives.push((Kinds::of(before), after)),
         }
     }
-    ways.retain(|&(_, after)| after != Kinds::NONE);
+    alternatives.retain(|&(_, after)| after != Kinds::NONE);
     let every = Edge::ALL.into_iter().map(Kinds::of).fold(Kinds::NONE, Kinds::or);
     let any_char = tree.class(ranges_of_any());
     let anything = tree.exprs.repeat(any_char, 0, None);
@@ -115,10 +115,10 @@ fn between(tree: &mut Tree<'_>, look: Look, place: &Place<'_>) -> Step {
         }
         Some(Step::Around { ahead, negative: false, expr: there })
     };
-    let ways = ways
+    let alternatives = alternatives
         .into_iter()
         .map(|(before, after)| sequence([side(false, before), side(true, after)].into_iter().flatten().collect()));
-    any(ways.collect())
+    any(alternatives.collect())
 }
 
 /// A look-around as steps, with an alternative for each of the kinds on its other side that it distinguishes.
@@ -131,12 +131,12 @@ pub(super) fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool,
     let kinds = KindsOfPattern::new((true, true), place.options.dialect);
     let any = tree.class(ranges_of_any());
     let any = tree.exprs.repeat(any, 0, None);
-    let mut ways: Vec<(ExprId, Kinds)> = Vec::new();
+    let mut alternatives: Vec<(ExprId, Kinds)> = Vec::new();
     for edge in Edge::ALL {
         let expr = by_edge[edge as usize];
-        match ways.iter_mut().find(|(known, _)| *known == expr) {
+        match alternatives.iter_mut().find(|(known, _)| *known == expr) {
             Some((_, of)) => *of = of.or(Kinds::of(edge)),
-            None => ways.push((expr, Kinds::of(edge))),
+            None => alternatives.push((expr, Kinds::of(edge))),
         }
     }
     let lay_out = |(expr, of): (ExprId, Kinds)| {
@@ -149,5 +149,5 @@ pub(super) fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool,
         let there = Step::Around { ahead: !ahead, negative: false, expr: there };
         vec![there, Step::Around { ahead, negative, expr }]
     };
-    ways.into_iter().map(lay_out).collect()
+    alternatives.into_iter().map(lay_out).collect()
 }

@@ -109,11 +109,11 @@ fn ends(tree: &mut Tree<'_>, pieces: &[Piece], place: &Place<'_>) -> Result<bool
     Ok(true)
 }
 
-/// The steps of one way through a pattern, one for each combination of kinds that look-arounds ask for, of which there may
+/// The steps of one path through a pattern, one for each combination of kinds that look-arounds ask for, of which there may
 /// be so many; and whether any of them has rounds.
 fn layouts(
     tree: &mut Tree<'_>,
-    way: &[Piece],
+    alternative: &[Piece],
     place: &Place<'_>,
     most: usize,
 ) -> Result<(Vec<Vec<Step>>, bool), PatternError> {
@@ -122,9 +122,9 @@ fn layouts(
     let refuse = |kind, offset, what: &str| Err(PatternError::about(kind, pattern, offset, offset + 3, what));
     let mut layouts: Vec<Vec<Step>> = vec![Vec::new()];
     let mut has_rounds = false;
-    let is_last = |at: usize| way[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
+    let is_last = |at: usize| alternative[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
     let mut first = true;
-    for (at, piece) in way.iter().enumerate() {
+    for (at, piece) in alternative.iter().enumerate() {
         let step = match piece {
             Piece::Around(number) => {
                 let around = &arounds[*number];
@@ -134,8 +134,8 @@ fn layouts(
                                 out, or to the edge of the pattern";
                     return refuse(PatternErrorKind::Unsupported, around.offset, what);
                 }
-                let ways = laid_out(tree, around, is_outermost, place);
-                let all = layouts.iter().flat_map(|steps| ways.iter().map(|more| [&steps[..], more].concat()));
+                let alternatives = laid_out(tree, around, is_outermost, place);
+                let all = layouts.iter().flat_map(|steps| alternatives.iter().map(|more| [&steps[..], more].concat()));
                 layouts = all.collect();
                 None
             }
@@ -154,7 +154,7 @@ fn layouts(
             }
             &Piece::Loop(node) => {
                 first = false;
-                let is_last = !open && ends(tree, &way[at + 1..], place)?;
+                let is_last = !open && ends(tree, &alternative[at + 1..], place)?;
                 let rests = if is_last { Loop::of(tree, node, arounds) } else { None };
                 Some(match rests {
                     Some(rests) => Step::Texts(rests.texts(tree, arounds)),
@@ -188,12 +188,12 @@ pub(super) fn resolve(
 ) -> Result<Vec<(ExprId, ExprId)>, PatternError> {
     let &Place { pattern, arounds, reading, .. } = place;
     let open = reading.open;
-    let mut ways: Vec<Vec<Step>> = Vec::new();
+    let mut alternatives: Vec<Vec<Step>> = Vec::new();
     let mut has_rounds = false;
-    for way in sequences(tree, root, pattern, arounds)? {
-        let (layouts, rounds) = layouts(tree, &way, place, MAX_SEQUENCES.saturating_sub(ways.len()))?;
+    for alternative in sequences(tree, root, pattern, arounds)? {
+        let (layouts, rounds) = layouts(tree, &alternative, place, MAX_SEQUENCES.saturating_sub(alternatives.len()))?;
         has_rounds |= rounds;
-        ways.extend(layouts);
+        alternatives.extend(layouts);
     }
     let any_text = if open {
         // What follows is another part of a grammar, which may read more than texts.
@@ -210,7 +210,7 @@ pub(super) fn resolve(
     let budget = reading.budget;
     let mut found: FxHashMap<ExprId, Vec<ExprId>> = FxHashMap::default();
     let mut order = Vec::new();
-    for mut steps in ways {
+    for mut steps in alternatives {
         let conditions = if open { Vec::new() } else { conditions_at_the_end(&mut steps) };
         let groups = budget.over(tree.exprs, |deriver, most| run(deriver, &steps, open, any_text, most));
         let groups = groups.map_err(too_costly)?;

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 
 /// Most states between the rounds of a repetition.
 const MAX_STATES: usize = 64;
-/// Most pairs of states that are looked at to follow the steps of all ways through a pattern.
+/// Most pairs of states that are looked at to follow the steps of all paths through a pattern.
 const MAX_WORK: usize = 100_000;
 /// Most expressions, with all their parts, that the steps of a pattern make.
 const MAX_NEW_EXPRS: usize = 120_000;
@@ -50,7 +50,7 @@ pub(super) enum Step {
     },
 }
 
-/// What the look-around of a pattern may cost: one budget for all ways through it, and for look-around in look-around.
+/// What the look-around of a pattern may cost: one budget for all paths through it, and for look-around in look-around.
 #[derive(Default)]
 pub(super) struct Budget {
     /// The expressions that were made.
@@ -423,26 +423,26 @@ impl Walker<'_> {
             self.check()?;
             // From every state on to this one: first what is left open, then what must be.
             let here = |from: usize| if from == to { ExprId::EMPTY } else { ExprId::NOTHING };
-            let mut ways: Vec<ExprId> = match &any_number {
-                Some(ways) => ways.iter().map(|row| row[to]).collect(),
+            let mut alternatives: Vec<ExprId> = match &any_number {
+                Some(alternatives) => alternatives.iter().map(|row| row[to]).collect(),
                 None => (0..states.len()).map(here).collect(),
             };
             for round in (0..count).rev() {
                 let may_end = round >= min as usize;
                 let exprs = &mut self.deriver.exprs;
-                ways = edges
+                alternatives = edges
                     .iter()
                     .enumerate()
                     .map(|(from, row)| {
                         let onward: Vec<ExprId> =
-                            row.iter().map(|&(next, texts)| exprs.concat(texts, ways[next])).collect();
+                            row.iter().map(|&(next, texts)| exprs.concat(texts, alternatives[next])).collect();
                         let end = if may_end { here(from) } else { ExprId::NOTHING };
                         exprs.or(&[&onward[..], &[end]].concat())
                     })
                     .collect();
             }
-            if ways[0] != ExprId::NOTHING {
-                found.push((ways[0], state.clone()));
+            if alternatives[0] != ExprId::NOTHING {
+                found.push((alternatives[0], state.clone()));
             }
         }
         Ok(found)
@@ -474,9 +474,9 @@ impl Walker<'_> {
                     continue;
                 }
                 for (row, added) in [(&mut moves[from][..through], &onward), (&mut ends[from][..], &ending)] {
-                    for (way, &added) in row.iter_mut().zip(added) {
+                    for (alternative, &added) in row.iter_mut().zip(added) {
                         let path = exprs.concat(enter, added);
-                        *way = exprs.or(&[*way, path]);
+                        *alternative = exprs.or(&[*alternative, path]);
                     }
                 }
             }
@@ -487,9 +487,9 @@ impl Walker<'_> {
         for (from, row) in moves.iter().enumerate() {
             for (through, &enter) in row.iter().enumerate() {
                 let (before, rest) = ends.split_at_mut(from);
-                for (way, &onward) in rest[0].iter_mut().zip(&before[through]) {
+                for (alternative, &onward) in rest[0].iter_mut().zip(&before[through]) {
                     let path = exprs.concat(enter, onward);
-                    *way = exprs.or(&[*way, path]);
+                    *alternative = exprs.or(&[*alternative, path]);
                 }
             }
         }

@@ -1,4 +1,4 @@
-"""`LLParserLimits`: kept and told; this package has bounds of its own."""
+"""`LLParserLimits`: kept and shown; this package has bounds of its own."""
 
 from __future__ import annotations
 

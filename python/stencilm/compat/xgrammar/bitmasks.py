@@ -119,7 +119,7 @@ def apply_token_bitmask_inplace(
     chosen: Any = _BACKENDS[backend]
     rows = indices.tolist() if isinstance(indices, torch.Tensor) else indices
     number = as_whole(vocab_size)
-    # A wrong number of tokens is told by what masks, which has to see the logits as they are.
+    # A wrong number of tokens is reported by what masks, which has to see the logits as they are.
     seen = logits if number is None or not 1 <= number <= most else logits[..., :number]
     try:
         _apply(seen, bitmask, vocab_size=vocab_size, indices=rows, backend=chosen)

@@ -1,4 +1,4 @@
-"""The bound on recursion: kept and told, for nothing here recurses as deeply as its input.
+"""The bound on recursion: kept and shown, for nothing here recurses as deeply as its input.
 
 How deep an input may be is this package's own business, and past it an error, not a crash.
 """

@@ -124,5 +124,5 @@ def digest_of(*parts: Any) -> str:
     """One short text for all that an answer follows from."""
     import hashlib
 
-    told = json.dumps(parts, ensure_ascii=True, sort_keys=True, default=repr)
-    return hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+    serialized = json.dumps(parts, ensure_ascii=True, sort_keys=True, default=repr)
+    return hashlib.blake2b(serialized.encode(), digest_size=16).hexdigest()

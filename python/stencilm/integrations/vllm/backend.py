@@ -71,7 +71,7 @@ def _vocabulary(tokenizer: Any, vocab_size: int) -> TokenizerInfo:
     a method that vLLM calls, too.
 
     Raises:
-        TokenizerError: Its tokens cannot be told.
+        TokenizerError: Its tokens cannot be read.
     """
     if not callable(begin := getattr(tokenizer, "init_xgrammar", None)):
         return TokenizerInfo._of_model(tokenizer, vocab_size)
@@ -97,7 +97,7 @@ class RequestCompiler:
         """Reads the vocabulary.
 
         Raises:
-            TokenizerError: Its tokens cannot be told.
+            TokenizerError: Its tokens cannot be read.
             ValueError: The options in the environment are none.
         """
         options = Options.from_environment()

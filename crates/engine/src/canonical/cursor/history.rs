@@ -8,21 +8,21 @@ use crate::canonical::encoding::Encoding;
 
 /// Where a sequence stands after each of its steps.
 #[derive(Clone)]
-pub(crate) struct Trail {
+pub(crate) struct CursorHistory {
     pub encoding: Arc<Encoding>,
     /// After each step the cursor, and the token before it, if it spells text.
     steps: Vec<(CursorKey, Option<u32>)>,
 }
 
-impl Trail {
+impl CursorHistory {
     /// Before the first token.
-    pub fn new(encoding: Arc<Encoding>) -> Trail {
-        Trail { encoding, steps: vec![(Cursor::start().into(), None)] }
+    pub fn new(encoding: Arc<Encoding>) -> CursorHistory {
+        CursorHistory { encoding, steps: vec![(Cursor::start().into(), None)] }
     }
 
     /// The cursor, and the token before it.
     pub fn now(&self) -> &(CursorKey, Option<u32>) {
-        self.steps.last().expect("a trail holds the start")
+        self.steps.last().expect("a history holds the start")
     }
 
     /// Whether the text may end here as its tokenizer would write it.
@@ -34,8 +34,8 @@ impl Trail {
     /// not have written it.
     pub fn after(&self, token: u32) -> Option<(CursorKey, bool)> {
         let (cursor, before) = self.now();
-        let apart = self.encoding.stay_apart(*before, token);
-        Some((self.encoding.advance(cursor, token, apart)?, apart))
+        let unmerged = self.encoding.stay_unmerged(*before, token);
+        Some((self.encoding.advance(cursor, token, unmerged)?, unmerged))
     }
 
     /// One more step: a token that spells text, with the cursor after it.
@@ -45,7 +45,7 @@ impl Trail {
 
     /// One more step that says nothing of tokens: a text, a stop token or one that stands for no text. What follows is
     /// written as if it began a text.
-    pub fn push_wall(&mut self) {
+    pub fn push_boundary(&mut self) {
         self.steps.push((Cursor::start().into(), None));
     }
 

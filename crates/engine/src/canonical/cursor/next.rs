@@ -26,7 +26,7 @@ impl Run<'_> {
     /// What may come at a configuration.
     pub(crate) fn next_of(&mut self, configuration: SetId) -> Result<Next, EngineError> {
         let mut next = Next { bytes: ByteSet::EMPTY, certain: ByteSet::EMPTY, may_end: false };
-        let mut endless = None;
+        let mut infinite = None;
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
             if thread == Entry::BOTTOM || offers_tokens(thread) {
@@ -41,7 +41,7 @@ impl Run<'_> {
             next.bytes = next.bytes.union(&live);
             // A thread is there because it can be completed. Only of keys and of elements that must be new it is not certain
             // which bytes do so.
-            let is_certain = !expansion.free && !self.compares_elements();
+            let is_certain = !expansion.additional && !self.compares_elements();
             if is_certain {
                 next.certain = next.certain.union(&match &expansion.automaton {
                     Automaton::Dfa(_) => live,
@@ -52,12 +52,12 @@ impl Run<'_> {
                 next.bytes = next.bytes.union(&whitespace.set);
                 next.certain = next.certain.union(&whitespace.set);
             }
-            if expansion.free && !expansion.uneven && !self.compares_elements() {
-                endless = Some((expansion, state));
+            if expansion.additional && !expansion.locally_finite && !self.compares_elements() {
+                infinite = Some((expansion, state));
             }
         }
-        // Where endlessly many keys go on, one of them is new.
-        if let Some((expansion, state)) = endless.filter(|_| next.certain.is_empty()) {
+        // Where infinitely many keys go on, one of them is new.
+        if let Some((expansion, state)) = infinite.filter(|_| next.certain.is_empty()) {
             for byte in IN_KEYS.into_iter().filter(|&byte| next.bytes.contains(byte)) {
                 let (after, accepts) = expansion.step(self.lexeme_cache, state, byte)?;
                 if after != StateId::DEAD.0 && !accepts {

@@ -14,9 +14,9 @@ use crate::state::stacks::SetId;
 /// Tokens that are read at a configuration.
 #[derive(Clone)]
 pub(crate) struct Listed {
-    /// Each with the configuration after it, and whether the way there is beyond the lexemes that are read where it begins.
+    /// Each with the configuration after it, and whether the path there is beyond the lexemes that are read where it begins.
     pub tokens: Arc<[(u32, SetId, bool)]>,
-    /// Whether any way is, also one that ends within a token.
+    /// Whether any path is, also one that ends within a token.
     pub some_beyond: bool,
 }
 

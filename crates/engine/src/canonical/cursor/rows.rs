@@ -105,11 +105,11 @@ impl Rows {
 /// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
 fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Cursors, cursor: &CursorKey) -> [TokenSet; 2] {
     let size = encoding.tokens().vocab_size();
-    let (mut apart, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
+    let (mut unmerged, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
     let place = places.of(cursor);
     let plain = Kind { is_byte: false, is_whole: false };
-    for (is_apart, set) in [(true, &mut apart), (false, &mut anyway)] {
-        if let Some(start) = places.begin(encoding, place, plain, is_apart) {
+    for (is_unmerged, set) in [(true, &mut unmerged), (false, &mut anyway)] {
+        if let Some(start) = places.begin(encoding, place, plain, is_unmerged) {
             // Nearly all tokens fit, so it begins with all of them.
             set.clone_from(encoding.tokens().spelled());
             if let Some(shapes) = shapes.filter(|_| !cursor.within_character() && Switch::CanonicalClassStrings.is_on())
@@ -128,8 +128,8 @@ fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Cursors, cu
             set.remove(token);
             // A token that is only ever a whole piece follows no other within one.
             let fits = match encoding.kind(token) {
-                Some(kind) if is_apart && kind.is_whole => false,
-                Some(_) => places.advance(encoding, place, token, is_apart).is_some(),
+                Some(kind) if is_unmerged && kind.is_whole => false,
+                Some(_) => places.advance(encoding, place, token, is_unmerged).is_some(),
                 None => false,
             };
             if fits {
@@ -137,7 +137,7 @@ fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Cursors, cu
             }
         }
     }
-    [apart, anyway]
+    [unmerged, anyway]
 }
 
 /// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
@@ -163,7 +163,7 @@ impl Encoder {
         before: Option<u32>,
         token: u32,
     ) -> Option<CursorId> {
-        places.advance(self, place, token, self.stay_apart(before, token))
+        places.advance(self, place, token, self.stay_unmerged(before, token))
     }
 }
 
@@ -184,25 +184,25 @@ mod tests {
             let shapes = Shapes::new(&encoding);
             let mut places = Cursors::default();
             let mut place = places.of(&Cursor::start().into());
-            for (token, apart) in picks {
-                place = places.advance(&encoding, place, token, apart).unwrap_or(place);
+            for (token, unmerged) in picks {
+                place = places.advance(&encoding, place, token, unmerged).unwrap_or(place);
                 // Later rows take over parts of earlier ones.
                 let cursor = places.cursor(place).for_row().clone();
                 fitting(&encoding, Some(&shapes), &mut places, &cursor);
             }
             let cursor = places.cursor(place).for_row().clone();
-            let [apart, anyway] = fitting(&encoding, Some(&shapes), &mut places, &cursor);
+            let [unmerged, anyway] = fitting(&encoding, Some(&shapes), &mut places, &cursor);
             let place = places.of(&cursor);
             for token in 0..encoding.tokens().vocab_size() as u32 {
-                for (is_apart, set) in [(true, &apart), (false, &anyway)] {
+                for (is_unmerged, set) in [(true, &unmerged), (false, &anyway)] {
                     let is_whole = encoding.kind(token).is_some_and(|kind| kind.is_whole);
-                    let fits = places.advance(&encoding, place, token, is_apart).is_some() && !(is_apart && is_whole);
-                    prop_assert_eq!(set.contains(token), fits, "{} {}", token, is_apart);
+                    let fits = places.advance(&encoding, place, token, is_unmerged).is_some() && !(is_unmerged && is_whole);
+                    prop_assert_eq!(set.contains(token), fits, "{} {}", token, is_unmerged);
                 }
             }
             // By the vocabulary itself, where no more is known of tokens than their bytes.
-            for is_apart in [true, false] {
-                let Some(start) = places.begin(&encoding, place, Kind { is_byte: false, is_whole: false }, is_apart) else {
+            for is_unmerged in [true, false] {
+                let Some(start) = places.begin(&encoding, place, Kind { is_byte: false, is_whole: false }, is_unmerged) else {
                     continue;
                 };
                 if !cursor.within_character() {

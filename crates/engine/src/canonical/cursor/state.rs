@@ -15,7 +15,7 @@ use stencilm_support::LOOKED_AT;
 
 use crate::canonical::encoder::facts::Kind;
 use crate::canonical::encoder::facts::{Encoder, OFF};
-use crate::canonical::pretokenizer::splitter::{DEAD, START};
+use crate::canonical::pretokenizer::pattern::{DEAD, START};
 
 /// A boundary of tokens whose kind is not settled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -23,7 +23,7 @@ struct Cut {
     /// Characters after the place at which the piece may end.
     at: u16,
     /// Whether no merge joins its sides; else it must be the end of a piece.
-    apart: bool,
+    unmerged: bool,
     /// Whether a token that is only ever a whole piece begins here.
     whole: bool,
 }
@@ -149,7 +149,7 @@ impl Cursor {
 
     /// Whether some boundary before here must turn out to be the end of a piece, or some end a boundary.
     pub fn waits_for_ends(&self) -> bool {
-        self.is_whole || self.cuts.iter().any(|cut| !cut.apart) || (self.has_end && !self.open.is_empty())
+        self.is_whole || self.cuts.iter().any(|cut| !cut.unmerged) || (self.has_end && !self.open.is_empty())
     }
 
     /// Whether a boundary stands whatever follows, which was probed before `before`, one character ago: see
@@ -158,7 +158,7 @@ impl Cursor {
         let is_another = self.begins_whole && !before.begins_whole;
         match self.cuts[..] {
             [] => is_another || self.whole == OFF,
-            [Cut { at: 0, apart: true, .. }] => self.has_end && !self.is_whole && self.whole == OFF,
+            [Cut { at: 0, unmerged: true, .. }] => self.has_end && !self.is_whole && self.whole == OFF,
             _ => false,
         }
     }
@@ -190,20 +190,20 @@ impl Cursor {
     }
 
     /// The cursor after one more token, or `None` where the tokenizer would not have written it here, whatever follows.
-    /// `apart` says that no merge joins the token before and this one. The slow twin of places.
+    /// `unmerged` says that no merge joins the token before and this one. The slow twin of places.
     #[cfg(test)]
-    pub fn advance(&self, encoding: &Encoder, token: u32, apart: bool) -> Option<Cursor> {
+    pub fn advance(&self, encoding: &Encoder, token: u32, unmerged: bool) -> Option<Cursor> {
         let bytes = encoding.tokens().token_bytes(token)?;
-        let mut next = self.begin(encoding, encoding.kind(token)?, apart)?;
+        let mut next = self.begin(encoding, encoding.kind(token)?, unmerged)?;
         bytes.iter().all(|&byte| next.read(encoding, byte)).then_some(next)
     }
 
     /// The cursor before the first byte of one more token.
-    pub(crate) fn begin(&self, encoding: &Encoder, kind: Kind, apart: bool) -> Option<Cursor> {
-        if !encoding.splits() && !apart && !self.empty {
+    pub(crate) fn begin(&self, encoding: &Encoder, kind: Kind, unmerged: bool) -> Option<Cursor> {
+        if !encoding.splits() && !unmerged && !self.empty {
             return None;
         }
-        if self.partial.1 > 0 && (!apart || (encoding.by_characters() && !kind.is_byte)) {
+        if self.partial.1 > 0 && (!unmerged || (encoding.by_characters() && !kind.is_byte)) {
             return None;
         }
         let mut next = self.clone();
@@ -211,7 +211,7 @@ impl Cursor {
             next.empty = false;
             next.begins_whole = kind.is_whole;
         } else if next.partial.1 == 0 && encoding.splits() {
-            next.cuts.push(Cut { at: next.open.len() as u16, apart, whole: kind.is_whole });
+            next.cuts.push(Cut { at: next.open.len() as u16, unmerged, whole: kind.is_whole });
         }
         next.by_bytes |= kind.is_byte;
         Some(next)
@@ -248,8 +248,8 @@ impl Cursor {
         let mut here = self.clone();
         loop {
             if pretokenizer.may_end_text(here.state) {
-                // The piece ends with the text: whatever boundary is left must be apart.
-                return here.cuts.iter().all(|cut| cut.apart) && (!here.ends_wholly(encoding) || here.begins_whole);
+                // The piece ends with the text: no boundary that is left may be merged.
+                return here.cuts.iter().all(|cut| cut.unmerged) && (!here.ends_wholly(encoding) || here.begins_whole);
             }
             let Some(rest) = here.end_piece() else { return false };
             if !rest.into_iter().all(|character| here.feed(encoding, character)) {
@@ -301,7 +301,7 @@ impl Cursor {
     /// Whether the piece certainly ends at the last place where it may: a longer one would have a boundary within that must be
     /// the end of a piece.
     fn certainly_ends(&self) -> bool {
-        self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.apart)
+        self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.unmerged)
     }
 
     /// Reads a character after a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is
@@ -348,7 +348,7 @@ impl Cursor {
     /// Where no place to end was found yet: boundaries before here lie within the piece.
     fn settle_cuts(&mut self) -> bool {
         let here = self.open.len();
-        let fits = self.cuts.iter().all(|cut| usize::from(cut.at) > here || cut.apart);
+        let fits = self.cuts.iter().all(|cut| usize::from(cut.at) > here || cut.unmerged);
         self.cuts.retain(|cut| usize::from(cut.at) > here);
         fits
     }
@@ -359,7 +359,7 @@ impl Cursor {
         if self.has_end && here == 0 {
             return true;
         }
-        if self.cuts.iter().any(|cut| usize::from(cut.at) < here && !cut.apart) {
+        if self.cuts.iter().any(|cut| usize::from(cut.at) < here && !cut.unmerged) {
             return false;
         }
         self.cuts.retain(|cut| usize::from(cut.at) >= here);

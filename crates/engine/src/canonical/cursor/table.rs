@@ -45,7 +45,7 @@ impl Reading {
     }
 }
 
-/// The cursors met so far.
+/// The cursors seen so far.
 #[derive(Default)]
 pub(crate) struct Cursors {
     cursors: Vec<CursorKey>,
@@ -65,7 +65,7 @@ pub(crate) struct Cursors {
     pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
     /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
     pub distinguishing: Bounded<CursorId, Arc<[u32]>>,
-    /// By place after a token, the token, and a text that comes in any case: whether something leads on; `None` where the text does
+    /// By place after a token, the token, and a text that comes in any case: whether it is viable; `None` where the text does
     /// not decide.
     pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }
@@ -110,11 +110,11 @@ impl Cursors {
         &self.cursors[place.0 as usize]
     }
 
-    /// The place after one more token; `None` where the tokenizer would not have written it there, whatever follows. `apart` says
-    /// that no merge joins it with the token before.
-    pub fn advance(&mut self, encoding: &Encoder, place: CursorId, token: u32, apart: bool) -> Option<CursorId> {
+    /// The place after one more token; `None` where the tokenizer would not have written it there, whatever follows. `unmerged`
+    /// says that no merge joins it with the token before.
+    pub fn advance(&mut self, encoding: &Encoder, place: CursorId, token: u32, unmerged: bool) -> Option<CursorId> {
         let bytes = encoding.tokens().token_bytes(token)?;
-        let at = self.begin(encoding, place, encoding.kind(token)?, apart)?;
+        let at = self.begin(encoding, place, encoding.kind(token)?, unmerged)?;
         self.read_all(encoding, at, bytes)
     }
 
@@ -123,7 +123,7 @@ impl Cursors {
         let (Some(mut rest), Some(kind)) = (encoding.tokens().token_bytes(token), encoding.kind(token)) else {
             return [None; 2];
         };
-        let mut at = [true, false].map(|apart| self.begin(encoding, place, kind, apart));
+        let mut at = [true, false].map(|unmerged| self.begin(encoding, place, kind, unmerged));
         // Nearly always both come to the same place with the first character, or one of them to none.
         while at[0] != at[1]
             && let Some((&first, after)) = rest.split_first()
@@ -171,12 +171,12 @@ impl Cursors {
         encoding: &Encoder,
         place: CursorId,
         kind: crate::canonical::encoder::facts::Kind,
-        apart: bool,
+        unmerged: bool,
     ) -> Option<CursorId> {
-        let what = u8::from(apart) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
+        let what = u8::from(unmerged) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
         match self.begun[place.0 as usize][usize::from(what)] {
             UNKNOWN => {
-                let begun = self.cursor(place).begin(encoding, kind, apart);
+                let begun = self.cursor(place).begin(encoding, kind, unmerged);
                 let begun = begun.map(|cursor| self.add(cursor));
                 self.begun[place.0 as usize][usize::from(what)] = begun.map_or(NOWHERE, |begun| begun.0);
                 begun
@@ -269,9 +269,9 @@ impl Cursors {
         }
     }
 
-    /// The place after a boundary after which any text follows. `apart` says that no merge joins what comes next.
-    pub fn probe(&mut self, encoding: &Encoder, place: CursorId, apart: bool) -> Option<CursorId> {
-        self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, apart)
+    /// The place after a boundary after which any text follows. `unmerged` says that no merge joins what comes next.
+    pub fn probe(&mut self, encoding: &Encoder, place: CursorId, unmerged: bool) -> Option<CursorId> {
+        self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, unmerged)
     }
 
     /// Reads a byte of ASCII after a probed boundary. Gives the next place, and says whether the boundary certainly stands
@@ -342,10 +342,10 @@ pub(crate) mod tests {
             for _ in 0..2 {
                 let mut cursor = Cursor::start();
                 let mut place = places.of(&cursor.clone().into());
-                for &(token, apart) in &picks {
-                    let next = cursor.advance(&encoding, token, apart);
-                    let found = places.advance(&encoding, place, token, apart);
-                    prop_assert_eq!(places.advance_both(&encoding, place, token)[usize::from(!apart)], found);
+                for &(token, unmerged) in &picks {
+                    let next = cursor.advance(&encoding, token, unmerged);
+                    let found = places.advance(&encoding, place, token, unmerged);
+                    prop_assert_eq!(places.advance_both(&encoding, place, token)[usize::from(!unmerged)], found);
                     prop_assert_eq!(found.map(|place| Cursor::clone(places.cursor(place))), next.clone());
                     let (Some(next), Some(found)) = (next, found) else { break };
                     prop_assert_eq!(places.may_end(&encoding, found), next.may_end(&encoding));

@@ -9,8 +9,8 @@ use super::merges::Merges;
 use super::pairs::Pairs;
 use super::source::EncodingSource;
 use super::texts::Texts;
+use crate::canonical::pretokenizer::pattern::{DEAD, PreTokenizer, START};
 use crate::canonical::pretokenizer::probes::Probes;
-use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
 use crate::canonical::whitespace::json::json_whitespace;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -28,7 +28,7 @@ pub(crate) struct Kind {
     pub is_whole: bool,
 }
 
-/// A tokenizer's own way to make tokens of text: what never changes.
+/// How a tokenizer makes tokens of text: what never changes.
 pub(crate) struct Encoder {
     pub tokens: Arc<Tokens>,
     pub merges: Merges,
@@ -231,8 +231,8 @@ impl Encoder {
     }
 
     /// Whether no merge joins two neighbours within a piece.
-    pub fn stay_apart(&self, before: Option<u32>, token: u32) -> bool {
-        before.is_none_or(|before| self.merges.stay_apart(before, token))
+    pub fn stay_unmerged(&self, before: Option<u32>, token: u32) -> bool {
+        before.is_none_or(|before| self.merges.stay_unmerged(before, token))
     }
 
     /// Whether a place in the trie of whole pieces is the end of one.

@@ -266,8 +266,8 @@ impl Merges {
         self.ends[token as usize].merging
     }
 
-    /// Whether two tokens stay apart in one piece of text: whether the encoder makes just these two of their text.
-    pub fn stay_apart(&self, left: u32, right: u32) -> bool {
+    /// Whether two tokens stay unmerged in one piece of text: whether the encoder makes just these two of their text.
+    pub fn stay_unmerged(&self, left: u32, right: u32) -> bool {
         let Some(&begins) = self.begins.get(right as usize).filter(|&&begins| begins != 0) else { return false };
         if !self.makes(left) {
             return false;
@@ -279,20 +279,20 @@ impl Merges {
             return true;
         }
         if !self.made[left as usize].ordered || !self.made[right as usize].ordered {
-            return !self.may_merge(left, right) || self.stay_apart_slowly(left, right);
+            return !self.may_merge(left, right) || self.stay_unmerged_slowly(left, right);
         }
         let (mut part, mut gone) = (left, NONE);
         loop {
             // Nearly always the rest of the spine merges with nothing that begins so.
-            let met = self.ends[part as usize].joins & begins;
-            if met == 0 {
+            let shared = self.ends[part as usize].joins & begins;
+            if shared == 0 {
                 return true;
             }
             let here = self.made[part as usize];
             let (mut other, mut other_gone) = (right, NONE);
             loop {
                 let there = self.made[other as usize];
-                if met & kind_of(other) != 0
+                if shared & kind_of(other) != 0
                     && there.rank < gone
                     && here.rank <= other_gone
                     && let Some((rank, _)) = self.pairs.merge(part, other)
@@ -320,7 +320,7 @@ impl Merges {
     }
 
     /// The slow twin: encodes the text of both.
-    pub fn stay_apart_slowly(&self, left: u32, right: u32) -> bool {
+    pub fn stay_unmerged_slowly(&self, left: u32, right: u32) -> bool {
         let mut symbols = Vec::new();
         self.symbols_of(left, &mut symbols);
         self.symbols_of(right, &mut symbols);
@@ -355,7 +355,7 @@ impl Merges {
             for right in &self.rights[rights] {
                 if !ordered {
                     for &token in self.tree.tokens(right.start, right.end) {
-                        if token_set::get(set, token) && !self.stay_apart_slowly(left, token) {
+                        if token_set::get(set, token) && !self.stay_unmerged_slowly(left, token) {
                             token_set::clear(set, token);
                         }
                     }
@@ -381,7 +381,7 @@ impl Merges {
                 let is_open = !ordered || when == till;
                 if token_set::get(set, begins.token)
                     && (is_open || when < till)
-                    && (!is_open || !self.stay_apart_slowly(left, begins.token))
+                    && (!is_open || !self.stay_unmerged_slowly(left, begins.token))
                 {
                     token_set::clear(set, begins.token);
                 }
@@ -474,7 +474,7 @@ pub(crate) mod tests {
         let tokens = Tokens::new(&spelled, texts.len(), &[], &[]).expect("ids fit");
         let merges = laid_out(&tokens, merges).expect("each is its parts");
         assert!((256..263).all(|token| merges.makes(token)));
-        assert!(merges.stay_apart(262, 261) && !merges.stay_apart(261, 261));
+        assert!(merges.stay_unmerged(262, 261) && !merges.stay_unmerged(261, 261));
     }
 
     proptest! {
@@ -504,8 +504,8 @@ pub(crate) mod tests {
                 merges.clear_merging(left, &mut set, &vec![0; tokens.mask_words()]);
                 for &right in &all {
                     let fits = merges.makes(left) && merges.makes(right);
-                    let expected = fits && merges.stay_apart_slowly(left, right);
-                    prop_assert_eq!(merges.stay_apart(left, right), expected);
+                    let expected = fits && merges.stay_unmerged_slowly(left, right);
+                    prop_assert_eq!(merges.stay_unmerged(left, right), expected);
                     if fits {
                         prop_assert_eq!(token_set::get(&set, right), expected, "{} {}", left, right);
                     }

@@ -52,7 +52,7 @@ impl CanonicalMasks {
     }
 }
 
-/// After which tokens of a canonical mask something leads on.
+/// Which tokens of a canonical mask are viable.
 #[derive(Clone)]
 pub(crate) enum CanonicalVerdict {
     /// Only after these, ascending.
@@ -62,17 +62,17 @@ pub(crate) enum CanonicalVerdict {
 }
 
 impl CanonicalVerdict {
-    /// Whether something leads on after a token that fits. `apart` says that no merge joins it with the one before.
-    pub fn leads_on(&self, token: u32, apart: bool) -> bool {
+    /// Whether a token that fits is viable. `unmerged` says that no merge joins it with the one before.
+    pub fn is_viable(&self, token: u32, unmerged: bool) -> bool {
         match self {
             CanonicalVerdict::Few(tokens) => tokens.binary_search(&token).is_ok(),
-            CanonicalVerdict::Many(dead_ends) => !dead_ends.has(token, apart),
+            CanonicalVerdict::Many(dead_ends) => !dead_ends.has(token, unmerged),
         }
     }
 }
 
 impl Run<'_> {
-    /// Whether something leads on after a token, from the configuration and the cursor after it.
+    /// Whether a token is viable, from the configuration and the cursor after it.
     pub fn goes_on_after(
         &mut self,
         encoding: &Encoding,
@@ -84,6 +84,6 @@ impl Run<'_> {
         let Known { places, rows, search, .. } = &mut *known;
         let place = places.of(cursor);
         let mut search = Search::new(encoding, places, rows, search);
-        Ok(search.leads_on(self, TokenEnd { configuration, token, place })? != Some(false))
+        Ok(search.is_viable(self, TokenEnd { configuration, token, place })? != Some(false))
     }
 }

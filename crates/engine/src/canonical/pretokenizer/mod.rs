@@ -6,7 +6,7 @@
 //! # Example
 //! If the pattern keeps digits apart from punctuation, `2}` is never written as one token by the tokenizer itself.
 
+pub(crate) mod pattern;
 pub(crate) mod probes;
 pub(crate) mod reader;
-pub(crate) mod splitter;
 pub(crate) mod suffixes;

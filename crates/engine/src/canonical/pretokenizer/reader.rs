@@ -14,7 +14,7 @@ pub(crate) struct Reader<'f> {
 }
 
 impl Reader<'_> {
-    /// The state after one byte; `None` where nothing leads on.
+    /// The state after one byte; `None` where it is dead.
     #[inline]
     pub fn next(&self, lexeme_cache: &mut LexemeCache, state: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
         let next = match self.expansion {

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 use stencilm_support::LOOKED_AT;
 
+use crate::canonical::pretokenizer::pattern::{DEAD, PreTokenizer, START};
 use crate::canonical::pretokenizer::probes::Probes;
-use crate::canonical::pretokenizer::splitter::{DEAD, PreTokenizer, START};
 use crate::switches::Switch;
 
 /// In place of a number of a set: not known yet.
@@ -18,7 +18,7 @@ const UNKNOWN: u32 = u32::MAX;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct States(u32);
 
-/// The sets of states met so far.
+/// The sets of states seen so far.
 #[derive(Default)]
 pub(crate) struct Behind {
     /// The first one has all states.
@@ -27,7 +27,7 @@ pub(crate) struct Behind {
     /// By set and class of the next character.
     steps: Vec<u32>,
     /// By set: the bytes that always begin another piece, and those that either do so or go on with the piece.
-    apart: Vec<ByteSet>,
+    new_piece: Vec<ByteSet>,
     plain: Vec<ByteSet>,
 }
 
@@ -76,7 +76,7 @@ impl Behind {
         let number = self.sets.len() as u32;
         let all =
             |sets: &[ByteSet]| states.iter().fold(ByteSet::ALL, |all, &state| all.intersect(&sets[usize::from(state)]));
-        self.apart.push(all(&probes.apart));
+        self.new_piece.push(all(&probes.new_piece));
         self.plain.push(all(&probes.plain));
         self.steps.extend(std::iter::repeat_n(UNKNOWN, pretokenizer.num_classes()));
         self.numbers.insert(states.clone(), number);
@@ -85,8 +85,8 @@ impl Behind {
     }
 
     /// The bytes that always begin another piece in some states.
-    pub fn apart(&self, states: States) -> &ByteSet {
-        &self.apart[states.0 as usize]
+    pub fn new_piece(&self, states: States) -> &ByteSet {
+        &self.new_piece[states.0 as usize]
     }
 
     /// The bytes that either do so or go on with the piece.

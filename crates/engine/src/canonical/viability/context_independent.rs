@@ -28,7 +28,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 use crate::vocabulary::tokens::Tokens;
 
-/// What is known of the tokens of wide lexemes, by their rows.
+/// What is known of the tokens of dense lexemes, by their rows.
 #[derive(Default)]
 pub(crate) struct ContextIndependent {
     rows: FxHashMap<usize, LexemeFacts>,
@@ -113,7 +113,7 @@ pub(crate) struct Ending {
 
 impl LexemeFacts {
     /// Whether any number of characters may come, and nothing else within the lexeme.
-    fn is_endless(&self) -> bool {
+    fn is_unbounded(&self) -> bool {
         self.row.runs.as_ref().is_some_and(|runs| runs.max.is_none())
     }
 
@@ -170,20 +170,20 @@ impl ContextIndependent {
         if let Some(&known) = row.answers.get(&key) {
             return Some(known);
         }
-        // What leads on in runs without end does so in all of them.
-        let class = row.class.as_ref().filter(|_| row.is_endless())?;
+        // What is viable in unbounded runs is so in all of them.
+        let class = row.class.as_ref().filter(|_| row.is_unbounded())?;
         let known = row.tokens.contains(token) && self.classes.get(class)?.searched.contains(&key);
         known.then_some(true)
     }
 
     /// Keeps what a search has decided.
-    pub fn add(&mut self, row: &Arc<Row>, token: u32, after: CursorId, leads_on: bool) {
+    pub fn add(&mut self, row: &Arc<Row>, token: u32, after: CursorId, is_viable: bool) {
         let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
         let key = (token, after);
         self.bytes += 16;
-        row.answers.insert(key, leads_on);
-        if leads_on
-            && row.is_endless()
+        row.answers.insert(key, is_viable);
+        if is_viable
+            && row.is_unbounded()
             && row.tokens.contains(token)
             && let Some(class) = row.class.as_ref().and_then(|class| self.classes.get_mut(class))
         {
@@ -255,7 +255,7 @@ impl Run<'_> {
         let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in row.others.iter().chain(&open) {
-            match within.leads_on(thread.state, place, token)? {
+            match within.is_viable(thread.state, place, token)? {
                 (_, true) => more.push(token),
                 (Some(state), false) if state & IN_WHITESPACE == 0 => {
                     let at = *numbers.entry(state).or_insert(left.len());
@@ -289,10 +289,10 @@ impl RunFacts {
     ) -> Result<&Arc<TokenSet>, LimitExceeded> {
         if !self.at.contains_key(&place) {
             let mut tokens = self.anywhere.clone();
-            let reader = endless(lexeme_cache, *self.character)?;
+            let reader = unbounded(lexeme_cache, *self.character)?;
             let mut within = Within::new(encoding, places, lexeme_cache, &reader);
             for &token in &self.others {
-                if within.leads_on(StateId::START.0, place, token)?.1 {
+                if within.is_viable(StateId::START.0, place, token)?.1 {
                     tokens.insert(token);
                 }
             }
@@ -324,7 +324,7 @@ fn as_in_class(
     let name = Arc::as_ptr(character) as usize;
     if !context_independent.classes.contains_key(&name) {
         let all = runs.within(None);
-        let reader = endless(lexeme_cache, **character)?;
+        let reader = unbounded(lexeme_cache, **character)?;
         let (known, others) =
             independent_within(lexeme_cache, encoding, anywhere, &reader, StateId::START.0, all.clone())?;
         context_independent.bytes += vocabulary.mask_words() * 8;
@@ -346,9 +346,9 @@ fn as_in_class(
 }
 
 /// What reads runs of a character without end.
-fn endless(lexeme_cache: &mut LexemeCache, character: ExprId) -> Result<Reader<'static>, LimitExceeded> {
-    let endless = lexeme_cache.deriver().exprs.repeat(character, 0, None);
-    Ok(Reader { expansion: None, dfa: lexeme_cache.dfa(&[endless])? })
+fn unbounded(lexeme_cache: &mut LexemeCache, character: ExprId) -> Result<Reader<'static>, LimitExceeded> {
+    let unbounded = lexeme_cache.deriver().exprs.repeat(character, 0, None);
+    Ok(Reader { expansion: None, dfa: lexeme_cache.dfa(&[unbounded])? })
 }
 
 /// The tokens of a row, and those that spell the same: what is written with characters has tokens for bytes beside them.
@@ -371,7 +371,7 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, A
     }
     others.words_mut().iter_mut().zip(within.words()).for_each(|(other, within)| *other &= !within);
     let mut ending = None;
-    if row.only_leaving().is_some() {
+    if row.only_crossing_tokens().is_some() {
         let mut end = Ending { tokens: Vec::new(), set: TokenSet::empty(vocabulary.vocab_size()) };
         for token in row.ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
             if others.contains(token) {

@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 }
 
-/// What is known of tokens that leave rows, by the suffixes with which they do.
+/// What is known of crossing tokens, by their suffixes.
 #[derive(Default)]
 pub(crate) struct CrossingClasses {
     /// By the place of the suffixes in memory and the place in the text.
@@ -127,7 +127,7 @@ impl CrossingClasses {
         self.known.memory_bytes()
     }
 
-    /// What is known of tokens that leave a row through crossing tokens of it, at a place.
+    /// What is known of the crossing tokens of a row, at a place.
     pub fn here<'s>(
         &'s mut self,
         row: &Arc<Row>,
@@ -148,7 +148,7 @@ impl CrossingClasses {
     }
 }
 
-/// What is known of tokens that leave through the same crossing tokens at a place.
+/// What is known of the same crossing tokens at a place.
 pub(crate) struct CrossingClassesHere<'s> {
     crossings: &'s Crossings,
     place: CursorId,
@@ -158,20 +158,22 @@ pub(crate) struct CrossingClassesHere<'s> {
 }
 
 impl CrossingClassesHere<'_> {
-    /// The tokens that leave with a suffix, perhaps some more, each with its way; or those that end with the lexeme.
+    /// The tokens that cross with a suffix, perhaps some more, each with its crossing; or those that end with the lexeme.
     pub fn with(&mut self, encoding: &Encoder, places: &mut Cursors, suffix: Option<u32>) -> &Equivalence {
         let (crossings, place) = (self.crossings, self.place);
         self.known[suffix.map_or(crossings.num_suffixes(), |suffix| suffix as usize)].get_or_insert_with(|| {
             let trie = encoding.tokens().trie();
-            let alike = match suffix {
-                Some(suffix) => Equivalence::new(encoding, places, place, crossings.all_ways(suffix).iter().copied()),
+            let equivalence = match suffix {
+                Some(suffix) => {
+                    Equivalence::new(encoding, places, place, crossings.with_suffix(suffix).iter().copied())
+                }
                 None => {
                     let tokens = crossings.nodes().filter_map(|node| Some((0, trie.entry_at(node as usize)?)));
                     Equivalence::new(encoding, places, place, tokens)
                 }
             };
-            *self.bytes += alike.memory_bytes();
-            alike
+            *self.bytes += equivalence.memory_bytes();
+            equivalence
         })
     }
 }

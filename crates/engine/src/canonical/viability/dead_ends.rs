@@ -1,4 +1,4 @@
-//! Masks of many tokens: those are found after which nothing leads on, whatever token came before.
+//! Masks of many tokens: those that are not viable are found, whatever token came before.
 
 use super::context_independent::{ContextIndependent, IndependentTokens, Kept};
 use super::crossing::SuffixesAfter;
@@ -18,14 +18,14 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::token_set;
 
-/// Tokens of a mask after which nothing leads on.
+/// Tokens of a mask that are not viable.
 #[derive(Clone, Default)]
 pub(crate) struct DeadEnds {
     /// Where no merge joins them with the token before, and where one does; ascending.
-    ways: [Vec<u32>; 2],
+    tokens: [Vec<u32>; 2],
     /// Whether both are the same, as for whitespace; known once they are sorted.
     same: bool,
-    /// Tokens that were not asked for, each with the way: they did not fit after the token before.
+    /// Tokens that were not asked for, each with whether it is unmerged: they did not fit after the token before.
     open: Vec<(u32, bool)>,
 }
 
@@ -33,44 +33,44 @@ impl DeadEnds {
     /// Takes them out of a mask after a token.
     pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) {
         if self.same {
-            return self.ways[0].iter().for_each(|&token| token_set::clear(mask, token));
+            return self.tokens[0].iter().for_each(|&token| token_set::clear(mask, token));
         }
-        for (tokens, apart) in self.ways.iter().zip([true, false]) {
+        for (tokens, unmerged) in self.tokens.iter().zip([true, false]) {
             for &token in tokens {
-                if token_set::get(mask, token) && encoding.stay_apart(before, token) == apart {
+                if token_set::get(mask, token) && encoding.stay_unmerged(before, token) == unmerged {
                     token_set::clear(mask, token);
                 }
             }
         }
     }
 
-    pub(crate) fn add(&mut self, token: u32, apart: bool) {
-        self.ways[usize::from(!apart)].push(token);
+    pub(crate) fn add(&mut self, token: u32, unmerged: bool) {
+        self.tokens[usize::from(!unmerged)].push(token);
     }
 
-    /// Notes ways of a token that were not asked for.
-    pub(crate) fn leave_open<const N: usize>(&mut self, token: u32, ways: [bool; N]) {
-        self.open.extend(ways.map(|apart| (token, apart)));
+    /// Notes cases of a token that were not asked for.
+    pub(crate) fn leave_open<const N: usize>(&mut self, token: u32, cases: [bool; N]) {
+        self.open.extend(cases.map(|unmerged| (token, unmerged)));
     }
 
     pub(crate) fn sort(&mut self) {
-        self.ways.iter_mut().for_each(|tokens| tokens.sort_unstable());
-        self.same = self.ways[0] == self.ways[1];
+        self.tokens.iter_mut().for_each(|tokens| tokens.sort_unstable());
+        self.same = self.tokens[0] == self.tokens[1];
     }
 
     /// Without what is decided about some tokens, which ascend.
     pub(crate) fn but_for(&self, tokens: &[u32]) -> DeadEnds {
         let is_other = |token: &u32| tokens.binary_search(token).is_err();
         DeadEnds {
-            ways: self.ways.each_ref().map(|way| way.iter().copied().filter(is_other).collect()),
+            tokens: self.tokens.each_ref().map(|tokens| tokens.iter().copied().filter(is_other).collect()),
             same: self.same,
             open: self.open.iter().copied().filter(|(token, _)| is_other(token)).collect(),
         }
     }
 
-    /// Whether a token is one. `apart` says that no merge joins it with the token before.
-    pub fn has(&self, token: u32, apart: bool) -> bool {
-        self.ways[usize::from(!apart)].binary_search(&token).is_ok()
+    /// Whether a token is one. `unmerged` says that no merge joins it with the token before.
+    pub fn has(&self, token: u32, unmerged: bool) -> bool {
+        self.tokens[usize::from(!unmerged)].binary_search(&token).is_ok()
     }
 
     /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a character:
@@ -87,23 +87,23 @@ impl DeadEnds {
             let ends_whole = |token: u32| encoding.tokens().token_bytes(token).and_then(last_character).is_some();
             let comes =
                 |&&token: &&u32| token_set::get(mask, token) && token_set::get(fitting, token) && ends_whole(token);
-            let all = dead_ends.ways.iter().flatten().filter(comes).copied();
-            all.filter(|&token| dead_ends.has(token, encoding.stay_apart(before, token))).collect()
+            let all = dead_ends.tokens.iter().flatten().filter(comes).copied();
+            all.filter(|&token| dead_ends.has(token, encoding.stay_unmerged(before, token))).collect()
         };
         of(self) == of(others)
     }
 
     /// Whether one of those that were not asked for fits after a token.
     pub fn is_open(&self, encoding: &Encoding, before: Option<u32>, fitting: &[u32]) -> bool {
-        let fits = |&(token, apart): &(u32, bool)| {
-            token_set::get(fitting, token) && encoding.stay_apart(before, token) == apart
+        let fits = |&(token, unmerged): &(u32, bool)| {
+            token_set::get(fitting, token) && encoding.stay_unmerged(before, token) == unmerged
         };
         self.open.iter().any(fits)
     }
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        (self.ways[0].len() + self.ways[1].len()) * 4 + self.open.len() * 8 + size_of::<DeadEnds>()
+        (self.tokens[0].len() + self.tokens[1].len()) * 4 + self.open.len() * 8 + size_of::<DeadEnds>()
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct AskedMask<'m> {
 struct Asked {
     token: u32,
     /// Whether no merge joins it with the token before.
-    apart: bool,
+    unmerged: bool,
     /// The place after it.
     after: CursorId,
     /// The longest searches come last: those of whitespace, and of tokens that end within a character.
@@ -160,7 +160,7 @@ impl Run<'_> {
             rows: row_cache,
             context_independent,
             whitespace: whitespace_cache,
-            leaving,
+            crossing_classes,
             search,
             pending_tokens,
             ..
@@ -170,7 +170,7 @@ impl Run<'_> {
         let mut pending = Pending::new(encoding, (mask, fitting), pending_tokens, whitespace.is_some());
         if let Some(whitespace) = &whitespace {
             let decided = whitespace_cache.decided_anyway(encoding, search.places, whitespace, place);
-            found.ways.clone_from(&decided.dead);
+            found.tokens.clone_from(&decided.dead);
             decided.open.iter().for_each(|&token| pending.add_whitespace(token));
         }
         let mut questions = Questions { run: self, encoding, search, whitespace: None, configuration, place, threads };
@@ -179,10 +179,10 @@ impl Run<'_> {
             questions.settle_whitespace(in_lexemes, whitespace_cache, &mut pending)?;
         }
         for (thread, here) in &rows {
-            let crossing_decided = questions.ask_alike(
+            let crossing_decided = questions.ask_equivalent(
                 *thread,
                 here,
-                EquivalenceCaches { context_independent, leaving, after },
+                EquivalenceCaches { context_independent, crossing_classes, after },
                 &mut pending,
             )?;
             if !crossing_decided && pending.by_groups {
@@ -211,8 +211,8 @@ impl Questions<'_, '_> {
             let Some(whitespace) = run.before_whitespace(search, in_lexemes, &[thread])? else { continue };
             let known = whitespace_cache.known(encoding, search.places, whitespace.next, *place);
             for (token, numbered_token) in numbered(encoding) {
-                let answers = known.leads_on_anyway(numbered_token, &whitespace);
-                if answers.is_some_and(|answers| answers.iter().all(|&leads_on| leads_on != Some(false))) {
+                let answers = known.is_viable_anyway(numbered_token, &whitespace);
+                if answers.is_some_and(|answers| answers.iter().all(|&is_viable| is_viable != Some(false))) {
                     pending.settle(token);
                 }
             }
@@ -220,7 +220,7 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Asks for the unverified tokens that fit after the token before, and adds those after which nothing leads on.
+    /// Asks for the pending tokens that fit after the token before, and adds those that are not viable.
     fn ask_pending(
         &mut self,
         pending: &Pending<'_>,
@@ -237,28 +237,28 @@ impl Questions<'_, '_> {
                 found.leave_open(token, [true, false]);
                 continue;
             }
-            let apart = encoding.stay_apart(before, token);
-            let ways = self.search.places.advance_both(encoding, self.place, token);
-            if ways[usize::from(apart)].is_some() {
-                found.leave_open(token, [!apart]);
+            let unmerged = encoding.stay_unmerged(before, token);
+            let after_both = self.search.places.advance_both(encoding, self.place, token);
+            if after_both[usize::from(unmerged)].is_some() {
+                found.leave_open(token, [!unmerged]);
             }
-            let Some(after) = ways[usize::from(!apart)] else { continue };
+            let Some(after) = after_both[usize::from(!unmerged)] else { continue };
             match self.known(token, after, rows, context_independent) {
                 Some(true) => {}
-                Some(false) => found.add(token, apart),
+                Some(false) => found.add(token, unmerged),
                 None => {
                     let bytes = vocabulary.token_bytes(token).unwrap_or_default();
                     let is_within = last_character(bytes).is_none();
                     let how_long = u8::from(encoding.is_whitespace(token)) + 2 * u8::from(is_within);
-                    asked.push(Asked { token, apart, after, how_long });
+                    asked.push(Asked { token, unmerged, after, how_long });
                 }
             }
         }
-        // Those that begin alike come together, so that the grammar reads what they have in common once.
+        // Those with a common beginning come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
-        for Asked { token, apart, after, .. } in asked {
+        for Asked { token, unmerged, after, .. } in asked {
             if !self.ask(token, after, rows, (context_independent, whitespace_cache))? {
-                found.add(token, apart);
+                found.add(token, unmerged);
             }
         }
         Ok(())

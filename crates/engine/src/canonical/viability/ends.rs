@@ -191,11 +191,11 @@ impl Encoder {
             return free;
         }
         let Some(state) = cursor.settled().map(usize::from) else { return ByteSet::EMPTY };
-        let apart = bytes.intersect(&self.probes.apart[state]);
+        let new_piece = bytes.intersect(&self.probes.new_piece[state]);
         if cursor.may_become_whole() {
-            return apart;
+            return new_piece;
         }
-        apart.union(&free.intersect(&self.probes.plain[state]))
+        new_piece.union(&free.intersect(&self.probes.plain[state]))
     }
 
     /// Whether a token certainly keeps its end after the next few characters of some text. What may come is given by `bytes`
@@ -234,20 +234,20 @@ impl Encoder {
             open |= may_come.intersect(&ByteSet::ASCII) != may_come;
             for byte in may_come.intersect(&ByteSet::ASCII).iter() {
                 let class = self.pretokenizer().class(char::from(byte));
-                let apart = probe.is_some() || !merging.contains(byte);
-                if tried[usize::from(apart)].contains(class) {
+                let unmerged = probe.is_some() || !merging.contains(byte);
+                if tried[usize::from(unmerged)].contains(class) {
                     continue;
                 }
                 let Some(next) = step(state, byte)? else { continue };
-                tried[usize::from(apart)].insert(class);
+                tried[usize::from(unmerged)].insert(class);
                 tries += 1;
-                let mut read = |apart: bool| {
-                    let from = probe.or_else(|| places.probe(self, place, apart))?;
+                let mut read = |unmerged: bool| {
+                    let from = probe.or_else(|| places.probe(self, place, unmerged))?;
                     places.reads(self, from, byte)
                 };
                 // A byte that merges with the token may also begin one that does not.
-                open |= !apart && read(true).is_some();
-                match read(apart) {
+                open |= !unmerged && read(true).is_some();
+                match read(unmerged) {
                     Some((_, true)) => {
                         places.shown.insert(key, text.with(byte), 0);
                         return Ok(Some(true));
@@ -289,7 +289,7 @@ impl Encoder {
             Ending::WithinCharacter { merging } => !self.by_characters() && !free(merging).is_empty(),
             Ending::Character { states: None, merging } => !free(merging).is_empty(),
             Ending::Character { states: Some(states), merging } => {
-                !bytes.intersect(after.apart(states)).is_empty()
+                !bytes.intersect(after.new_piece(states)).is_empty()
                     || !free(merging).intersect(after.plain(states)).is_empty()
             }
         }

@@ -25,7 +25,7 @@ pub(crate) struct EquivalenceClass {
     pub after: [Option<CursorId>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
-    /// Once it is known of all whether they lead on, whatever follows: whether all of them do.
+    /// Once it is known of all whether they are viable, whatever follows: whether all of them are.
     decided: OnceLock<bool>,
 }
 
@@ -54,7 +54,7 @@ impl Equivalence {
         place: CursorId,
         tokens: impl Iterator<Item = (u32, u32)>,
     ) -> Equivalence {
-        let mut alike = Equivalence { settling: ByteSet::ALL, groups: Vec::new() };
+        let mut equivalence = Equivalence { settling: ByteSet::ALL, groups: Vec::new() };
         let mut numbers: FxHashMap<([Option<CursorId>; 2], u32), usize> = FxHashMap::default();
         for (number, token) in tokens {
             let after = places.advance_both(encoding, place, token);
@@ -64,13 +64,18 @@ impl Equivalence {
                 let settling = after.iter().flatten().fold(ByteSet::ALL, |settling, &after| {
                     encoding.settling_bytes(places.cursor(after), &merging, &settling)
                 });
-                alike.settling = alike.settling.intersect(&settling);
-                alike.groups.push(EquivalenceClass { settling, after, tokens: Vec::new(), decided: OnceLock::new() });
-                alike.groups.len() - 1
+                equivalence.settling = equivalence.settling.intersect(&settling);
+                equivalence.groups.push(EquivalenceClass {
+                    settling,
+                    after,
+                    tokens: Vec::new(),
+                    decided: OnceLock::new(),
+                });
+                equivalence.groups.len() - 1
             });
-            alike.groups[group].tokens.push((number, token));
+            equivalence.groups[group].tokens.push((number, token));
         }
-        alike
+        equivalence
     }
 
     /// Whether all of them keep their ends before some of these bytes.

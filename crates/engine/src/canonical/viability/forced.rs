@@ -1,6 +1,7 @@
-//! Forced text: where a grammar has one way to go on for a few bytes, what the tokenizer makes of it is the same in all grammars.
+//! Forced text: where a grammar has one continuation for a few bytes, what the tokenizer makes of it is the same in all
+//! grammars.
 //!
-//! Nearly all searches are of such places, after a beginning of `true` or of a key, and find that nothing leads on: the tokenizer
+//! Nearly all searches are of such places, after a beginning of `true` or of a key, and find no continuation: the tokenizer
 //! writes more of the word at once. What is found for a text is kept under the text.
 
 use std::convert::Infallible;
@@ -30,7 +31,7 @@ impl Search<'_> {
         }
         let mut tries = 0;
         let bytes = &text.bytes[..usize::from(text.len)];
-        let found = leads_on(self.encoding, self.places, (token, place), (bytes, &text.after), &mut tries);
+        let found = is_viable(self.encoding, self.places, (token, place), (bytes, &text.after), &mut tries);
         self.places.forced.insert(key, found, 0);
         Ok(found)
     }
@@ -60,7 +61,7 @@ impl Search<'_> {
 
 /// Whether a token has a continuation, from the place after it, where a text comes in any case; `None` where that does not
 /// decide.
-fn leads_on(
+fn is_viable(
     encoding: &Encoder,
     places: &mut Cursors,
     (token, place): (u32, CursorId),
@@ -84,7 +85,7 @@ fn leads_on(
         let entry = trie.entry_at(here);
         for &next in entry.iter().chain(entry.iter().flat_map(|&entry| vocabulary.same_bytes(entry))) {
             let Some(reached) = encoding.follow(places, place, Some(token), next) else { continue };
-            match leads_on(encoding, places, (next, reached), (&text[depth..], behind), tries) {
+            match is_viable(encoding, places, (next, reached), (&text[depth..], behind), tries) {
                 Some(true) => return Some(true),
                 Some(false) => {}
                 None => found = None,
@@ -152,7 +153,7 @@ mod tests {
             let mut next = after.map_or(ByteSet::EMPTY, ByteSet::of);
             next.insert(b'b');
             let token = last.expect("some text stands before");
-            let decided = leads_on(&encoding, &mut places, (token, place), (&forced, &next), &mut 0);
+            let decided = is_viable(&encoding, &mut places, (token, place), (&forced, &next), &mut 0);
             let written = encoding.encode(&characters.iter().collect::<String>()).expect("it is text");
             prop_assert!(decided.is_none_or(|decided| decided == written.starts_with(&tokens)), "{:?} {:?}", decided, written);
         }

@@ -12,11 +12,11 @@ use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
-use crate::lexeme::cache::{LexemeCache, WIDE_BYTES};
+use crate::lexeme::cache::{DENSE_BYTES, LexemeCache};
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::trie::{Reader as _, Way};
+use crate::vocabulary::trie::{Path, Reader as _};
 
 /// Rows of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
@@ -42,7 +42,7 @@ impl<'a> Within<'a> {
     }
 
     /// The state after a token from one before it, and whether the lexeme certainly goes on there.
-    pub fn leads_on(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
+    pub fn is_viable(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
         // States are those of one automaton, rows belong to all that read the same.
         let mut state = state;
         for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
@@ -54,8 +54,8 @@ impl<'a> Within<'a> {
         if state & IN_WHITESPACE != 0 || !Switch::CanonicalAtCursor.is_on() {
             return Ok((Some(state), false));
         }
-        let [apart, joined] = self.places.advance_both(self.encoding, place, token);
-        for after in apart.into_iter().chain(joined.filter(|_| joined != apart)) {
+        let [unmerged, joined] = self.places.advance_both(self.encoding, place, token);
+        for after in unmerged.into_iter().chain(joined.filter(|_| joined != unmerged)) {
             if !self.goes_on(state, after, token)? {
                 return Ok((Some(state), false));
             }
@@ -104,9 +104,9 @@ pub(crate) fn independent_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let trie = vocabulary.trie();
-    let is_wide = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
+    let is_dense = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
     // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
-    let common = if is_wide && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
+    let common = if is_dense && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
     let mut anywhere = match &common {
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
         None => TokenSet::empty(vocabulary.vocab_size()),
@@ -119,13 +119,13 @@ pub(crate) fn independent_within(
             ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, always: &mut always, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;
     } else {
-        let mut way = std::mem::take(lexeme_cache.extensions.get::<Way>());
+        let mut path = std::mem::take(lexeme_cache.extensions.get::<Path>());
         let steps = &mut steps;
         let mut walk = BytesWalk { lexeme_cache, trie, steps, always: &mut always, perhaps: &mut perhaps };
         let walked = trie
-            .roots(walk.leading(start)?)
-            .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut way, &mut walk, |_| {}));
-        *lexeme_cache.extensions.get() = way;
+            .roots(walk.live_bytes(start)?)
+            .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut path, &mut walk, |_| {}));
+        *lexeme_cache.extensions.get() = path;
         walked?;
     }
     // A walk comes to one of those that spell the same.
@@ -170,6 +170,6 @@ fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> R
         (has_all.map(|(_, bytes)| bytes).sum::<usize>(), common.len())
     };
     // Few tokens keep their ends before all bytes of a state where few may come.
-    let wide = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= WIDE_BYTES).max_by_key(after);
-    Ok(best.1.or_else(wide))
+    let dense = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= DENSE_BYTES).max_by_key(after);
+    Ok(best.1.or_else(dense))
 }

@@ -21,12 +21,12 @@ pub(crate) struct Steps<'a> {
     judged: Judged<'a>,
     common: Option<ByteSet>,
     numbers: FxHashMap<u32, u32>,
-    states: Vec<Met>,
+    states: Vec<Reached>,
 }
 
-/// A state that was met.
+/// A state that was reached.
 #[derive(Clone, Copy)]
-struct Met {
+struct Reached {
     state: u32,
     /// The number of the set of bytes that may come; `None` within whitespace.
     live: Option<usize>,
@@ -47,23 +47,23 @@ impl<'a> Steps<'a> {
         if let Some(&known) = self.numbers.get(&state) {
             return Ok(known);
         }
-        let mut met = Met { state, live: None, is_common: false, has_common: false, loops: 0 };
+        let mut reached = Reached { state, live: None, is_common: false, has_common: false, loops: 0 };
         if state & IN_WHITESPACE == 0 {
             let live = *lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
-            met.live = Some(self.judged.number(&live));
-            met.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
+            reached.live = Some(self.judged.number(&live));
+            reached.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
             if Some(live) == self.common {
-                met.is_common = true;
-                met.loops = self.reader.loops(lexeme_cache, state, &live)?;
+                reached.is_common = true;
+                reached.loops = self.reader.loops(lexeme_cache, state, &live)?;
             }
         }
         let number = self.states.len() as u32;
-        self.states.push(met);
+        self.states.push(reached);
         self.numbers.insert(state, number);
         Ok(number)
     }
 
-    /// The number of the state after one byte; `None` where nothing leads on.
+    /// The number of the state after one byte; `None` where it is dead.
     #[inline]
     pub fn step(&mut self, lexeme_cache: &mut LexemeCache, from: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
         let next = self.reader.next(lexeme_cache, self.states[from as usize].state, byte)?;
@@ -87,9 +87,9 @@ impl<'a> Steps<'a> {
         self.judged.sort_shapes(live, tokens, always, perhaps);
     }
 
-    /// The bytes that lead on from a state.
-    fn leading(&mut self, lexeme_cache: &mut LexemeCache, number: u32) -> Result<ByteSet, LimitExceeded> {
-        let Met { state, .. } = self.states[number as usize];
+    /// The live bytes of a state.
+    fn live_bytes(&mut self, lexeme_cache: &mut LexemeCache, number: u32) -> Result<ByteSet, LimitExceeded> {
+        let Reached { state, .. } = self.states[number as usize];
         match self.reader.expansion {
             Some(expansion) => expansion.bytes_from(lexeme_cache, state, StateId::START),
             None => lexeme_cache.live_bytes(self.reader.dfa, StateId(state)).copied(),
@@ -115,8 +115,8 @@ pub(crate) struct BytesWalk<'w, 's> {
 impl trie::Reader for BytesWalk<'_, '_> {
     type Error = LimitExceeded;
 
-    fn leading(&mut self, state: u32) -> Result<ByteSet, LimitExceeded> {
-        self.steps.leading(self.lexeme_cache, state)
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, LimitExceeded> {
+        self.steps.live_bytes(self.lexeme_cache, state)
     }
 
     fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, LimitExceeded> {
@@ -155,7 +155,7 @@ impl ShapeWalk<'_, '_> {
     fn over(&mut self, kinds: &mut Kinds, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let (vocabulary, dfa) = (self.vocabulary, self.steps.reader.dfa);
         let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
-        // By state its number, where it was met, and the kinds that lead back to it.
+        // By state its number, where it was reached, and the kinds that lead back to it.
         let mut known: Vec<(Option<u32>, u64)> = Vec::new();
         let mut states = vec![start; shapes.max_depth() + 1];
         let mut trie_states = vec![0; trie.max_depth() + 1];
@@ -199,17 +199,17 @@ impl ShapeWalk<'_, '_> {
                     let (number, same) = match *number {
                         Some(number) => (number, *same),
                         None => {
-                            let met = self.steps.place_of(self.lexeme_cache, next.0)?;
-                            *number = Some(met);
-                            (met, *same)
+                            let reached = self.steps.place_of(self.lexeme_cache, next.0)?;
+                            *number = Some(reached);
+                            (reached, *same)
                         }
                     };
                     let is_last = shape.below & !same == 0;
                     let until = if is_last { end } else { index + 1 };
                     let tokens = shapes.tokens(index, until);
                     match self.steps.states[number as usize] {
-                        Met { is_common: true, .. } => {}
-                        Met { has_common: true, .. } => {
+                        Reached { is_common: true, .. } => {}
+                        Reached { has_common: true, .. } => {
                             for token in tokens.iter().filter(|&&token| !most.contains(token)) {
                                 self.steps.judge(number, &[*token], self.always, self.perhaps);
                             }

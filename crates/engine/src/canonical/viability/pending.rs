@@ -15,8 +15,8 @@ pub(crate) struct Pending<'m> {
     pending_tokens: &'m mut PendingTokens,
     /// Whether the whitespace tokens that are decided together were already added.
     whitespace_decided: bool,
-    /// Whether groups of alike tokens are added where they are not known to lead on; else all were added before, and those that
-    /// do are settled.
+    /// Whether classes of equivalent tokens are added where they are not known to be viable; else all were added before, and
+    /// those that are viable are settled.
     pub by_groups: bool,
 }
 
@@ -62,7 +62,7 @@ impl<'m> Pending<'m> {
 
     /// Adds those within the lexeme of a row that are known by groups.
     pub fn add_inside(&mut self, row: &IndependentTokens) {
-        let groups = row.known.inside.iter().flat_map(|alike| &alike.groups);
+        let groups = row.known.inside.iter().flat_map(|equivalence| &equivalence.groups);
         groups.flat_map(|group| &group.tokens).for_each(|&(_, token)| self.add(token));
     }
 
@@ -73,7 +73,7 @@ impl<'m> Pending<'m> {
         beside.into_iter().flatten().for_each(|&token| self.add(token));
     }
 
-    /// Whether it is open whether a token leads on that fits.
+    /// Whether it is open whether a token that fits is viable.
     pub fn asks(&self, token: u32) -> bool {
         let is_open = if self.by_groups { token_set::get(self.mask, token) } else { self.pending_tokens.has(token) };
         is_open && self.fits(token)
@@ -84,17 +84,17 @@ impl<'m> Pending<'m> {
         token_set::get(self.fitting, token)
     }
 
-    /// Of some alike tokens it is known that they lead on, or not known.
-    pub fn decide(&mut self, tokens: impl Iterator<Item = u32>, lead_on: bool) {
+    /// Some equivalent tokens are known to be viable, or not known to be.
+    pub fn decide(&mut self, tokens: impl Iterator<Item = u32>, are_viable: bool) {
         match self.by_groups {
-            true if lead_on => {}
+            true if are_viable => {}
             true => tokens.for_each(|token| self.add(token)),
-            false if lead_on => tokens.for_each(|token| self.settle(token)),
+            false if are_viable => tokens.for_each(|token| self.settle(token)),
             false => {}
         }
     }
 
-    /// A token leads on.
+    /// A token is viable.
     pub fn settle(&mut self, token: u32) {
         self.pending_tokens.settle(token);
     }

@@ -1,4 +1,4 @@
-//! The questions that a mask of many tokens asks: what leads on after tokens, by groups of those that are alike, and one by one.
+//! The questions that a mask of many tokens asks: which tokens are viable, by equivalence class and one by one.
 
 use std::sync::Arc;
 
@@ -58,10 +58,10 @@ impl Run<'_> {
     }
 }
 
-/// What is kept of tokens that are alike.
+/// What is cached of equivalent tokens.
 pub(crate) struct EquivalenceCaches<'k> {
     pub context_independent: &'k ContextIndependent,
-    pub leaving: &'k mut CrossingClasses,
+    pub crossing_classes: &'k mut CrossingClasses,
     pub after: &'k mut SuffixesAfter,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Questions<'q, 'r> {
 }
 
 impl Questions<'_, '_> {
-    /// Finds the tokens of which it is not known yet whether they lead on.
+    /// Finds the tokens of which it is not known yet whether they are viable.
     pub fn begin(&self, rows: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, pending: &mut Pending<'_>) {
         // Nearly all masks begin with the row of the only thread that has one.
         let beside = match rows {
@@ -102,103 +102,106 @@ impl Questions<'_, '_> {
 
     /// Asks for the tokens of a row by what follows its lexeme. Those after which the grammar stands at the same place are one
     /// question. Whether those that leave the lexeme were asked for, too.
-    pub fn ask_alike(
+    pub fn ask_equivalent(
         &mut self,
         thread: Entry,
         IndependentTokens { here, known, ending }: &IndependentTokens,
-        EquivalenceCaches { context_independent, leaving: leaving_rows, after }: EquivalenceCaches<'_>,
+        EquivalenceCaches { context_independent, crossing_classes, after }: EquivalenceCaches<'_>,
         pending: &mut Pending<'_>,
     ) -> Result<bool, EngineError> {
         if self.run.remembers(thread) || !Switch::CanonicalGroups.is_on() {
             return Ok(false);
         }
         let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
-        for alike in known.inside.iter() {
+        for equivalence in known.inside.iter() {
             let answer = |token, place| context_independent.answer(&here.row, token, place);
-            if alike.groups.iter().all(|group| group.decided(answer).is_some()) {
-                for group in &alike.groups {
+            if equivalence.groups.iter().all(|group| group.decided(answer).is_some()) {
+                for group in &equivalence.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
                     pending.decide(tokens, group.decided(answer) == Some(true));
                 }
                 continue;
             }
-            let Some(&(_, one)) = alike.groups.first().and_then(|group| group.tokens.first()) else { continue };
+            let Some(&(_, one)) = equivalence.groups.first().and_then(|group| group.tokens.first()) else { continue };
             let mut state = thread.state;
             for &byte in self.encoding.tokens().token_bytes(one).unwrap_or_default() {
                 state = expansion.step(self.run.lexeme_cache, state, byte)?.0;
             }
             let after = self.run.after_state(thread, &expansion, state)?;
-            self.settle_alike(after, alike, answer, |_, _| true, pending)?;
+            self.settle_equivalent(after, equivalence, answer, |_, _| true, pending)?;
         }
         let row = &here.row;
-        let Some(leaving) = row.only_leaving() else { return Ok(false) };
-        let start = self.run.after_lexeme(thread, &expansion, here, &leaving.residuals)?;
+        let Some(crossing_tokens) = row.only_crossing_tokens() else { return Ok(false) };
+        let start = self.run.after_lexeme(thread, &expansion, here, &crossing_tokens.residuals)?;
         let alive = self.search.next_bytes(self.run, start)?.0;
         let vocabulary = self.encoding.tokens();
-        if ending.is_none() && leaving.next_nodes(vocabulary.trie(), alive, 0).is_some() {
+        if ending.is_none() && crossing_tokens.next_nodes(vocabulary.trie(), alive, 0).is_some() {
             return Ok(false);
         }
-        let crossings = leaving.crossings(vocabulary);
-        let mut leaving = leaving_rows.here(row, crossings, self.place);
+        let crossings = crossing_tokens.crossings(vocabulary);
+        let mut classes = crossing_classes.here(row, crossings, self.place);
         if let Some(ending) = ending {
-            let alike = leaving.with(self.encoding, self.search.places, None);
-            self.settle_alike(start, alike, |_, _| None, |_, token| ending.set.contains(token), pending)?;
+            let equivalence = classes.with(self.encoding, self.search.places, None);
+            self.settle_equivalent(start, equivalence, |_, _| None, |_, token| ending.set.contains(token), pending)?;
         }
         let read = after.read(self.run, start, (row, crossings))?;
         for suffix in read.iter() {
-            let alike = leaving.with(self.encoding, self.search.places, Some(suffix.suffix));
-            if alike.keep_ends_before(&suffix.certain) {
+            let equivalence = classes.with(self.encoding, self.search.places, Some(suffix.suffix));
+            if equivalence.keep_ends_before(&suffix.certain) {
                 if !pending.by_groups {
-                    let ways = alike.groups.iter().flat_map(|group| &group.tokens);
-                    ways.filter(|&&(way, _)| crossings.has_way(way)).for_each(|&(_, token)| pending.settle(token));
+                    let tokens = equivalence.groups.iter().flat_map(|group| &group.tokens);
+                    tokens
+                        .filter(|&&(crossing, _)| crossings.has(crossing))
+                        .for_each(|&(_, token)| pending.settle(token));
                 }
                 continue;
             }
-            let Some(&(_, one)) = crossings.all_ways(suffix.suffix).first() else { continue };
+            let Some(&(_, one)) = crossings.with_suffix(suffix.suffix).first() else { continue };
             let bytes = vocabulary.token_bytes(one).unwrap_or_default();
             let depth = crossings.suffixes().depth(suffix.node as usize);
             let after = self.search.run(self.run, start, &bytes[bytes.len() - depth..])?;
-            self.settle_alike(after, alike, |_, _| None, |way, _| crossings.has_way(way), pending)?;
+            self.settle_equivalent(after, equivalence, |_, _| None, |crossing, _| crossings.has(crossing), pending)?;
         }
         Ok(true)
     }
 
     /// Asks for equivalent tokens, as far as they are here, what the next characters decide after a configuration. Some are
     /// already decided to be viable.
-    fn settle_alike(
+    fn settle_equivalent(
         &mut self,
         after: SetId,
-        alike: &Equivalence,
+        equivalence: &Equivalence,
         answer: impl Fn(u32, CursorId) -> Option<bool>,
         is_here: impl Fn(u32, u32) -> bool,
         pending: &mut Pending<'_>,
     ) -> Result<(), EngineError> {
         let Questions { run, search, .. } = self;
         let settling = search.settling_bytes(run, after)?;
-        let all = !settling.intersect(&alike.settling).is_empty() || search.may_come(run, after, &alike.settling)?;
+        let all = !settling.intersect(&equivalence.settling).is_empty()
+            || search.may_come(run, after, &equivalence.settling)?;
         if all && pending.by_groups {
             return Ok(());
         }
-        for group in &alike.groups {
-            let here = group.tokens.iter().filter(|&&(way, token)| is_here(way, token)).map(|&(_, token)| token);
+        for group in &equivalence.groups {
+            let here = group.tokens.iter().filter(|&&(number, token)| is_here(number, token)).map(|&(_, token)| token);
             let Some(&(_, one)) = group.tokens.first() else { continue };
             let decided = if all { Some(true) } else { group.decided(&answer) };
-            let mut leads_on = decided == Some(true)
+            let mut is_viable = decided == Some(true)
                 || !settling.intersect(&group.settling).is_empty()
                 || (decided.is_none() && search.may_come(run, after, &group.settling)?);
-            if !leads_on && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
-                leads_on = true;
+            if !is_viable && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
+                is_viable = true;
                 for &place in group.after.iter().flatten() {
-                    leads_on &=
+                    is_viable &=
                         search.decided(run, TokenEnd { configuration: after, token: one, place })? == Some(true);
                 }
             }
-            pending.decide(here, leads_on);
+            pending.decide(here, is_viable);
         }
         Ok(())
     }
 
-    /// Whether something leads on after a token, where that is known of the rows.
+    /// Whether a token is viable, where the rows know that.
     pub fn known(
         &self,
         token: u32,
@@ -226,7 +229,7 @@ impl Questions<'_, '_> {
             let is_only = self.threads.len() == 1;
             match context_independent.answer(row, token, after) {
                 Some(true) => return Ok(true),
-                // Another thread may lead on where this one does not.
+                // Another thread may have a continuation where this one does not.
                 Some(false) if is_only => return Ok(false),
                 Some(false) => {}
                 None if context_independent.keeps(row, token) && self.search.looked_in_all <= SEARCHED => {
@@ -239,7 +242,7 @@ impl Questions<'_, '_> {
                     if self.holds_of_lexeme(*thread, found) {
                         context_independent.add(row, token, after, found != Some(false));
                         if found != Some(false) {
-                            self.ask_other_way(*thread, alone, (token, after), (row, context_independent))?;
+                            self.ask_other_place(*thread, alone, (token, after), (row, context_independent))?;
                         }
                     }
                     if is_only || found != Some(false) {
@@ -254,15 +257,15 @@ impl Questions<'_, '_> {
         let is_far =
             |whitespace: &BeforeWhitespace| whitespace.are_far(bytes.len()) && self.encoding.is_whitespace(token);
         if let Some((_, answers)) = self.whitespace.as_mut().filter(|(whitespace, _)| is_far(whitespace)) {
-            return answers.leads_on(self.run, self.encoding, &mut self.search, whitespace_cache, token, after);
+            return answers.is_viable(self.run, self.encoding, &mut self.search, whitespace_cache, token, after);
         }
         Ok(self.search_after(here, token, after)? != Some(false))
     }
 
     /// Whether what the last search found from a thread is the same wherever its lexeme comes: if nothing else was looked at, or if
-    /// nothing was found within the limit. That nothing leads on may be so because a key is taken, or an element not new.
+    /// nothing was found within the limit. There may be no continuation because a key is reserved, or an element not new.
     fn holds_of_lexeme(&self, thread: Entry, found: Option<bool>) -> bool {
-        let reads_all = || !self.run.remembers(thread) && !self.run.machine.fork(ExpansionId(thread.head)).free;
+        let reads_all = || !self.run.remembers(thread) && !self.run.machine.fork(ExpansionId(thread.head)).additional;
         match found {
             None => true,
             Some(true) => !self.search.has_left,
@@ -270,17 +273,17 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// Asks for the other way of a token within the lexeme of a row which leads on at the place after it: what leads on in both
-    /// is not asked for at this place again, whatever token stands before.
-    fn ask_other_way(
+    /// Asks for the other place after a token that stays within the lexeme of a row and is viable at one place: what is viable
+    /// at both is not asked for at this place again, whatever token stands before.
+    fn ask_other_place(
         &mut self,
         thread: Entry,
         alone: SetId,
         (token, after): (u32, CursorId),
         (row, context_independent): (&Arc<Row>, &mut ContextIndependent),
     ) -> Result<(), EngineError> {
-        let ways = self.search.places.advance_both(self.encoding, self.place, token);
-        let other = ways.into_iter().flatten().find(|&way| way != after);
+        let after_both = self.search.places.advance_both(self.encoding, self.place, token);
+        let other = after_both.into_iter().flatten().find(|&other_place| other_place != after);
         let is_asked = |&other: &CursorId| {
             self.search.looked_in_all <= SEARCHED && context_independent.answer(row, token, other).is_none()
         };
@@ -293,12 +296,12 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Whether something leads on after a token that follows a configuration; `None` where the search was given up.
+    /// Whether a token that follows a configuration is viable; `None` where the search was given up.
     fn search_after(&mut self, start: SetId, token: u32, after: CursorId) -> Result<Option<bool>, EngineError> {
         if self.search.looked_in_all > SEARCHED {
             return Ok(None);
         }
         let end = self.search.end_of(self.run, start, token, after)?;
-        self.search.leads_on(self.run, end)
+        self.search.is_viable(self.run, end)
     }
 }

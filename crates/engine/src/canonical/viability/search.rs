@@ -1,6 +1,6 @@
 //! Whether the grammar can go on after a token as the tokenizer would.
 //!
-//! A token leads on when some text of the grammar that begins with it is written by the tokenizer with a boundary after it.
+//! A token is viable when some text of the grammar that begins with it is written by the tokenizer with a boundary after it.
 //! Nearly always one look at the next bytes decides: one of them certainly begins another piece, or a symbol that nothing
 //! merges with. Where the next text is narrow, as after the quote of a key, the tokens that may come next are searched, nearest
 //! first and within a limit.
@@ -50,7 +50,7 @@ impl Found {
     }
 }
 
-/// A search for what leads on.
+/// A search for a continuation.
 pub(crate) struct Search<'e> {
     pub encoding: &'e Encoder,
     pub places: &'e mut Cursors,
@@ -100,8 +100,8 @@ impl<'e> Search<'e> {
         self.home = thread;
     }
 
-    /// Whether something leads on from the end of a token; `None` where the search was given up.
-    pub fn leads_on(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<Option<bool>, EngineError> {
+    /// Whether there is a continuation from the end of a token; `None` where the search was given up.
+    pub fn is_viable(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<Option<bool>, EngineError> {
         (self.looked, self.circular, self.given_up, self.has_left) = (0, false, false, false);
         let found = self.search(run, end, 0)?;
         self.looked_in_all += self.looked;
@@ -164,7 +164,7 @@ impl<'e> Search<'e> {
         }
         self.found.known.insert(end, None);
         let circular = std::mem::replace(&mut self.circular, false);
-        let found = self.some_token_leads_on(run, end, depth)?;
+        let found = self.some_token_is_viable(run, end, depth)?;
         if found || !self.circular {
             self.found.known.insert(end, Some((found, self.has_left)));
         } else {
@@ -180,7 +180,7 @@ impl<'e> Search<'e> {
             Some(found) => found,
             None => {
                 let (looked, circular, given_up) = (self.looked, self.circular, self.given_up);
-                let mut found = self.some_token_leads_on(run, end, 0)?;
+                let mut found = self.some_token_is_viable(run, end, 0)?;
                 if self.given_up || self.circular {
                     found = decided;
                 }
@@ -191,7 +191,7 @@ impl<'e> Search<'e> {
         Ok(found == decided)
     }
 
-    /// Whether a token that leads on is written in all texts that go on so; `false` where that is not known.
+    /// Whether a viable token is written in all texts that go on so; `false` where that is not known.
     pub fn is_in_all_texts(&mut self, run: &mut Run<'_>, end: TokenEnd) -> Result<bool, EngineError> {
         let Next { bytes, may_end, .. } = *self.found.ahead.next(run, end.configuration)?;
         if may_end && !self.places.may_end(self.encoding, end.place) {
@@ -264,7 +264,7 @@ impl<'e> Search<'e> {
         Ok((decided, beyond))
     }
 
-    fn some_token_leads_on(&mut self, run: &mut Run<'_>, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
+    fn some_token_is_viable(&mut self, run: &mut Run<'_>, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
         let trie = vocabulary.trie();
@@ -272,7 +272,7 @@ impl<'e> Search<'e> {
         if Switch::CanonicalListed.is_on()
             && let Some(listed) = self.few_that_are_read(run, configuration)?
         {
-            return self.some_listed_leads_on(run, &listed, end, depth);
+            return self.some_listed_is_viable(run, &listed, end, depth);
         }
         let bytes = self.next_bytes(run, configuration)?.0;
         if Switch::CanonicalFollowers.is_on()
@@ -293,8 +293,8 @@ impl<'e> Search<'e> {
             self.has_left |= some_beyond;
             return Ok(false);
         }
-        // Configurations on the way, each with the bytes that may lead on, for what cannot come costs no step, and whether the way
-        // there is beyond the lexeme.
+        // Configurations on the path, each with the bytes that may be live, for what cannot come costs no step, and whether the
+        // path there is beyond the lexeme.
         let mut path = vec![(configuration, bytes, false)];
         let mut some_beyond = false;
         for (mut node, after) in trie.roots(bytes) {
@@ -335,7 +335,7 @@ impl<'e> Search<'e> {
     }
 
     /// The same where the tokens that the grammar reads are few.
-    fn some_listed_leads_on(
+    fn some_listed_is_viable(
         &mut self,
         run: &mut Run<'_>,
         listed: &Listed,
@@ -353,7 +353,7 @@ impl<'e> Search<'e> {
         Ok(false)
     }
 
-    /// Whether a token fits after another one, and something leads on after it, where the configuration is known.
+    /// Whether a token fits after another one and is viable, where the configuration is known.
     fn follows(
         &mut self,
         run: &mut Run<'_>,
@@ -368,7 +368,7 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// The bytes that lead on, perhaps some more; and whether the text, or this stretch of it, may end here.
+    /// The live bytes, perhaps some more; and whether the text, or this stretch of it, may end here.
     pub fn next_bytes(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<(ByteSet, bool), EngineError> {
         let &Next { bytes, may_end, .. } = self.found.ahead.next(run, configuration)?;
         Ok((bytes, may_end))
@@ -408,7 +408,7 @@ impl<'e> Search<'e> {
         Ok(TokenEnd { configuration: self.run(run, start, bytes)?, token, place })
     }
 
-    /// The configuration after a token, and whether the way there is beyond the lexeme.
+    /// The configuration after a token, and whether the path there is beyond the lexeme.
     fn run_within(
         &mut self,
         run: &mut Run<'_>,

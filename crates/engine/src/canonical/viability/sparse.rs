@@ -42,13 +42,20 @@ impl Run<'_> {
                 decided.insert(whitespace_cache.decided(encoding, search.places, whitespace, (place, before)));
             let answers = WhitespaceAnswers::new(whitespace);
             for candidate in decided.open.iter().filter(|candidate| token_set::get(mask, candidate.token)) {
-                let leads_on = if whitespace.are_far(candidate.len) {
-                    answers.leads_on(self, encoding, &mut search, whitespace_cache, candidate.token, candidate.after)?
+                let is_viable = if whitespace.are_far(candidate.len) {
+                    answers.is_viable(
+                        self,
+                        encoding,
+                        &mut search,
+                        whitespace_cache,
+                        candidate.token,
+                        candidate.after,
+                    )?
                 } else {
                     let end = search.end_of(self, configuration, candidate.token, candidate.after)?;
-                    search.leads_on(self, end)? != Some(false)
+                    search.is_viable(self, end)? != Some(false)
                 };
-                if leads_on {
+                if is_viable {
                     kept.push(candidate.token);
                 }
             }
@@ -66,7 +73,7 @@ impl Run<'_> {
                 debug_assert!(match encoding.follow(search.places, place, before, token) {
                     Some(after) => {
                         let end = search.end_of(self, configuration, token, after)?;
-                        search.leads_on(self, end)? != Some(true)
+                        search.is_viable(self, end)? != Some(true)
                     }
                     None => true,
                 });
@@ -78,7 +85,7 @@ impl Run<'_> {
                 continue;
             }
             let end = search.end_of(self, configuration, token, after)?;
-            if search.leads_on(self, end)? != Some(false) {
+            if search.is_viable(self, end)? != Some(false) {
                 kept.push(token);
                 longer = Some(Longer { bytes, end, from: None });
             }
@@ -86,16 +93,16 @@ impl Run<'_> {
         kept.sort_unstable();
         Ok(match decided {
             Some(decided) => {
-                // What leads on is read, so the grammar allows it.
-                debug_assert!(decided.leading.iter().all(|&token| token_set::get(mask, token)));
-                joined(&decided.leading, &kept)
+                // What is viable is read, so the grammar allows it.
+                debug_assert!(decided.viable.iter().all(|&token| token_set::get(mask, token)));
+                joined(&decided.viable, &kept)
             }
             None => kept,
         })
     }
 }
 
-/// A token that leads on. Where every text of the grammar that goes on with a part of it is written with the token itself, as with
+/// A viable token. Where every text of the grammar that goes on with a part of it is written with the token itself, as with
 /// all of a word whose beginnings are tokens, too, that part is not a token of its own.
 struct Longer<'t> {
     bytes: &'t [u8],

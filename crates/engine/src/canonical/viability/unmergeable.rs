@@ -66,8 +66,8 @@ impl Encoding {
         }
         let plain = Kind { is_byte: false, is_whole: false };
         let begin = [true, false]
-            .map(|apart| [place, without].map(|place| places.begin(self, place, plain, apart).map(Reading::at)));
-        // Where the tokens of a node lead, in both ways, and the bytes that may make a difference after it.
+            .map(|unmerged| [place, without].map(|place| places.begin(self, place, plain, unmerged).map(Reading::at)));
+        // Where the tokens of a node lead, from both cursors, and the bytes that may make a difference after it.
         let mut path: Vec<([Pair; 2], ByteSet)> = vec![(begin.map(|[with, without]| (with, without)), bytes)];
         for (mut node, end) in trie.roots(bytes) {
             while node < end {
@@ -146,15 +146,15 @@ impl Run<'_> {
                 found.leave_open(token, [true, false]);
                 continue;
             }
-            let apart = encoding.stay_apart(before, token);
-            let ways = search.places.advance_both(encoding, place, token);
-            if ways[usize::from(apart)].is_some() {
-                found.leave_open(token, [!apart]);
+            let unmerged = encoding.stay_unmerged(before, token);
+            let after_both = search.places.advance_both(encoding, place, token);
+            if after_both[usize::from(unmerged)].is_some() {
+                found.leave_open(token, [!unmerged]);
             }
-            let Some(after) = ways[usize::from(!apart)] else { continue };
+            let Some(after) = after_both[usize::from(!unmerged)] else { continue };
             let end = search.end_of(self, configuration, token, after)?;
-            if search.looked_in_all <= SEARCHED && search.leads_on(self, end)? == Some(false) {
-                found.add(token, apart);
+            if search.looked_in_all <= SEARCHED && search.is_viable(self, end)? == Some(false) {
+                found.add(token, unmerged);
             }
         }
         found.sort();
@@ -182,14 +182,14 @@ mod tests {
             let tokens = [32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263];
             let mut places = Cursors::default();
             let mut place = places.of(&Cursor::start().into());
-            for (pick, apart) in picks {
-                place = places.advance(&encoding, place, tokens[pick], apart).unwrap_or(place);
+            for (pick, unmerged) in picks {
+                place = places.advance(&encoding, place, tokens[pick], unmerged).unwrap_or(place);
                 let Some(without) = encoding.without_whole(&places.cursor(place).clone()) else { continue };
                 let without = places.of(&without);
                 let distinguishing = encoding.distinguishing(&mut places, place, without);
                 for token in 0..encoding.tokens().vocab_size() as u32 {
-                    for apart in [true, false] {
-                        let ends = [place, without].map(|place| places.advance(&encoding, place, token, apart));
+                    for unmerged in [true, false] {
+                        let ends = [place, without].map(|place| places.advance(&encoding, place, token, unmerged));
                         let is_same = ends[0] == ends[1] || match ends {
                             [Some(with), Some(without)] => {
                                 let with = places.cursor(with);
@@ -197,7 +197,7 @@ mod tests {
                             }
                             _ => false,
                         };
-                        prop_assert!(is_same || distinguishing.contains(&token), "{} {}", token, apart);
+                        prop_assert!(is_same || distinguishing.contains(&token), "{} {}", token, unmerged);
                     }
                 }
             }

@@ -81,7 +81,7 @@ impl Run<'_> {
         if reached.iter().all(|&(next, _)| next == StateId::DEAD.0) {
             return Ok(Some(0));
         }
-        if matches!(expansion.automaton, Automaton::Names(..)) || expansion.free {
+        if matches!(expansion.automaton, Automaton::Names(..)) || expansion.additional {
             return Ok(None);
         }
         let others = without_whitespace(&expansion.live_bytes(self.lexeme_cache, state)?);

@@ -6,7 +6,8 @@ use stencilm_regex::ByteSet;
 use stencilm_support::Bounded;
 
 use super::runs::{
-    BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownWays, KnownWhitespace, WhitespaceAt,
+    BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownNeedsCache, KnownWhitespace,
+    WhitespaceAt,
 };
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
@@ -29,7 +30,7 @@ pub(crate) struct WhitespaceCache {
     undecided: Bounded<(ByteSet, CursorId, u32), ()>,
     /// By the bytes that may follow and the place before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
-    ways: KnownWays,
+    needs: KnownNeedsCache,
     /// By place and token before it, unless that merges with no whitespace.
     fitting: Bounded<(CursorId, Option<u32>), Arc<[FittingWhitespace]>>,
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
@@ -44,7 +45,7 @@ impl WhitespaceCache {
     pub fn memory_bytes(&self) -> usize {
         self.undecided.memory_bytes()
             + self.known.memory_bytes()
-            + self.ways.memory_bytes()
+            + self.needs.memory_bytes()
             + self.fitting.memory_bytes()
             + self.at.memory_bytes()
             + self.decided.memory_bytes()
@@ -64,7 +65,7 @@ impl WhitespaceCache {
             return known.clone();
         }
         let at = self.at(encoding, places, place);
-        let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.ways, &next, at));
+        let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.needs, &next, at));
         self.known.insert((next, place), found.clone(), found.memory_bytes());
         found
     }
@@ -162,8 +163,8 @@ impl WhitespaceAnswers {
         WhitespaceAnswers { same: before.same, next: before.next }
     }
 
-    /// Whether a token leads on from the place after it.
-    pub fn leads_on(
+    /// Whether a token is viable, from the place after it.
+    pub fn is_viable(
         self,
         run: &mut Run<'_>,
         encoding: &Encoder,
@@ -176,7 +177,7 @@ impl WhitespaceAnswers {
         if kept.undecided.get(&key).is_some() {
             return Ok(true);
         }
-        let found = search.leads_on(run, TokenEnd { configuration: self.same, token, place: after })?;
+        let found = search.is_viable(run, TokenEnd { configuration: self.same, token, place: after })?;
         if found.is_none() {
             // Nor would it be found the next time.
             kept.undecided.insert(key, (), 0);

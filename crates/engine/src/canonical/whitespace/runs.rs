@@ -26,12 +26,12 @@ pub(crate) struct BeforeWhitespace {
     /// The bytes that may come, whitespace among them.
     pub next: ByteSet,
     pub left: usize,
-    /// Whether so many may come in all ways.
+    /// Whether so many may come in all threads.
     pub is_exact: bool,
 }
 
 impl BeforeWhitespace {
-    /// What [`KnownWhitespace::leads_on`] asks of it, where no token has more bytes than `longest`.
+    /// What [`KnownWhitespace::is_viable`] asks of it, where no token has more bytes than `longest`.
     pub fn bounds(self, longest: usize) -> (usize, bool) {
         (self.left.min(longest + FAR_WHITESPACE), self.is_exact)
     }
@@ -43,7 +43,7 @@ impl BeforeWhitespace {
 }
 
 /// By the bytes that may follow, the place after a whitespace token, and what merges with the token.
-pub(crate) type KnownWays = Bounded<(ByteSet, CursorId, u32), KnownWay>;
+pub(crate) type KnownNeedsCache = Bounded<(ByteSet, CursorId, u32), KnownNeeds>;
 
 /// Where the whitespace tokens lead from a place. Those after which the tokenizer stands at the same place, and which merge
 /// with the same, are one kind.
@@ -83,7 +83,7 @@ pub(crate) type WhitespaceInLexemes = Bounded<(u32, u32), Option<usize>>;
 /// Whitespace tokens that fit somewhere, by whether they have a continuation.
 pub(crate) struct DecidedWhitespace {
     /// Those that do, ascending.
-    pub leading: Vec<u32>,
+    pub viable: Vec<u32>,
     /// Those of which it is not known.
     pub open: Vec<FittingWhitespace>,
 }
@@ -96,7 +96,7 @@ pub(crate) struct FittingWhitespace {
     pub token: u32,
     pub len: usize,
     /// Whether no merge joins it with the token before, and the place after it.
-    apart: bool,
+    unmerged: bool,
     pub after: CursorId,
 }
 
@@ -105,9 +105,9 @@ impl FittingWhitespace {
     pub fn all(encoding: &Encoder, at: &WhitespaceAt, before: Option<u32>) -> Arc<[FittingWhitespace]> {
         let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
             let len = encoding.tokens().token_bytes(token)?.len();
-            let apart = encoding.stay_apart(before, token);
-            let (_, after) = at.examples[kinds[usize::from(!apart)]? as usize];
-            Some(FittingWhitespace { number, token, len, apart, after })
+            let unmerged = encoding.stay_unmerged(before, token);
+            let (_, after) = at.examples[kinds[usize::from(!unmerged)]? as usize];
+            Some(FittingWhitespace { number, token, len, unmerged, after })
         };
         encoding.whitespace_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
     }
@@ -116,15 +116,15 @@ impl FittingWhitespace {
 impl DecidedWhitespace {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        size_of_val(&self.leading[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
+        size_of_val(&self.viable[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
     }
 
     /// What is known of fitting tokens.
     pub fn of(fitting: &[FittingWhitespace], known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedWhitespace {
-        let mut decided = DecidedWhitespace { leading: Vec::new(), open: Vec::new() };
+        let mut decided = DecidedWhitespace { viable: Vec::new(), open: Vec::new() };
         for &candidate in fitting {
-            match known.leads_on((candidate.number, candidate.len), before, candidate.apart) {
-                Some(true) => decided.leading.push(candidate.token),
+            match known.is_viable((candidate.number, candidate.len), before, candidate.unmerged) {
+                Some(true) => decided.viable.push(candidate.token),
                 Some(false) => {}
                 None => decided.open.push(candidate),
             }
@@ -136,7 +136,7 @@ impl DecidedWhitespace {
 /// Whitespace tokens at a place, whatever token stands before it.
 #[derive(Default)]
 pub(crate) struct DecidedAnyway {
-    /// Those after which nothing leads on, where no merge joins them with the token before, and where one does; ascending.
+    /// Those that are not viable, where no merge joins them with the token before, and where one does; ascending.
     pub dead: [Vec<u32>; 2],
     /// Those of which it is not known.
     pub open: Vec<u32>,
@@ -149,9 +149,9 @@ impl DecidedAnyway {
         // More whitespace than may come is in no mask.
         let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
         for (token, candidate) in all {
-            match known.leads_on_anyway(candidate, before) {
+            match known.is_viable_anyway(candidate, before) {
                 Some(answers) => {
-                    let dead = decided.dead.iter_mut().zip(answers).filter(|&(_, leads_on)| leads_on == Some(false));
+                    let dead = decided.dead.iter_mut().zip(answers).filter(|&(_, is_viable)| is_viable == Some(false));
                     dead.for_each(|(dead, _)| dead.push(token));
                 }
                 None => decided.open.push(token),
@@ -170,7 +170,7 @@ impl DecidedAnyway {
 pub(crate) struct KnownWhitespace {
     at: Arc<WhitespaceAt>,
     /// By kind.
-    ways: Box<[KnownWay]>,
+    needs: Box<[KnownNeeds]>,
 }
 
 /// A whitespace token: its number among them, and its length.
@@ -184,10 +184,10 @@ pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, Numbere
 
 /// What is known of whitespace tokens of one equivalence class.
 #[derive(Clone, Copy)]
-pub(crate) struct KnownWay {
+pub(crate) struct KnownNeeds {
     /// How much whitespace must still be allowed after it so that it has a continuation whatever the grammar.
     needs: Option<usize>,
-    /// Whether nothing leads on where no more may come.
+    /// Whether there is no continuation where no more may come.
     is_dead_at_last: bool,
 }
 
@@ -196,57 +196,57 @@ impl KnownWhitespace {
     pub fn new(
         encoding: &Encoder,
         places: &mut Cursors,
-        known_ways: &mut KnownWays,
+        known_needs: &mut KnownNeedsCache,
         next: &ByteSet,
         at: Arc<WhitespaceAt>,
     ) -> KnownWhitespace {
-        let ways =
-            at.examples.iter().map(|&example| KnownWay::of(encoding, places, known_ways, next, example)).collect();
-        KnownWhitespace { at, ways }
+        let needs =
+            at.examples.iter().map(|&example| KnownNeeds::of(encoding, places, known_needs, next, example)).collect();
+        KnownWhitespace { at, needs }
     }
 
-    /// Whether something leads on after a token, joined with the token before or not; `None` where that is not known.
-    pub fn leads_on(&self, (number, len): NumberedToken, before: &BeforeWhitespace, apart: bool) -> Option<bool> {
-        let way = self.ways[self.at.kinds[number][usize::from(!apart)]? as usize];
-        way.leads_on(len, before)
+    /// Whether a token is viable, joined with the token before or not; `None` where that is not known.
+    pub fn is_viable(&self, (number, len): NumberedToken, before: &BeforeWhitespace, unmerged: bool) -> Option<bool> {
+        let need = self.needs[self.at.kinds[number][usize::from(!unmerged)]? as usize];
+        need.is_viable(len, before)
     }
 
-    /// The same for both ways, where it is known of all in which it fits.
-    pub fn leads_on_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
+    /// The same for unmerged and merged, where both are known in which it fits.
+    pub fn is_viable_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
         let fitting = self.at.kinds[candidate.0].iter().zip([true, false]).zip(&mut answers);
-        for ((_, apart), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
-            *answer = Some(self.leads_on(candidate, before, apart)?);
+        for ((_, unmerged), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
+            *answer = Some(self.is_viable(candidate, before, unmerged)?);
         }
         Some(answers)
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.ways.len() * size_of::<KnownWay>()
+        self.needs.len() * size_of::<KnownNeeds>()
     }
 }
 
-impl KnownWay {
+impl KnownNeeds {
     /// What is known of a token, from the place after it, where these bytes, whitespace among them, may follow.
     pub fn of(
         encoding: &Encoder,
         places: &mut Cursors,
-        known: &mut KnownWays,
+        known: &mut KnownNeedsCache,
         next: &ByteSet,
         (token, after): (u32, CursorId),
-    ) -> KnownWay {
+    ) -> KnownNeeds {
         let key = (*next, after, encoding.merging_number(token));
         if let Some(&known) = known.get(&key) {
             return known;
         }
-        let way = KnownWay::new(encoding, places, next, token, after);
-        known.insert(key, way, 0);
-        way
+        let need = KnownNeeds::new(encoding, places, next, token, after);
+        known.insert(key, need, 0);
+        need
     }
 
     /// Whether there is a continuation after so much whitespace; `None` where that is not known.
-    pub fn leads_on(self, whitespace: usize, before: &BeforeWhitespace) -> Option<bool> {
+    pub fn is_viable(self, whitespace: usize, before: &BeforeWhitespace) -> Option<bool> {
         let left = before.left.checked_sub(whitespace)?;
         if self.needs.is_some_and(|needs| needs <= left) {
             return Some(true);
@@ -254,19 +254,19 @@ impl KnownWay {
         (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
     }
 
-    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownWay {
+    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownNeeds {
         let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), after);
-        let mut leads_on = |left: usize| is_always_viable(encoding, places, next, token, after, left);
+        let mut is_viable = |left: usize| is_always_viable(encoding, places, next, token, after, left);
         // Nearly always one more character is needed, because the last one goes with what follows.
-        let needs = match leads_on(1) {
-            true if !is_dead_at_last && leads_on(0) => Some(0),
+        let needs = match is_viable(1) {
+            true if !is_dead_at_last && is_viable(0) => Some(0),
             true => Some(1),
-            false if leads_on(FAR_WHITESPACE) => {
-                (2..FAR_WHITESPACE).find(|&left| leads_on(left)).or(Some(FAR_WHITESPACE))
+            false if is_viable(FAR_WHITESPACE) => {
+                (2..FAR_WHITESPACE).find(|&left| is_viable(left)).or(Some(FAR_WHITESPACE))
             }
             false => None,
         };
-        KnownWay { needs, is_dead_at_last }
+        KnownNeeds { needs, is_dead_at_last }
     }
 }
 
@@ -314,8 +314,8 @@ fn nothing_follows(encoding: &Encoder, places: &mut Cursors, bytes: &ByteSet, pl
     let has = |kind: &Kind| {
         (!kind.is_byte || encoding.by_characters()) && (!kind.is_whole || encoding.whole_pieces.is_some())
     };
-    for (kind, apart) in kinds.filter(has).flat_map(|kind| [(kind, true), (kind, false)]) {
-        let Some(begun) = places.begin(encoding, place, kind, apart) else { continue };
+    for (kind, unmerged) in kinds.filter(has).flat_map(|kind| [(kind, true), (kind, false)]) {
+        let Some(begun) = places.begin(encoding, place, kind, unmerged) else { continue };
         if ascii.iter().any(|byte| places.read(encoding, begun, byte).is_some()) {
             return false;
         }

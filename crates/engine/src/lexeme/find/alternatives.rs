@@ -28,7 +28,7 @@ struct AnyRun {
     end: Option<ByteSet>,
 }
 
-/// Finds the row of a wide state as that of the same language without what says nothing.
+/// Finds the row of a dense state as that of the same language without what says nothing.
 pub(crate) struct WithoutRedundant;
 
 impl Finder for WithoutRedundant {
@@ -38,7 +38,7 @@ impl Finder for WithoutRedundant {
         vocabulary: &Tokens,
         this: Unfinished,
     ) -> Result<Option<Next>, LimitExceeded> {
-        if this.is_pruned || !lexemes.is_wide_enough(vocabulary, this.from)? {
+        if this.is_pruned || !lexemes.is_dense_enough(vocabulary, this.from)? {
             return Ok(None);
         }
         let same = lexemes.without_redundant(this.residual)?;
@@ -62,7 +62,7 @@ impl Rest for SameRow {
     }
 }
 
-/// Finds the row of a wide state from those of its alternatives.
+/// Finds the row of a dense state from those of its alternatives.
 pub(crate) struct ByAlternative;
 
 impl Finder for ByAlternative {
@@ -72,7 +72,7 @@ impl Finder for ByAlternative {
         vocabulary: &Tokens,
         this: Unfinished,
     ) -> Result<Option<Next>, LimitExceeded> {
-        if !lexemes.is_wide_enough(vocabulary, this.from)? {
+        if !lexemes.is_dense_enough(vocabulary, this.from)? {
             return Ok(None);
         }
         Ok(lexemes.row_of_alternatives(vocabulary, this.residual)?.map(Next::found))

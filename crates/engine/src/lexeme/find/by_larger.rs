@@ -3,8 +3,8 @@
 //! Three kinds of languages are near a larger one. `text & ~words` is nearly `text`, and a repetition with a greatest count nearly
 //! the same without: both are walked together, and no further than they may differ ([`LexemeCache::row_near`]). A text in which
 //! something must not occur is where it was after nearly every character: only the other characters are looked for in the
-//! vocabulary ([`LexemeCache::row_apart`]). And in the middle of what must not occur it is there again after nearly every one:
-//! such a state is near that one, too.
+//! vocabulary ([`LexemeCache::row_by_difference`]). And in the middle of what must not occur it is there again after nearly
+//! every one: such a state is near that one, too.
 
 use std::sync::Arc;
 
@@ -60,7 +60,9 @@ impl Finder for ByLarger {
             }
         } else {
             match lexemes.usual_of(residual)? {
-                Some(usual) if usual == residual => return Ok(Some(Next::After(Larger::new(base, Apart { base })))),
+                Some(usual) if usual == residual => {
+                    return Ok(Some(Next::After(Larger::new(base, Different { base }))));
+                }
                 // It leads to itself, so it is the last one of its complexity.
                 Some(usual) if !lexemes.is_simpler(residual, usual) => {
                     return Ok(Some(Next::After(Larger::new(usual, Near { base: usual }))));
@@ -93,11 +95,11 @@ impl Rest for Near {
 }
 
 /// A larger language that differs after few characters, whatever came before.
-struct Apart {
+struct Different {
     base: ExprId,
 }
 
-impl Rest for Apart {
+impl Rest for Different {
     fn finish(
         &self,
         lexemes: &mut LexemeCache,
@@ -105,7 +107,7 @@ impl Rest for Apart {
         this: Unfinished,
         larger: &Arc<Row>,
     ) -> Result<Option<Arc<Row>>, LimitExceeded> {
-        Ok(lexemes.row_apart(vocabulary, this.from, self.base, larger)?.map(Arc::new))
+        Ok(lexemes.row_by_difference(vocabulary, this.from, self.base, larger)?.map(Arc::new))
     }
 }
 
@@ -217,7 +219,7 @@ impl LexemeCache {
 
     /// The row of a residual from that of a larger language, where after nearly every character both are where they were: only
     /// what begins with another one is walked. `None` where that is not so, or the other language turns out not to be larger.
-    pub(crate) fn row_apart(
+    pub(crate) fn row_by_difference(
         &mut self,
         vocabulary: &Tokens,
         from: Start,
@@ -231,7 +233,7 @@ impl LexemeCache {
         let Some(mut both) = Both::new(self, (from.dfa, from.state), whole)? else { return Ok(None) };
         let trie = vocabulary.trie();
         let Some(apart) = trie.nodes_with(both.matter[0], trie.len() / APART_OF) else { return Ok(None) };
-        // Nodes that are not where both are where they were, as far as they may be met again.
+        // Nodes that are not where both are where they were, as far as they may be reached again.
         let mut passed = TokenSet::empty(trie.len());
         let mut inside = larger.to_set(vocabulary.vocab_size());
         let mut not_here: Vec<u32> = Vec::new();
@@ -257,8 +259,8 @@ impl LexemeCache {
                     continue;
                 }
                 passed.insert(node as u32);
-                let Move { relation, ends_alike } = both.moved(before, trie.byte(node))?;
-                if !ends_alike {
+                let Move { relation, ends_equally } = both.moved(before, trie.byte(node))?;
+                if !ends_equally {
                     not_here.push(node as u32);
                 }
                 match relation {
@@ -335,7 +337,7 @@ struct Both<'a> {
 struct Move {
     relation: Relation,
     /// Whether both match there or neither.
-    ends_alike: bool,
+    ends_equally: bool,
 }
 
 /// How the states of a pair differ.
@@ -395,8 +397,8 @@ impl Both<'_> {
             return Ok(known);
         }
         let moved = match self.step(self.pairs[number], byte)? {
-            None => Move { relation: Relation::Back, ends_alike: true },
-            Some((pair, ends_alike)) => Move { relation: self.relation(pair, 0)?, ends_alike },
+            None => Move { relation: Relation::Back, ends_equally: true },
+            Some((pair, ends_equally)) => Move { relation: self.relation(pair, 0)?, ends_equally },
         };
         if let Some(moves) = self.moves.get_mut(number) {
             moves[usize::from(byte)] = Some(moved);
@@ -410,8 +412,8 @@ impl Both<'_> {
         }
         let mut matter = self.matter[0];
         for byte in self.live_bytes(self.pairs[number])?.iter() {
-            let Move { relation, ends_alike } = self.moved(number, byte)?;
-            if !ends_alike || relation != Relation::Back {
+            let Move { relation, ends_equally } = self.moved(number, byte)?;
+            if !ends_equally || relation != Relation::Back {
                 matter.insert(byte);
             }
         }
@@ -453,8 +455,8 @@ impl Both<'_> {
             return Ok(false);
         }
         for byte in live.iter() {
-            let Some((pair, ends_alike)) = self.step(pair, byte)? else { return Ok(false) };
-            if !ends_alike || self.relation(pair, depth + 1)? != Relation::Back {
+            let Some((pair, ends_equally)) = self.step(pair, byte)? else { return Ok(false) };
+            if !ends_equally || self.relation(pair, depth + 1)? != Relation::Back {
                 return Ok(false);
             }
         }

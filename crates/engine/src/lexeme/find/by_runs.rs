@@ -55,7 +55,7 @@ impl LexemeCache {
         counted: bool,
     ) -> Result<Option<&mut ClassRuns>, LimitExceeded> {
         let known = self.classes.get(&character);
-        if known.is_none_or(|known| known.as_ref().is_some_and(|runs| !runs.tells(stops, counted))) {
+        if known.is_none_or(|known| known.as_ref().is_some_and(|runs| !runs.decides(stops, counted))) {
             let before = known.and_then(Option::as_ref);
             // Nearly all strings end with a quote.
             let stops = before.map_or(ByteSet::of(b'"'), |runs| *runs.known_stops()).union(&stops);
@@ -90,7 +90,7 @@ impl LexemeCache {
         let one_byte = matches!(self.deriver.exprs.get(tail), Expr::Bytes(_));
         let trie = vocabulary.trie();
         let known = first.single().filter(|_| one_byte && Switch::LexemeSuffixes.is_on());
-        let known = known.and_then(|byte| self.ways_after(vocabulary, byte));
+        let known = known.and_then(|byte| self.suffixes_after(vocabulary, byte));
         let (most, max) = (max, max.filter(|&max| (max as usize) < trie.max_depth()));
         let Some(runs) = self.runs(vocabulary, character, first, max.is_some())? else { return Ok(None) };
         let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte));

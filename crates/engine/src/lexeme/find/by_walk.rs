@@ -32,8 +32,8 @@ impl LexemeCache {
         let known = self.kinds.take().filter(|(dfa, _)| *dfa == from.dfa);
         let mut walk = Walk::new(vocabulary, automaton, &mut self.deriver, enough);
         let mut kinds = known.map_or_else(|| Kinds::new(&walk), |(_, kinds)| kinds);
-        let wide = walk.is_wide(from.state)?;
-        let found = category_walk::read(vocabulary, &mut kinds, &mut walk, from.state, wide);
+        let dense = walk.is_dense(from.state)?;
+        let found = category_walk::read(vocabulary, &mut kinds, &mut walk, from.state, dense);
         let ends = walk.ends;
         self.kinds = Some((from.dfa, kinds));
         match found {
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether most tokens begin as what is read from a state may go on.
-    fn is_wide(&mut self, state: StateId) -> Result<bool, LimitExceeded> {
+    fn is_dense(&mut self, state: StateId) -> Result<bool, LimitExceeded> {
         let trie = self.vocabulary.trie();
         Ok(2 * trie.nodes_after(*self.automaton.live_bytes(self.deriver, state)?) > trie.len())
     }
@@ -294,8 +294,8 @@ mod tests {
             };
             vocabulary.trie().walk(start, step, |token, _| inside.insert(token)).unwrap();
             let mut walk = Walk::new(&vocabulary, &mut automaton, &mut deriver, usize::MAX);
-            let (mut kinds, wide) = (Kinds::new(&walk), walk.is_wide(start).unwrap());
-            let Ok(found) = category_walk::read(&vocabulary, &mut kinds, &mut walk, start, wide) else {
+            let (mut kinds, dense) = (Kinds::new(&walk), walk.is_dense(start).unwrap());
+            let Ok(found) = category_walk::read(&vocabulary, &mut kinds, &mut walk, start, dense) else {
                 panic!("there is no limit");
             };
             proptest::prop_assert_eq!(found, inside, "{} behind {:?}", PATTERNS[pattern], before);

@@ -2,7 +2,7 @@
 //!
 //! That does not depend on what a lexeme asks for, so one walk of the vocabulary serves every lexeme that goes on with
 //! characters of the class, as the body of a JSON string does. A string near its greatest length has the row of an
-//! endless one without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the
+//! unbounded one without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the
 //! places where a run of eight characters has ended.
 
 use std::ops::Range;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet};
 use stencilm_support::{LimitExceeded, MANY};
 
-use crate::lexeme::crossing::{Crossings, Leaving, Suffixes};
+use crate::lexeme::crossing::{CrossingTokens, Crossings, Suffixes};
 use crate::lexeme::mask::Row;
 use crate::vocabulary::characters::{Characters, Counted, RunsFound};
 use crate::vocabulary::token_lengths::{LONG_TOKEN, Lengths};
@@ -51,7 +51,7 @@ pub struct Stops {
     pub nodes: Vec<(u32, u32)>,
     /// How many nodes are there and below.
     pub below: usize,
-    /// The ways to these nodes; an entry is a position among them. Laid out when it is asked for.
+    /// The paths to these nodes; an entry is a position among them. Laid out when it is asked for.
     paths: Option<Trie>,
 }
 
@@ -79,7 +79,7 @@ struct Ending {
     /// The most characters before one of them.
     longest: u32,
     suffixes: Arc<Suffixes>,
-    /// What a run of any number of characters leaves with.
+    /// The crossing tokens of a run of any number of characters.
     all: Option<Left>,
     /// All tokens inside the lexeme, and those of at most so many characters.
     inside: Option<Arc<TokenSet>>,
@@ -94,15 +94,15 @@ struct End {
     characters: u32,
     /// The token that ends there.
     token: Option<u32>,
-    /// The ways of tokens that go on.
-    ways: Range<u32>,
+    /// The crossings of tokens that go on.
+    range: Range<u32>,
 }
 
 /// Where a run is left, and how.
 #[derive(Clone)]
 struct Left {
     ends: Arc<[u32]>,
-    crossings: Arc<Vec<Leaving>>,
+    crossings: Arc<Vec<CrossingTokens>>,
     /// How many tokens end with the lexeme.
     tokens: usize,
 }
@@ -182,7 +182,7 @@ impl ClassRuns {
     }
 
     /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.
-    pub fn tells(&self, stops: ByteSet, counted: bool) -> bool {
+    pub fn decides(&self, stops: ByteSet, counted: bool) -> bool {
         stops.intersect(&self.known.complement()).is_empty() && (!counted || self.is_counted())
     }
 
@@ -263,7 +263,7 @@ impl ClassRuns {
         &self.stops
     }
 
-    /// The ways to the places where runs stop before a byte; an entry is a position among [`Stops::nodes`].
+    /// The paths to the places where runs stop before a byte; an entry is a position among [`Stops::nodes`].
     pub fn paths(&mut self, vocabulary: &Tokens, group: usize) -> (&Trie, &[(u32, u32)]) {
         let Stops { nodes, paths, .. } = &mut self.stops[group];
         let paths = paths.get_or_insert_with(|| {
@@ -277,7 +277,7 @@ impl ClassRuns {
         (paths, nodes)
     }
 
-    /// The row of so many characters and one byte of `end`, which begins no character; with the ways after such a byte,
+    /// The row of so many characters and one byte of `end`, which begins no character; with the suffixes after such a byte,
     /// where they are known.
     pub fn row(
         &mut self,
@@ -359,7 +359,7 @@ impl Ending {
         let own = || Arc::new(Suffixes::after(vocabulary, nodes.iter().map(|&(node, _)| node)));
         let suffixes = known.unwrap_or_else(own);
         let token = |node: u32| vocabulary.trie().entry_at(node as usize);
-        let end = |&(node, characters)| End { node, characters, token: token(node), ways: suffixes.of_node(node) };
+        let end = |&(node, characters)| End { node, characters, token: token(node), range: suffixes.of_node(node) };
         let ends: Vec<End> = nodes.iter().map(end).collect();
         let longest = ends.iter().map(|end| end.characters).max().unwrap_or(0);
         Ending { ends, longest, suffixes, all: None, inside: None, few: Vec::new() }
@@ -374,10 +374,10 @@ impl Ending {
         }
         let counts = min..=max.unwrap_or(u32::MAX);
         let here = || self.ends.iter().filter(|end| counts.contains(&end.characters));
-        let crossings = Crossings::of_ways(&[0], self.suffixes.clone(), here().map(|end| end.ways.clone()));
+        let crossings = Crossings::of_ranges(&[0], self.suffixes.clone(), here().map(|end| end.range.clone()));
         let left = Left {
             ends: here().map(|end| end.node).collect(),
-            crossings: Arc::new(vec![Leaving::by_ways(crossings)]),
+            crossings: Arc::new(vec![CrossingTokens::known(crossings)]),
             tokens: here().filter_map(|end| end.token).count(),
         };
         if has_all {

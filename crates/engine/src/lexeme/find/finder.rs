@@ -88,7 +88,7 @@ pub(crate) struct Start {
 
 impl LexemeCache {
     /// Whether a state reads so many tokens that it pays to look at its expression.
-    pub(crate) fn is_wide_enough(&mut self, vocabulary: &Tokens, from: Start) -> Result<bool, LimitExceeded> {
+    pub(crate) fn is_dense_enough(&mut self, vocabulary: &Tokens, from: Start) -> Result<bool, LimitExceeded> {
         let trie = vocabulary.trie();
         Ok(trie.nodes_after(*self.live_bytes(from.dfa, from.state)?) > trie.len() / FEW_OF)
     }

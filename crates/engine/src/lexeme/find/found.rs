@@ -6,7 +6,7 @@ use stencilm_regex::StateId;
 use stencilm_support::{LOOKED_AT, SEARCHED};
 
 use crate::lexeme::cache::LexemeCache;
-use crate::lexeme::crossing::{Crossings, Leaving};
+use crate::lexeme::crossing::{CrossingTokens, Crossings};
 use crate::lexeme::find::finder::Start;
 use crate::lexeme::mask::Row;
 use crate::switches::Switch;
@@ -14,7 +14,7 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// More nodes than this are not looked through for leaving tokens.
+/// More nodes than this are not looked through for crossing tokens.
 pub(crate) const MAX_BELOW_ENDS: usize = 2 * SEARCHED;
 
 /// The tokens inside a lexeme, as they were found.
@@ -66,10 +66,10 @@ impl LexemeCache {
         ends.dedup();
         let total: usize = below.iter().flatten().sum();
         let byte = only_byte_before(vocabulary.trie(), &ends);
-        // To sort the ways after a byte takes as long as some hundred small rows.
+        // To sort the suffixes after a byte takes as long as some hundred small rows.
         let byte = byte.filter(|_| Switch::LexemeSuffixes.is_on());
-        let byte = byte.filter(|byte| total >= LOOKED_AT || self.ways.contains_key(byte));
-        let shared = byte.and_then(|byte| self.ways_after(vocabulary, byte));
+        let byte = byte.filter(|byte| total >= LOOKED_AT || self.suffixes.contains_key(byte));
+        let shared = byte.and_then(|byte| self.suffixes_after(vocabulary, byte));
         let automaton = &self.dfas[from.dfa.0 as usize];
         let accepts = |state| if from.one { &[0] } else { automaton.accepts(state) };
         let states = (0..below.len() as u32).filter(|&state| below[state as usize].is_some());
@@ -93,16 +93,17 @@ impl LexemeCache {
         let mut kept = Vec::with_capacity(endings.len());
         let mut unkept = Vec::new();
         for (group, residuals) in endings.into_iter().enumerate() {
-            let leaving = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
-            let few = below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || leaving().nth(SEARCHED).is_none());
+            let tokens_below = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
+            let few =
+                below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || tokens_below().nth(SEARCHED).is_none());
             if !few {
                 unkept.push(residuals);
                 continue;
             }
             let nodes = nodes[group].iter().copied();
             kept.push(match &shared {
-                Some(shared) => Leaving::by_ways(Crossings::through(&residuals, shared.clone(), nodes)),
-                None => Leaving::through(vocabulary, &residuals, nodes),
+                Some(shared) => CrossingTokens::known(Crossings::through(&residuals, shared.clone(), nodes)),
+                None => CrossingTokens::through(vocabulary, &residuals, nodes),
             });
         }
         let all = unkept.is_empty();

@@ -5,7 +5,7 @@
 //! that is the same for all of them. Only where there is little room left is it asked for every token.
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{ByteSet, ExprId, LanguageReader, LanguageWay, StateId};
+use stencilm_regex::{ByteSet, ExprId, LanguageAlternative, LanguageReader, StateId};
 use stencilm_support::{LimitExceeded, MANY};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -18,15 +18,15 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
 /// Alternatives that are distinguished: each is a bit.
-const MAX_WAYS: usize = u32::BITS as usize;
+const MAX_ALTERNATIVES: usize = u32::BITS as usize;
 
 /// A text that begins with languages, each perhaps within limits of length.
 struct Begun {
-    ways: Vec<LanguageWay>,
+    alternatives: Vec<LanguageAlternative>,
     /// The bytes of the languages.
     run: ByteSet,
-    /// What follows each way after so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
-    exits: Vec<Vec<ExprId>>,
+    /// What follows each alternative after so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
+    followers: Vec<Vec<ExprId>>,
     /// So many bytes may certainly come, whichever they are.
     certain: usize,
 }
@@ -56,8 +56,8 @@ impl LexemeCache {
         let Some(begun) = self.begun_language(residual)? else { return Ok(None) };
         // With what may follow a member.
         let mut stops = ByteSet::EMPTY;
-        for way in &begun.ways {
-            let tail = self.deriver.exprs.concat(way.then, way.after);
+        for alternative in &begun.alternatives {
+            let tail = self.deriver.exprs.concat(alternative.then, alternative.after);
             if self.deriver.exprs.is_nullable(tail) {
                 return Ok(None);
             }
@@ -79,17 +79,23 @@ impl LexemeCache {
     }
 
     fn begun_language(&mut self, residual: ExprId) -> Result<Option<Begun>, LimitExceeded> {
-        let Some(ways) = self.deriver.exprs.language_ways(residual) else { return Ok(None) };
-        let run = ways[0].rest.bytes();
-        if ways.len() > MAX_WAYS || ways.iter().any(|way| way.rest.run().is_none() || way.rest.bytes() != run) {
+        let Some(alternatives) = self.deriver.exprs.language_alternatives(residual) else { return Ok(None) };
+        let run = alternatives[0].rest.bytes();
+        if alternatives.len() > MAX_ALTERNATIVES
+            || alternatives
+                .iter()
+                .any(|alternative| alternative.rest.run().is_none() || alternative.rest.bytes() != run)
+        {
             return Ok(None);
         }
-        let mut exits = Vec::with_capacity(ways.len());
-        for way in &ways {
-            let Some(behind) = self.deriver.exits(way, way.rest.longest())? else { return Ok(None) };
-            exits.push(behind);
+        let mut followers = Vec::with_capacity(alternatives.len());
+        for alternative in &alternatives {
+            let Some(behind) = self.deriver.followers(alternative, alternative.rest.longest())? else {
+                return Ok(None);
+            };
+            followers.push(behind);
         }
-        let mut begun = Begun { ways, run, exits, certain: 0 };
+        let mut begun = Begun { alternatives, run, followers, certain: 0 };
         begun.certain = begun.certain();
         Ok(Some(begun))
     }
@@ -110,15 +116,15 @@ impl LexemeCache {
         let mut behind: FxHashMap<Box<[ExprId]>, Behind> = FxHashMap::default();
         let mut readers = begun.readers();
         for &node in nodes {
-            let exits = known.entry(vocabulary.bytes_before(node));
-            let exits = exits.or_insert_with_key(|before| begun.exits_after(&mut readers, before));
-            if exits.is_empty() {
+            let followers = known.entry(vocabulary.bytes_before(node));
+            let followers = followers.or_insert_with_key(|before| begun.followers_after(&mut readers, before));
+            if followers.is_empty() {
                 continue;
             }
-            if !behind.contains_key(exits) {
-                behind.insert(exits.clone(), self.behind(exits)?);
+            if !behind.contains_key(followers) {
+                behind.insert(followers.clone(), self.behind(followers)?);
             }
-            match behind.get_mut(exits).expect("it was just found") {
+            match behind.get_mut(followers).expect("it was just found") {
                 Behind::Plain(dfa) => {
                     self.read_after_run(vocabulary, (*dfa, node), &mut states, inside, &mut ends)?;
                 }
@@ -159,17 +165,17 @@ impl LexemeCache {
     }
 
     /// How to read what matches one of these.
-    fn behind(&mut self, exits: &[ExprId]) -> Result<Behind, LimitExceeded> {
+    fn behind(&mut self, followers: &[ExprId]) -> Result<Behind, LimitExceeded> {
         let mut all: Option<Limited> = None;
-        for &exit in exits {
-            let limited = self.without_limits(exit)?;
+        for &follower in followers {
+            let limited = self.without_limits(follower)?;
             let exprs = &mut self.deriver.exprs;
             let either = limited.and_then(|limited| match &all {
                 Some(all) => all.either(&limited, exprs),
                 None => Some(limited),
             });
             if either.is_none() {
-                let any = exprs.or(exits);
+                let any = exprs.or(followers);
                 return Ok(Behind::Plain(self.dfa(&[any])?));
             }
             all = either;
@@ -186,43 +192,45 @@ enum Behind {
 }
 
 /// What follows after so many bytes.
-fn exit(exits: &[ExprId], many: usize) -> ExprId {
-    exits.get(many).copied().unwrap_or(ExprId::NOTHING)
+fn follower(followers: &[ExprId], many: usize) -> ExprId {
+    followers.get(many).copied().unwrap_or(ExprId::NOTHING)
 }
 
 impl Begun {
     /// So many bytes may certainly come, whichever they are.
     fn certain(&self) -> usize {
-        let certain = |(way, exits): (&LanguageWay, &Vec<ExprId>)| {
-            let most = way.rest.most() as usize;
-            let mut lengths = 0..=way.rest.run().map_or(0, |run| run as usize);
-            let closed = |many: &usize| (*many..=many + most).any(|many| exit(exits, many) == ExprId::NOTHING);
+        let certain = |(alternative, followers): (&LanguageAlternative, &Vec<ExprId>)| {
+            let most = alternative.rest.most() as usize;
+            let mut lengths = 0..=alternative.rest.run().map_or(0, |run| run as usize);
+            let closed = |many: &usize| (*many..=many + most).any(|many| follower(followers, many) == ExprId::NOTHING);
             lengths.clone().find(closed).map_or_else(|| lengths.next_back(), |closed| closed.checked_sub(1))
         };
-        self.ways.iter().zip(&self.exits).filter_map(certain).max().unwrap_or(0)
+        self.alternatives.iter().zip(&self.followers).filter_map(certain).max().unwrap_or(0)
     }
 
-    /// What reads on in each way.
+    /// What reads on in each alternative.
     fn readers(&self) -> Vec<Box<dyn LanguageReader>> {
-        self.ways.iter().map(|way| way.rest.reader()).collect()
+        self.alternatives.iter().map(|alternative| alternative.rest.reader()).collect()
     }
 
-    /// Of these ways, by their bits, those that are left after a run of bytes, of which the last one was read; `None` where
-    /// nothing can be completed.
-    fn step(&self, readers: &mut [Box<dyn LanguageReader>], ways: u32, bytes: &[u8]) -> Option<u32> {
+    /// Of these alternatives, by their bits, those that are left after a run of bytes, of which the last one was read; `None`
+    /// where nothing can be completed.
+    fn step(&self, readers: &mut [Box<dyn LanguageReader>], alternatives: u32, bytes: &[u8]) -> Option<u32> {
         let (mut left, mut is_open) = (0, false);
-        for (index, ((way, reader), exits)) in self.ways.iter().zip(readers).zip(&self.exits).enumerate() {
+        for (index, ((alternative, reader), followers)) in
+            self.alternatives.iter().zip(readers).zip(&self.followers).enumerate()
+        {
             let bit = 1 << index;
-            let is_certain = way.rest.run().is_some_and(|run| bytes.len() <= run as usize);
-            if ways & bit == 0 || (is_certain && is_open) {
-                left |= ways & bit;
+            let is_certain = alternative.rest.run().is_some_and(|run| bytes.len() <= run as usize);
+            if alternatives & bit == 0 || (is_certain && is_open) {
+                left |= alternatives & bit;
                 continue;
             }
             if !reader.read(bytes) {
                 continue;
             }
             left |= bit;
-            is_open = is_open || reader.is_completed_for(exits.get(bytes.len()..).unwrap_or_default());
+            is_open = is_open || reader.is_completed_for(followers.get(bytes.len()..).unwrap_or_default());
         }
         is_open.then_some(left)
     }
@@ -230,21 +238,23 @@ impl Begun {
     /// The same after all of the bytes.
     fn after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Option<u32> {
         let mut ends = self.certain + 1..=bytes.len();
-        ends.try_fold(self.all_ways(), |ways, end| self.step(readers, ways, &bytes[..end]))
+        ends.try_fold(self.all_alternatives(), |alternatives, end| self.step(readers, alternatives, &bytes[..end]))
     }
 
     /// What may follow a run of bytes, where they are a member.
-    fn exits_after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Box<[ExprId]> {
+    fn followers_after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Box<[ExprId]> {
         let left = self.after(readers, bytes).unwrap_or(0);
-        let ways = readers.iter_mut().zip(&self.exits).enumerate();
-        let ways = ways.filter(|(index, _)| left & (1 << index) != 0).map(|(_, way)| way);
-        let members = ways
-            .filter_map(|(reader, exits)| (reader.read(bytes) && reader.is_member()).then(|| exit(exits, bytes.len())));
-        members.filter(|&exit| exit != ExprId::NOTHING).collect()
+        let alternatives = readers.iter_mut().zip(&self.followers).enumerate();
+        let alternatives =
+            alternatives.filter(|(index, _)| left & (1 << index) != 0).map(|(_, alternative)| alternative);
+        let members = alternatives.filter_map(|(reader, followers)| {
+            (reader.read(bytes) && reader.is_member()).then(|| follower(followers, bytes.len()))
+        });
+        members.filter(|&follower| follower != ExprId::NOTHING).collect()
     }
 
-    fn all_ways(&self) -> u32 {
-        u32::MAX >> (MAX_WAYS - self.ways.len())
+    fn all_alternatives(&self) -> u32 {
+        u32::MAX >> (MAX_ALTERNATIVES - self.alternatives.len())
     }
 
     /// Takes out the tokens after which nothing can be completed.
@@ -265,17 +275,17 @@ impl Begun {
         longer.into_iter().for_each(|token| inside.remove(token));
         let (trie, mut path) = (vocabulary.trie(), Vec::new());
         trie.walk(
-            self.all_ways(),
-            |ways, byte, node| {
+            self.all_alternatives(),
+            |alternatives, byte, node| {
                 path.truncate(trie.depth(node) - 1);
                 path.push(byte);
                 let is_certain = path.len() <= self.certain;
                 Ok(if !self.run.contains(byte) {
                     None
                 } else if is_certain {
-                    Some(ways)
+                    Some(alternatives)
                 } else {
-                    self.step(&mut readers, ways, &path)
+                    self.step(&mut readers, alternatives, &path)
                 })
             },
             |token, _| inside.insert(token),

@@ -1,8 +1,8 @@
 //! Texts within several limits of length: a host name has at most 253 characters, and each of its labels at most 63.
 //!
 //! Every character leaves limits with new counts, and so an intersection that nothing was known of. So the text is read without its
-//! limits, whose states are met again and again, and the limits are read [beside](Beside) it. As long as none of them is near, they do not
-//! matter: a token is looked at only from where it comes near one.
+//! limits, whose states are reached again and again, and the limits are read [beside](Beside) it. As long as none of them is
+//! near, they do not matter: a token is looked at only from where it comes near one.
 
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl LexemeCache {
     pub(crate) fn limited_row(&mut self, residual: ExprId) -> Result<Option<Limited>, LimitExceeded> {
         let Some(limited) = self.without_limits(residual)? else { return Ok(None) };
         // What completes a language decided by a program hangs on each of its bytes.
-        let is_decided = self.deriver.exprs.language_ways(limited.without).is_some();
+        let is_decided = self.deriver.exprs.language_alternatives(limited.without).is_some();
         let is_near = match *limited.limits {
             // Near a single limit a walk of the vocabulary meets few states.
             [_] => limited.unaffected() < MIN_AGREEMENT,
@@ -157,7 +157,7 @@ impl LexemeCache {
         Ok((!self.deriver.is_live(others)?).then_some(relaxed.agreement))
     }
 
-    /// Where to start reading a text without limits: most texts have been met within the same ones.
+    /// Where to start reading a text without limits: most texts have been seen within the same ones.
     pub(crate) fn start_unlimited(&mut self, expr: ExprId) -> Result<(DfaId, StateId), LimitExceeded> {
         if let Some(known) = self.known_unlimited(expr) {
             return Ok(known);

@@ -1,4 +1,4 @@
-//! Finding a lexeme mask: finders in the order in which they are tried, from the cheapest to the walk that is always right.
+//! Finding a lexeme mask: the finders in the order in which they are tried, from the cheapest to the walk that is always right.
 //!
 //! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
 //! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`], [`language_runs`]); a state that resembles another takes its mask and mends the

@@ -1,6 +1,6 @@
 //! How rows are found: counted where characters repeat, from a similar row, or by a walk through the vocabulary.
 //!
-//! Rows are worth a walk for wide states (a string body takes nearly every token), and for lexemes after
+//! Rows are worth a walk for dense states (a string body takes nearly every token), and for lexemes after
 //! whitespace. Other states are walked in their place, see `mask/optimistic.rs`.
 
 use std::sync::Arc;

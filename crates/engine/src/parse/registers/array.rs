@@ -50,7 +50,7 @@ impl Meaning for ArrayRegister {
     }
 
     /// With the element among those seen, or with two that are equal, where some must be; none where it was seen before and must
-    /// not. A mask, which takes each for a new one, goes on both ways where it might be one of those before it.
+    /// not. A mask, which takes each for a new one, goes on with both where it might be one of those before it.
     fn ended(self, run: &mut Run<'_>, register: u32) -> [Option<u32>; 2] {
         let items = run.machine.grammar().items(self.items);
         let must_repeat = items.must_repeat();

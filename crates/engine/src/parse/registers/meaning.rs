@@ -24,7 +24,8 @@ pub(crate) trait Meaning: Copy {
         register
     }
 
-    /// The register when what lies above the frame ends here; none where it must not end, and two where a mask goes on both ways.
+    /// The register when what lies above the frame ends here; none where it must not end, and two where a mask goes on with
+    /// both.
     fn ended(self, _: &mut Run<'_>, register: u32) -> [Option<u32>; 2] {
         [Some(register), None]
     }

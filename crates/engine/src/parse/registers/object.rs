@@ -6,7 +6,7 @@ use stencilm_regex::StateId;
 use crate::machine::expansion::Expansion;
 use crate::machine::frame::{MemberChange, Phase};
 use crate::machine::layout::Machine;
-use crate::machine::object_facts::{Had, has_few, most_free};
+use crate::machine::object_facts::{Had, has_finite, most_additional};
 use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::{Compared, Run};
 use crate::state::stacks::{Entry, MembersState, NIL, Stacks, UNKNOWN_TEXT};
@@ -36,34 +36,34 @@ impl Meaning for ObjectRegister {
         let object = expansion.members?;
         let old = run.stacks.members(thread.register);
         let ordered = run.machine.grammar().members(object).ordered as u32;
-        let (met, new) = match change {
+        let (satisfied, new) = match change {
             MemberChange::Known(member) if member < ordered => (0, MembersState { next: member + 1, ..old }),
             MemberChange::Known(member) => {
                 let known = run.machine.known_with(old.known, member);
                 (0, MembersState { next: ordered, known, ..old })
             }
-            MemberChange::Free { met } => {
+            MemberChange::Additional { satisfied } => {
                 let key = run.new_key(object, expansion, old, "")?;
                 let seen = run.stacks.seen.append(old.seen, key);
-                (met, MembersState { next: ordered, seen, ..old })
+                (satisfied, MembersState { next: ordered, seen, ..old })
             }
             MemberChange::Last => {
                 let grammar = run.machine.grammar().clone();
-                let after = grammar.members(object).free[expansion.class as usize].last.as_deref();
+                let after = grammar.members(object).additional[expansion.class as usize].last.as_deref();
                 run.new_key(object, expansion, old, after.unwrap_or_default())?;
                 // Where part of the key stands after the object, the text may end here or not, and the key goes on to
                 // others in any case.
                 return Some(0);
             }
         };
-        let tally = run.counted(object, old.tally, met);
+        let tally = run.counted(object, old.tally, satisfied);
         Some(run.stacks.intern_members(MembersState { text: NIL, name: 0, tally, ..new }))
     }
 
     fn read(self, run: &mut Run<'_>, expansion: &Expansion, register: u32, byte: u8) -> u32 {
         let old = run.stacks.members(register);
         let text = run.stacks.append(old.text, u32::from(byte));
-        let name = if expansion.has_taken {
+        let name = if expansion.has_reserved {
             let before = if old.text == NIL { StateId::START } else { StateId(old.name) };
             run.machine.names(self.members).next(before, byte).0
         } else {
@@ -82,26 +82,26 @@ impl Meaning for ObjectRegister {
         let far = u64::from(horizon) + 1;
         if members.is_counted() {
             let missing = u64::from(members.min.saturating_sub(had.count));
-            let missing = if most_free(members).is_some() { missing } else { missing.min(far) };
-            let most_needed = (members.known.len() + members.free.len()) as u64;
+            let missing = if most_additional(members).is_some() { missing } else { missing.min(far) };
+            let most_needed = (members.declared.len() + members.additional.len()) as u64;
             let room = members.max.map_or(u64::MAX, |max| u64::from(max - had.count).min(far + most_needed));
-            description.extend([missing << 32 | u64::from(had.met), room]);
+            description.extend([missing << 32 | u64::from(had.satisfied), room]);
         }
-        if let Some(most) = most_free(members).filter(|_| has_few(members)) {
-            let far = far + u64::from(members.min) + members.known.len() as u64;
-            description.push((most.saturating_sub(had.free as usize) as u64).min(far));
+        if let Some(most) = most_additional(members).filter(|_| has_finite(members)) {
+            let far = far + u64::from(members.min) + members.declared.len() as u64;
+            description.push((most.saturating_sub(had.additional as usize) as u64).min(far));
         }
     }
 }
 
 impl Run<'_> {
-    /// The free key that is read, with what stands of it after an object that is cut off; `None` where it is no new one. A
-    /// mask takes it for a new one that is not known.
+    /// The additional key that is read, with what stands of it after an object that is cut off; `None` where it is no new one.
+    /// A mask takes it for a new one that is not known.
     fn new_key(&mut self, object: MembersId, expansion: &Expansion, old: MembersState, after: &str) -> Option<u32> {
         if !self.is_exact() {
             if after.is_empty() {
                 self.assumed.seen |= old.seen != NIL;
-                self.assumed.taken |= expansion.has_taken;
+                self.assumed.reserved |= expansion.has_reserved;
             }
             return Some(UNKNOWN_TEXT);
         }
@@ -115,7 +115,7 @@ impl Run<'_> {
         written.extend_from_slice(after.as_bytes());
         let value = json_text::value_of(&written);
         // Nearly always it is a name that is being read, of which nothing is kept.
-        if self.machine.is_taken(object, expansion.class, &value) {
+        if self.machine.is_reserved(object, expansion.class, &value) {
             return None;
         }
         let key = self.stacks.intern_key(&value);
@@ -123,7 +123,7 @@ impl Run<'_> {
     }
 
     /// The tally of an object after one more member: where only the least number of members counts, not above it.
-    fn counted(&mut self, object: MembersId, tally: u32, met: u32) -> u32 {
+    fn counted(&mut self, object: MembersId, tally: u32, satisfied: u32) -> u32 {
         let members = self.machine.grammar().members(object);
         if !members.is_counted() {
             return NIL;
@@ -131,14 +131,14 @@ impl Run<'_> {
         let (count, before) = self.stacks.unpair(tally);
         let count = count.saturating_add(1);
         let count = if members.max.is_none() { count.min(members.min) } else { count };
-        self.stacks.pair(count, before | met)
+        self.stacks.pair(count, before | satisfied)
     }
 }
 
 /// The members that an object has, as its register says.
 fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
     let state = stacks.members(register);
-    let (count, met) = stacks.unpair(state.tally);
-    let free = if has_few(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
-    Had { next: state.next, known: state.known, count, met, free }
+    let (count, satisfied) = stacks.unpair(state.tally);
+    let additional = if has_finite(members) { stacks.seen.entries(state.seen).count() as u32 } else { 0 };
+    Had { next: state.next, known: state.known, count, satisfied, additional }
 }

@@ -1,10 +1,10 @@
-//! Walks by automata that few strings lead on.
+//! Walks by sparse automata, in which most strings of the trie die early.
 
 use stencilm_regex::ByteSet;
 use stencilm_support::FEW;
 
 use super::Trie;
-use super::lists::{Reader, Way};
+use super::lists::{Path, Reader};
 use super::nodes::ENDS;
 
 impl Trie {
@@ -34,7 +34,7 @@ impl Trie {
         self.roots.get(usize::from(byte)).copied().flatten().map(|root| root as usize)
     }
 
-    /// As [`Trie::walk_part`], for automata that few strings lead on: the children of a node lie far apart where there is much
+    /// As [`Trie::walk_part`], for sparse automata: the children of a node lie far apart where there is much
     /// below them, and a byte that leads nowhere costs no look at its node.
     #[inline(always)]
     pub fn walk_few<R: Reader>(
@@ -42,11 +42,11 @@ impl Trie {
         nodes: (usize, usize),
         depth: usize,
         start: u32,
-        way: &mut Way,
+        path: &mut Path,
         reader: &mut R,
         mut entry: impl FnMut(u32),
     ) -> Result<(), R::Error> {
-        let Way { states, ranges } = way;
+        let Path { states, ranges } = path;
         if states.len() <= self.max_depth {
             states.resize(self.max_depth + 1, 0);
         }
@@ -54,7 +54,7 @@ impl Trie {
         ranges.clear();
         let (mut index, mut end) = nodes;
         if depth > 0 && self.has_children(index.wrapping_sub(1), end) {
-            self.lead_on(index - 1, &reader.leading(start)?, ranges);
+            self.add_children(index - 1, &reader.live_bytes(start)?, ranges);
             index = end;
         }
         loop {
@@ -74,9 +74,9 @@ impl Trie {
                     index += 1;
                     continue;
                 }
-                // What lies below comes before what lies after: the states on the way are those of the node.
+                // What lies below comes before what lies after: the states on the path are those of the node.
                 ranges.push((index + size, end));
-                self.lead_on(index, &reader.leading(state)?, ranges);
+                self.add_children(index, &reader.live_bytes(state)?, ranges);
                 index = end;
             }
             match ranges.pop() {
@@ -93,10 +93,10 @@ impl Trie {
     }
 
     /// Adds the children of a node with a list of them to which some bytes lead, the first one last.
-    fn lead_on(&self, node: usize, leading: &ByteSet, ranges: &mut Vec<(usize, usize)>) {
+    fn add_children(&self, node: usize, live_bytes: &ByteSet, ranges: &mut Vec<(usize, usize)>) {
         let children = &self.lists.parts[&(node as u32)];
         let known = ranges.len();
-        for byte in children.bytes.intersect(leading).iter() {
+        for byte in children.bytes.intersect(live_bytes).iter() {
             let child = self.lists.node(children, byte);
             ranges.push((child, child + self.size(child)));
         }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
 
-    /// A table of steps that says of some bytes that they may lead on though they do not.
+    /// A table of steps that says of some bytes that they may be live though they are dead.
     struct Table<F> {
         next: F,
         spare: u8,
@@ -119,7 +119,7 @@ mod tests {
     impl<F: Fn(u32, u8) -> Option<u32>> Reader for Table<F> {
         type Error = Infallible;
 
-        fn leading(&mut self, state: u32) -> Result<ByteSet, Infallible> {
+        fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Infallible> {
             let leads = |&byte: &u8| byte % self.spare == 0 || (self.next)(state, byte).is_some();
             Ok((b'a'..b'a' + 16).filter(leads).collect())
         }
@@ -134,7 +134,7 @@ mod tests {
     proptest::proptest! {
         /// From the top, from a node, and from its children, whether it has a list of them or not.
         #[test]
-        fn a_walk_by_lists_of_children_takes_the_ways_of_any_walk(
+        fn a_walk_by_lists_of_children_takes_the_paths_of_any_walk(
             table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.4, 0u32..4), 16), 4),
             seed in 0usize..10_000,
             spare in 2u8..20,
@@ -178,7 +178,7 @@ mod tests {
                     nodes,
                     depth,
                     1,
-                    &mut Way::default(),
+                    &mut Path::default(),
                     &mut reader,
                     |entry| ends_by_lists.push(entry),
                 );

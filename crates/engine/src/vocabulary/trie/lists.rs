@@ -1,4 +1,4 @@
-//! Nodes with many children have a list of them, so that few are looked at where few bytes lead on.
+//! Nodes with many children have a list of them, so that few are looked at where few bytes are live.
 //!
 //! The children of a node lie as far apart as there is much below them. Where the vocabulary is not in the cache, to pass
 //! over the hundred that follow a quote or a comma took longer than everything else in a mask.
@@ -25,28 +25,28 @@ pub(super) struct Children {
     pub start: u32,
 }
 
-/// An automaton that few strings lead on, for [`Trie::walk_few`](super::Trie::walk_few).
+/// A sparse automaton, in which most strings die early, for [`Trie::walk_few`](super::Trie::walk_few).
 pub trait Reader {
     /// What may go wrong.
     type Error;
 
-    /// The bytes that lead on from a state, perhaps some more.
-    fn leading(&mut self, state: u32) -> Result<ByteSet, Self::Error>;
+    /// The live bytes of a state, perhaps some more.
+    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Self::Error>;
 
-    /// The state after a byte, if it leads on; `node` is where it leads to in the trie, and `has_children` whether anything
+    /// The state after a byte, if it is live; `node` is where it leads to in the trie, and `has_children` whether anything
     /// is below.
     fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, Self::Error>;
 }
 
-/// The states on a way through a trie, by depth, and the nodes that are still to be walked: a walk needs it, and leaves
+/// The states on a path through a trie, by depth, and the nodes that are still to be walked: a walk needs it, and leaves
 /// nothing in it.
 #[derive(Default)]
-pub struct Way {
+pub struct Path {
     pub(super) states: Vec<u32>,
     pub(super) ranges: Vec<(usize, usize)>,
 }
 
-impl Extension for Way {}
+impl Extension for Path {}
 
 impl Lists {
     /// The lists of a trie that has none yet.

@@ -37,7 +37,7 @@ impl Nodes {
         nodes
     }
 
-    /// The same of strings that have so many bytes in all, where few begin alike.
+    /// The same of strings that have so many bytes in all, where few have a common beginning.
     ///
     /// # Panics
     /// As [`Nodes::from_sorted`].

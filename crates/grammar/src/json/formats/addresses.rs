@@ -27,17 +27,17 @@ pub(super) fn ipv4() -> String {
 /// Eight groups, of which one run may be left out, and the last two of which may be an IPv4 address.
 pub(super) fn ipv6() -> String {
     let last = format!("(?:{GROUP}:{GROUP}|{})", ipv4());
-    let mut ways = vec![format!("(?:{GROUP}:){{6}}{last}"), format!("::(?:{GROUP}:){{5}}{last}")];
+    let mut alternatives = vec![format!("(?:{GROUP}:){{6}}{last}"), format!("::(?:{GROUP}:){{5}}{last}")];
     for before in 1..=7 {
         // So many groups at most stand before `::`, and so many after it.
         let head = format!("(?:(?:{GROUP}:){{0,{}}}{GROUP})?::", before - 1);
-        ways.push(match 7 - before {
+        alternatives.push(match 7 - before {
             0 => head,
             1 => format!("{head}{GROUP}"),
             after => format!("{head}(?:{GROUP}:){{{}}}{last}", after - 2),
         });
     }
-    format!("(?:{})", ways.join("|"))
+    format!("(?:{})", alternatives.join("|"))
 }
 
 /// A label that does not begin with `xn--`. In a name with letters from right to left, `turning`, it begins with a letter

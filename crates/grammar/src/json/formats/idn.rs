@@ -107,16 +107,17 @@ impl Label {
         let next = exprs.or(&[end, then_rest]);
         let third = exprs.concat(maybe_hyphen, next);
         let (several, several_last) = (inner.several(exprs), last.several(exprs));
-        let ways = |exprs: &mut ExprSet, ways: &[&[ExprId]]| {
-            let ways: Vec<ExprId> = ways.iter().map(|way| exprs.concat_all(way)).collect();
-            exprs.or(&ways)
+        let alternatives = |exprs: &mut ExprSet, alternatives: &[&[ExprId]]| {
+            let alternatives: Vec<ExprId> =
+                alternatives.iter().map(|alternative| exprs.concat_all(alternative)).collect();
+            exprs.or(&alternatives)
         };
         let after_one =
             &[&[single_or_hyphen, third][..], &[last.single, after], &[several, rest], &[several_last, after]];
-        let after_one = ways(exprs, after_one);
+        let after_one = alternatives(exprs, after_one);
         let Some(asked) = asked else {
             let every = first.all(exprs);
-            return ways(
+            return alternatives(
                 exprs,
                 &[&[every, after], &[first.single, after_one], &[first.pairs, third], &[first.longer, rest]],
             );
@@ -124,9 +125,9 @@ impl Label {
         let then = |exprs: &mut ExprSet, more| exprs.or(&[after, more]);
         let (then_one, then_third, then_rest) = (then(exprs, after_one), then(exprs, third), then(exprs, rest));
         let rest_asked = exprs.concat_all(&[any, asked, then_rest]);
-        let third_asked = ways(exprs, &[&[asked, then_rest], &[block, rest_asked]]);
+        let third_asked = alternatives(exprs, &[&[asked, then_rest], &[block, rest_asked]]);
         let third_asked = exprs.concat(maybe_hyphen, third_asked);
-        ways(
+        alternatives(
             exprs,
             &[
                 &[asked, then_one],

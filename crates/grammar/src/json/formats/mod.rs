@@ -119,7 +119,7 @@ fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format, punycode: Pu
 
 fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     let pattern = format!("{HOUR}:{MINUTE}:{MINUTE}{FRACTION}(?:[Zz]|[+-]{HOUR}:{MINUTE})");
-    let mut ways = vec![whole(exprs, strings, &pattern)];
+    let mut alternatives = vec![whole(exprs, strings, &pattern)];
     // A leap second ends the day in UTC: for every offset there is one hour and minute where it may stand.
     let fraction = whole(exprs, strings, FRACTION);
     let digits: Vec<ExprId> = (0..10).map(|digit| strings.bodies(exprs, &[&format!("{digit}")])).collect();
@@ -150,8 +150,8 @@ fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
             exprs.concat(colon, minutes)
         })
         .collect();
-    ways.push(numbered(exprs, &digits, &hours));
-    exprs.or(&ways)
+    alternatives.push(numbered(exprs, &digits, &hours));
+    exprs.or(&alternatives)
 }
 
 /// What stands after each of the numbers of two digits from 00 up, digit by digit: a text so far leaves few of them.

@@ -54,7 +54,7 @@ impl<'a> Merger<'a, '_> {
                 | Atom::Among(_)
                 | Atom::Outside(_)
                 | Atom::Texts(_)
-                | Atom::Endless(_) => {}
+                | Atom::Circular(_) => {}
             }
         }
         self.add_required(all);
@@ -78,7 +78,7 @@ impl<'a> Merger<'a, '_> {
             let known = self.merged.known.get_or_insert_with(name, Default::default);
             known.value.add(term);
         }
-        self.merged.free = rests.iter().map(|rest| rest.value).fold(Vec::new(), with);
+        self.merged.additional = rests.iter().map(|rest| rest.value).fold(Vec::new(), with);
     }
 
     /// What a schema says of members.
@@ -295,7 +295,7 @@ impl<'a> Merger<'a, '_> {
             Keyword::Type(types) => types.meets(Types::OBJECT),
             _ => false,
         });
-        self.merged.closed = about_objects && self.merged.free.is_empty();
+        self.merged.closed = about_objects && self.merged.additional.is_empty();
         self.close_elements(all);
     }
 

@@ -18,17 +18,17 @@ use crate::json_schema::read::schema::{Keyword, SchemaId};
 /// Prefix elements between two rules: keeps the nodes of a long tuple shallow.
 const ELEMENTS_PER_RULE: usize = 16;
 /// Up to so many conditions on how many elements match, an element that matches may be taken for one that does not, where no
-/// greatest number is given: that spares negations, and makes as many ways to read an array as there are sets of elements.
+/// greatest number is given: that spares negations, and makes as many readings of an array as there are sets of elements.
 const FEW_CONTAINS: usize = 5;
 /// Most conditions on how many elements of one array match.
 pub(super) const MAX_CONTAINS: usize = 32;
 /// Most alternatives for one element: the sets of conditions that it may count for.
-pub(super) const MAX_ELEMENT_WAYS: usize = 64;
+pub(super) const MAX_ELEMENT_CHOICES: usize = 64;
 
 /// Most values of elements of which it is asked, one by one, that two are there.
 const MAX_REPEATED: usize = 64;
 /// Most values of elements of which it is counted, one by one, that none is there twice: sharing them out is tried in as many
-/// ways as they have subsets.
+/// choices as they have subsets.
 const MAX_COUNTED: usize = 10;
 
 /// Why a schema is refused that asks for two equal elements and leaves no room for another one that is.
@@ -119,15 +119,15 @@ impl Lowering<'_> {
                 }
             };
         };
-        let mut ways = Vec::with_capacity(values.len());
+        let mut choices = Vec::with_capacity(values.len());
         let mut branches = Vec::with_capacity(values.len());
         for value in values {
             let mut asked = asked.clone();
             let terms = vec![Term::Among(self.normal.list(&[value]))];
             asked.contains.push(Contains { terms, from: 0, min: 2, max: None, at });
-            let (way, branch) = self.plain_or_counted(merged, asked, at, depth)?;
+            let (choice, branch) = self.plain_or_counted(merged, asked, at, depth)?;
             if !matches!(branch, Branch::Impossible(_)) {
-                ways.push(way);
+                choices.push(choice);
             }
             branches.push(branch);
         }
@@ -138,7 +138,7 @@ impl Lowering<'_> {
                 Branch::Impossible(vec![Clash { place: self.schemas.place(at), message }])
             }),
         };
-        Ok((self.builder.choice(&ways), branch))
+        Ok((self.builder.choice(&choices), branch))
     }
 
     /// An array whose elements are compared until two are equal; the reason where that does not decide it.
@@ -230,10 +230,10 @@ impl Lowering<'_> {
             return self.counted(merged, asked, at, depth);
         }
         let surface = self.surfaces.array(&mut self.builder.exprs, depth);
-        let mut ways = Vec::new();
+        let mut choices = Vec::new();
         let mut needs = Vec::new();
         if min == 0 {
-            ways.push(self.lexeme(surface.empty));
+            choices.push(self.lexeme(surface.empty));
         }
         if max != Some(0) {
             let mut prefix = Vec::with_capacity(asked.prefix.len());
@@ -248,10 +248,10 @@ impl Lowering<'_> {
             if let Some(node) = rest.filter(|_| min as usize > prefix.len()) {
                 needs.push(Need::new(node, at, What::Element(prefix.len())));
             }
-            ways.push(self.elements(&surface, &prefix, rest, min, max));
+            choices.push(self.elements(&surface, &prefix, rest, min, max));
         }
         let branch = if min == 0 { Branch::Possible } else { Branch::Needs(needs) };
-        let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        let node = if let [only] = *choices { only } else { self.builder.choice(&choices) };
         Ok((node, branch))
     }
 
@@ -400,7 +400,7 @@ impl Lowering<'_> {
         at: SchemaId,
         depth: u32,
     ) -> Result<Option<(Items, Branch)>, GrammarError> {
-        let Some((prefix, rest)) = self.element_ways_at_places(asked, depth)? else { return Ok(None) };
+        let Some((prefix, rest)) = self.element_choices_at_places(asked, depth)? else { return Ok(None) };
         let Asked { min, max, .. } = *asked;
         let Surface { empty, open, item, close, .. } = self.surfaces.array(&mut self.builder.exprs, depth);
         let surface = ArraySurface { empty, open, item, close };
@@ -429,7 +429,7 @@ impl Lowering<'_> {
 
     /// The alternatives of the elements at each leading place, and of all others; `None` where they are too many.
     #[expect(clippy::type_complexity, reason = "the two parts of an array")]
-    fn element_ways_at_places(
+    fn element_choices_at_places(
         &mut self,
         asked: &Asked,
         depth: u32,
@@ -441,31 +441,31 @@ impl Lowering<'_> {
         let places = asked.max.map_or(places, |max| places.min(max as usize));
         let mut prefix = Vec::with_capacity(places);
         for place in 0..places {
-            let Some(ways) = self.element_ways(asked.element(place), &asked.contains, place, depth)? else {
+            let Some(choices) = self.element_choices(asked.element(place), &asked.contains, place, depth)? else {
                 return Ok(None);
             };
-            prefix.push(ways);
+            prefix.push(choices);
         }
         let rest = match asked.max.is_some_and(|max| max as usize <= places) {
             true => Some(Box::default()),
-            false => self.element_ways(&asked.rest, &asked.contains, usize::MAX, depth)?,
+            false => self.element_choices(&asked.rest, &asked.contains, usize::MAX, depth)?,
         };
         Ok(rest.map(|rest| (prefix, rest)))
     }
 
     /// The alternatives of an element: for every set of rules, those that match exactly them, as far as that matters; `None`
     /// where they are too many.
-    fn element_ways(
+    fn element_choices(
         &mut self,
         base: &[Term],
         rules: &[Contains],
         place: usize,
         depth: u32,
     ) -> Result<Option<Box<[Element]>>, GrammarError> {
-        let mut ways: Vec<(Vec<Term>, u32)> = vec![(base.to_vec(), 0)];
+        let mut choices: Vec<(Vec<Term>, u32)> = vec![(base.to_vec(), 0)];
         for (bit, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.from <= place) {
-            let mut next = Vec::with_capacity(2 * ways.len());
-            for (all, counts) in ways {
+            let mut next = Vec::with_capacity(2 * choices.len());
+            for (all, counts) in choices {
                 let matching = rule.terms.iter().copied().fold(all.clone(), with);
                 let failing = match opposite(&rule.terms) {
                     Some(opposite) if rule.max.is_some() || rules.len() > FEW_CONTAINS => with(all, opposite),
@@ -481,13 +481,13 @@ impl Lowering<'_> {
                     kept.push((all, counts));
                 }
             }
-            if kept.len() > MAX_ELEMENT_WAYS {
+            if kept.len() > MAX_ELEMENT_CHOICES {
                 return Ok(None);
             }
-            ways = kept;
+            choices = kept;
         }
-        let mut elements: Vec<Element> = Vec::with_capacity(ways.len());
-        for (all, counts) in ways {
+        let mut elements: Vec<Element> = Vec::with_capacity(choices.len());
+        for (all, counts) in choices {
             if counts == 0 && self.is_hopeless(&all)? {
                 continue;
             }
@@ -524,7 +524,7 @@ impl Lowering<'_> {
     fn needed_elements(&self, items: &Items, rules: &[Contains], at: SchemaId) -> Branch {
         let values = |place: usize| items.at(place).iter().map(|element| element.value);
         let least = items.min.max(if items.must_repeat() { 2 } else { 0 }) as usize;
-        // The places after the leading ones are all alike.
+        // The places after the leading ones are all the same.
         let at_places = (0..least.min(items.prefix.len() + 1)).filter_map(|place| {
             let what = if items.must_repeat() && place < 2 { What::Second } else { What::Element(place) };
             Need::of_any(values(place), at, what)

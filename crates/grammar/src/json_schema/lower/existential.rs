@@ -1,7 +1,7 @@
 //! In how many ways some members can be what at least one must be: what is negated asks for a member that fails it.
 //!
-//! Each thing asked is met by a member of its own or by one that meets another. Only the least ways count: a member that is
-//! asked for anyway meets what its key alone decides, and a way that asks for more than another one is no way of its own.
+//! Each thing asked is met by a member of its own or by one that meets another. Only the least choices count: a member that is
+//! asked for anyway meets what its key alone decides, and a choice that asks for more than another one does not count.
 
 use rustc_hash::FxHashSet;
 
@@ -11,9 +11,9 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::Merged;
 
-/// Most ways to meet everything that is asked of at least one member.
-const MAX_WAYS: usize = 256;
-/// Most ways on the way there.
+/// Most choices to meet everything that is asked of at least one member.
+const MAX_CHOICES: usize = 256;
+/// Most choices in between.
 const MAX_PARTIAL: usize = 2_000;
 
 /// Which member is what at least one must be.
@@ -30,7 +30,7 @@ pub(crate) enum Witness {
 /// For each thing asked, who meets it.
 pub(crate) type Chosen = Vec<Witness>;
 
-/// A way that is not complete: who meets what, by place.
+/// A choice that is not complete: who meets what, by place.
 #[derive(Clone, Default)]
 struct Partial {
     chosen: Vec<(usize, Witness)>,
@@ -48,44 +48,44 @@ impl Lowering<'_> {
             known.map(|(index, _)| index)
         };
         let classes = |place: usize| (0..plan.classes.len()).filter(move |&index| plan.classes[index].some[place]);
-        // What can be met in fewest ways comes first.
+        // What can be met by the fewest choices comes first.
         let mut order: Vec<usize> = (0..plan.some.len()).collect();
         order.sort_by_key(|&place| fixed(place).count() + classes(place).count());
-        let mut ways = vec![Partial::default()];
+        let mut choices = vec![Partial::default()];
         for place in order {
-            let mut next: Vec<Partial> = Vec::with_capacity(ways.len());
-            for way in &ways {
-                if let Some(witness) = way.met(plan, place) {
-                    next.push(way.and(place, witness));
+            let mut next: Vec<Partial> = Vec::with_capacity(choices.len());
+            for choice in &choices {
+                if let Some(witness) = choice.met(plan, place) {
+                    next.push(choice.and(place, witness));
                     continue;
                 }
-                next.extend(fixed(place).map(|index| way.and(place, Witness::Known(index))));
+                next.extend(fixed(place).map(|index| choice.and(place, Witness::Known(index))));
                 for index in classes(place) {
                     // One of those that are asked for something already, or one more.
-                    let copies = way.chosen.iter().filter_map(|(_, witness)| match witness {
+                    let copies = choice.chosen.iter().filter_map(|(_, witness)| match witness {
                         Witness::Class { index: known, copy } if *known == index => Some(copy + 1),
                         _ => None,
                     });
                     let copies = copies.max().unwrap_or(0);
-                    next.extend((0..=copies).map(|copy| way.and(place, Witness::Class { index, copy })));
+                    next.extend((0..=copies).map(|copy| choice.and(place, Witness::Class { index, copy })));
                 }
             }
-            next.retain(|way| merged.max_members.is_none_or(|max| way.members(plan) <= max as usize));
+            next.retain(|choice| merged.max_members.is_none_or(|max| choice.members(plan) <= max as usize));
             if next.len() <= MAX_PARTIAL {
                 next = least(plan, next);
             }
-            if next.len() > MAX_WAYS {
+            if next.len() > MAX_CHOICES {
                 let message = format!(
-                    "not: there are more than {MAX_WAYS} ways in which members can fail what is negated here; negate \
+                    "not: there are more than {MAX_CHOICES} ways in which members can fail what is negated here; negate \
                      less, or say what is allowed instead"
                 );
                 return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(plan.some[place].at), message));
             }
-            ways = next;
+            choices = next;
         }
-        let complete = ways.into_iter().map(|mut way| {
-            way.chosen.sort_unstable_by_key(|(place, _)| *place);
-            way.chosen.into_iter().map(|(_, witness)| witness).collect()
+        let complete = choices.into_iter().map(|mut choice| {
+            choice.chosen.sort_unstable_by_key(|(place, _)| *place);
+            choice.chosen.into_iter().map(|(_, witness)| witness).collect()
         });
         Ok(complete.collect())
     }
@@ -93,9 +93,9 @@ impl Lowering<'_> {
 
 impl Partial {
     fn and(&self, place: usize, witness: Witness) -> Partial {
-        let mut way = self.clone();
-        way.chosen.push((place, witness));
-        way
+        let mut choice = self.clone();
+        choice.chosen.push((place, witness));
+        choice
     }
 
     /// A member that is asked for anyway and meets one thing more.
@@ -139,14 +139,14 @@ impl Partial {
     }
 }
 
-/// Those ways that ask for no more than another one, and of several that ask for the same the first.
-fn least(plan: &KeyPlan, ways: Vec<Partial>) -> Vec<Partial> {
-    let asked: Vec<FxHashSet<(Witness, Option<Term>)>> = ways.iter().map(|way| way.asked(plan)).collect();
+/// Those choices that ask for no more than another one, and of several that ask for the same the first.
+fn least(plan: &KeyPlan, choices: Vec<Partial>) -> Vec<Partial> {
+    let asked: Vec<FxHashSet<(Witness, Option<Term>)>> = choices.iter().map(|choice| choice.asked(plan)).collect();
     let is_less = |one: usize, other: usize| {
         let (less, more) = (&asked[one], &asked[other]);
         (less.len() < more.len() || (less.len() == more.len() && one < other)) && less.is_subset(more)
     };
     let kept = |place: &usize| (0..asked.len()).all(|other| other == *place || !is_less(other, *place));
     let kept: Vec<usize> = (0..asked.len()).filter(kept).collect();
-    kept.into_iter().map(|place| ways[place].clone()).collect()
+    kept.into_iter().map(|place| choices[place].clone()).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! Patterns may overlap, and what `additionalProperties` asks depends on which of them a key does not match. So the set of
 //! all keys is split by one pattern after the other; parts without keys go at once, and in the end those with the same
-//! values are joined. A class of finitely many keys becomes known members.
+//! values are joined. A class of finitely many keys becomes declared members.
 
 use indexmap::IndexSet;
 use stencilm_regex::ExprId;
@@ -22,16 +22,16 @@ use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
 /// Most classes of keys of one object.
 const MAX_CLASSES: usize = 64;
-/// Most keys of a class that become known members.
+/// Most keys of a class that become declared members.
 const MAX_NAMED: u32 = 2_000;
-/// Most keys that become known members where they are given one by one.
+/// Most keys that become declared members where they are given one by one.
 const MAX_LISTED: usize = 20_000;
 
 /// Keys that no `properties` name.
 pub(crate) struct KeyClass {
     /// A key as it is written.
     pub(crate) key: ExprId,
-    /// How many there are; known keys among them are counted.
+    /// How many there are; declared keys among them are counted.
     pub(crate) space: KeySpace,
     /// All that is asked of its value.
     pub(crate) value: Vec<Term>,
@@ -127,7 +127,7 @@ impl<'a> Lowering<'a> {
         }
         let mut classes: Vec<KeyClass> = Vec::new();
         for (key, matched) in self.split(rules.names.as_ref().map(|names| names.written), &rules.tests, at)? {
-            let mut value = merged.free.clone();
+            let mut value = merged.additional.clone();
             let mut is_spoken_of = !value.is_empty();
             for (applies, rule) in &rules.all {
                 if let (Some(true), Some(term)) = (self.holds(applies, &matched, None), rule.value) {
@@ -143,7 +143,7 @@ impl<'a> Lowering<'a> {
                 rules.some.iter().map(|(applies, _)| self.holds(applies, &matched, None) == Some(true)).collect();
             match classes.iter_mut().find(|class| class.value == value && class.some == some) {
                 Some(class) => class.key = self.builder.exprs.or(&[class.key, key]),
-                None => classes.push(KeyClass { key, space: KeySpace::Endless, value, some }),
+                None => classes.push(KeyClass { key, space: KeySpace::Infinite, value, some }),
             }
         }
         if rules.names.is_some() || !rules.tests.list.is_empty() {
@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Makes classes of keys that are given one by one, where one of many must be there whatever its value is: as members
-    /// on their own, each would be a way to meet what is asked.
+    /// on their own, each would be a choice to meet what is asked.
     fn class_few_keys(&mut self, known: &mut Vec<KnownKey>, rules: &KeyRules) -> Vec<KeyClass> {
         if rules.some.is_empty() {
             return Vec::new();
@@ -188,8 +188,8 @@ impl<'a> Lowering<'a> {
             if is_declared || required.is_some() || forbidden.is_some() || !rules.is_met_by_keys(&key.some) {
                 continue;
             }
-            let is_alike = |other: &KnownKey| other.some == key.some && *other.known.value == *key.known.value;
-            match groups.iter_mut().find(|(_, first)| is_alike(first)) {
+            let is_same = |other: &KnownKey| other.some == key.some && *other.known.value == *key.known.value;
+            match groups.iter_mut().find(|(_, first)| is_same(first)) {
                 Some((places, _)) => places.push(place),
                 None => groups.push((vec![place], key)),
             }
@@ -202,7 +202,7 @@ impl<'a> Lowering<'a> {
             let names: Vec<&str> = places.iter().map(|&place| &*known[place].name).collect();
             let key = self.strings.literals(&mut self.builder.exprs, &names);
             let (value, some) = (first.known.value.to_vec(), first.some.clone());
-            classes.push(KeyClass { key, space: KeySpace::Few(names.len() as u32), value, some });
+            classes.push(KeyClass { key, space: KeySpace::Finite(names.len() as u32), value, some });
         }
         let mut taken = taken.into_iter();
         known.retain(|_| !taken.next().unwrap_or(false));
@@ -243,7 +243,7 @@ impl<'a> Lowering<'a> {
         known: Option<&Known>,
         at: SchemaId,
     ) -> Result<KnownKey, GrammarError> {
-        let unnamed = || Known { value: Terms::Several(merged.free.clone()), ..Known::default() };
+        let unnamed = || Known { value: Terms::Several(merged.additional.clone()), ..Known::default() };
         let mut known = known.cloned().unwrap_or_else(unnamed);
         if let Some(names) = &rules.names {
             let is_allowed = match &names.listed {
@@ -336,7 +336,7 @@ impl<'a> Lowering<'a> {
     fn names(&mut self, all: &[Term]) -> Result<Names, GrammarError> {
         let alternatives = self.alternatives_or_more(all)?;
         self.admit()?;
-        let mut ways = Vec::with_capacity(alternatives.len());
+        let mut choices = Vec::with_capacity(alternatives.len());
         let mut listed = Some(IndexSet::default());
         for alternative in alternatives.iter() {
             let merged = merge(&self.normal, alternative);
@@ -357,7 +357,7 @@ impl<'a> Lowering<'a> {
                         listed.extend(texts.iter().map(|&text| Box::from(text)));
                     }
                     let literals = self.strings.literals_in_time(&mut self.builder.exprs, &texts);
-                    ways.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(values.at), limit))?);
+                    choices.push(literals.map_err(|limit| GrammarError::limit(self.schemas.place(values.at), limit))?);
                 }
                 None => {
                     if let Some(name) = merged.name_uses.first() {
@@ -365,12 +365,12 @@ impl<'a> Lowering<'a> {
                         self.relax(name.at, keyword, "a key of an object is no name; put it in the value of a member")?;
                     }
                     listed = None;
-                    ways.push(self.string(&merged)?);
+                    choices.push(self.string(&merged)?);
                 }
             }
         }
         let listed = listed.filter(|listed| listed.len() <= MAX_LISTED);
-        Ok(Names { written: self.builder.exprs.or(&ways), listed })
+        Ok(Names { written: self.builder.exprs.or(&choices), listed })
     }
 
     /// Whether a key is a text of an expression, however it is written there.
@@ -422,8 +422,8 @@ impl<'a> Lowering<'a> {
         Ok(classes)
     }
 
-    /// Makes known members of the keys of a class, where they are few; but not where one of them must be there whatever
-    /// its value is, since each of them would be a way to meet that.
+    /// Makes declared members of the keys of a class, where they are few; but not where one of them must be there whatever
+    /// its value is, since each of them would be a choice to meet that.
     fn name_few_keys(
         &mut self,
         classes: &mut Vec<KeyClass>,
@@ -448,7 +448,7 @@ impl<'a> Lowering<'a> {
                 );
                 return Err(GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message));
             };
-            if let KeySpace::Few(count) = space
+            if let KeySpace::Finite(count) = space
                 && rules.is_met_by_keys(&class.some)
             {
                 let mut taken = 0;
@@ -460,7 +460,7 @@ impl<'a> Lowering<'a> {
                 }
                 continue;
             }
-            if !matches!(space, KeySpace::Few(..=MAX_NAMED)) {
+            if !matches!(space, KeySpace::Finite(..=MAX_NAMED)) {
                 kept.push(KeyClass { space, ..class });
                 continue;
             }

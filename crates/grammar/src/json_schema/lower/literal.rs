@@ -8,7 +8,7 @@ use stencilm_support::check_time;
 
 use super::lowering::Lowering;
 use crate::error::{ErrorKind, GrammarError};
-use crate::ir::grammar::{KnownMember, Members, Node, NodeId};
+use crate::ir::grammar::{DeclaredMember, Members, Node, NodeId};
 use crate::json::kind::Kind;
 use crate::json::layout::MAX_INDENT_DEPTH;
 use crate::json::numbers::{Written, exactly};
@@ -78,11 +78,11 @@ impl Lowering<'_> {
                     let mut known = Vec::with_capacity(entries.len());
                     for (name, inner) in entries.iter() {
                         let key = self.strings.key(&mut self.builder.exprs, name).map_err(too_long)?;
-                        known.push(KnownMember { name: name.into(), key, value: nodes[inner], required: true });
+                        known.push(DeclaredMember { name: name.into(), key, value: nodes[inner], required: true });
                     }
                     let ordered = if self.options.any_order { 0 } else { known.len() };
-                    let free = Vec::new();
-                    self.builder.object(Members { known, ordered, free, min: 0, max: None, surface })
+                    let additional = Vec::new();
+                    self.builder.object(Members { declared: known, ordered, additional, min: 0, max: None, surface })
                 }
                 _ => {
                     let scalar = self.literal_scalar(id, Kind::Number)?;

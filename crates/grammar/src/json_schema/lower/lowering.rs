@@ -55,7 +55,7 @@ pub(crate) struct Values<'a> {
     /// Nodes of other values, by depth.
     pub(super) others: Vec<Map<Box<[Term]>, NodeId>>,
     /// Nodes of schemas that mean the same as others, by what they say and by depth.
-    pub(super) alike: Map<Box<[u8]>, NodeId>,
+    pub(super) by_key: Map<Box<[u8]>, NodeId>,
     /// Where what a schema says is written to be looked up.
     pub(super) key: Key,
     /// Where what a value comes to is collected; empty between values.
@@ -102,7 +102,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) reasons: Reasons,
     /// The arrays that must have two equal elements, each with the schema that asks for it.
     pub(super) repeating: Vec<(NodeId, SchemaId)>,
-    /// Spellings of known keys, which many objects may have.
+    /// Spellings of declared keys, which many objects may have.
     pub(crate) keys: Map<Arc<str>, Option<ExprId>>,
     /// The nodes of values.
     pub(crate) values: Values<'a>,
@@ -110,7 +110,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) work: Vec<Task<'a>>,
     /// Where the members of the root are written between markers.
     pub(crate) marking: Option<Box<Marking<'a>>>,
-    /// The sets of names that were met, and whether these are JSON strings.
+    /// The sets of names that were seen, and whether these are JSON strings.
     pub(super) name_sets: Vec<(Box<str>, bool)>,
     /// Where values are literals of a notation.
     pub(crate) notated: Option<Box<Notated<'a>>>,

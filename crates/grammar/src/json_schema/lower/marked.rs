@@ -11,7 +11,7 @@ use stencilm_regex::{ByteSet, ExprId};
 
 use super::explain::{Branch, Need, What};
 use super::lowering::Lowering;
-use super::marking::{Argument, End, Marking, Nested, Others, Way};
+use super::marking::{Argument, End, Marking, Nested, Others, Rendering};
 use super::objects::{Class, MAX_MIXED, MAX_STATES, Member};
 use crate::error::GrammarError;
 use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Repeats};
@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
         let all = [Term::Holds(root)];
         let alternatives = self.alternatives_or_more(&all)?;
         self.admit()?;
-        let (mut ways, mut branches) = (Vec::new(), Vec::new());
+        let (mut renderings, mut branches) = (Vec::new(), Vec::new());
         for alternative in alternatives.iter() {
             let mut merged = merge(&self.normal, alternative);
             if !merged.clashes.is_empty() {
@@ -84,8 +84,8 @@ impl<'a> Lowering<'a> {
             }
             merged.types = Types::OBJECT;
             let Some(values) = &merged.values else {
-                let (way, branch) = self.with_bare(|this| this.marked_object(&merged, root))?;
-                ways.push(way);
+                let (rendering, branch) = self.with_bare(|this| this.marked_object(&merged, root))?;
+                renderings.push(rendering);
                 branches.push(branch);
                 continue;
             };
@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
                 if let Json::Object(_) = self.schemas.document.get(value)
                     && self.misfit(value, &merged, 0)?.is_none()
                 {
-                    ways.push(self.given_arguments(value, values.at)?);
+                    renderings.push(self.given_arguments(value, values.at)?);
                     branches.push(Branch::Possible);
                 }
             }
@@ -114,7 +114,7 @@ impl<'a> Lowering<'a> {
             let message = "no arguments are valid under this schema, which allows no object; loosen it".to_string();
             branches.push(Branch::Impossible(vec![Clash { place: self.schemas.place(root), message }]));
         }
-        let node = self.builder.choice(&ways);
+        let node = self.builder.choice(&renderings);
         self.reasons.add(node, root, &mut branches);
         Ok(node)
     }
@@ -132,19 +132,19 @@ impl<'a> Lowering<'a> {
         };
         let mut arguments = Vec::with_capacity(entries.len());
         for (name, &inner) in entries.iter() {
-            let ways = match document.get(inner) {
+            let renderings = match document.get(inner) {
                 Json::String(text) => {
                     let text = self.with_bare(|this| Ok(this.strings.literals(&mut this.builder.exprs, &[text])))?;
-                    vec![self.text_way(Some(text))]
+                    vec![self.text_rendering(Some(text))]
                 }
                 other => {
                     let types = type_of(other);
                     let words = self.marking().marked.other_words();
                     let word = words.iter().find(|(_, own)| own.meets(types)).map_or("", |(word, _)| *word);
-                    vec![Way { word, value: self.literal(inner, 0)?, end: End::AfterWhitespace }]
+                    vec![Rendering { word, value: self.literal(inner, 0)?, end: End::AfterWhitespace }]
                 }
             };
-            let node = self.argument(name, &ways, at)?;
+            let node = self.argument(name, &renderings, at)?;
             arguments.extend(node.map(|node| Argument { node, required: true }));
         }
         let mixed = if self.options.any_order { std::mem::take(&mut arguments) } else { Vec::new() };
@@ -164,9 +164,9 @@ impl<'a> Lowering<'a> {
         let mut needs = Vec::new();
         let (mut ordered, mut mixed) = (Vec::new(), Vec::new());
         for member in known.iter().filter(|member| !member.is_forbidden) {
-            let ways = self.ways(member.value)?;
+            let renderings = self.renderings(member.value)?;
             let value_at = member.value.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(at);
-            let Some(node) = self.argument(member.name, &ways, value_at)? else { continue };
+            let Some(node) = self.argument(member.name, &renderings, value_at)? else { continue };
             if let Some(at) = member.required {
                 needs.push(Need::new(node, at, What::Required(member.name.into())));
             }
@@ -187,12 +187,12 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             let Some(name) = self.other_name(class.key, known)? else { continue };
-            let ways = self.ways(class.value)?;
-            let node = self.unnamed_argument(name, &ways);
+            let renderings = self.renderings(class.value)?;
+            let node = self.unnamed_argument(name, &renderings);
             let some = match class.some {
                 Some(some) => {
-                    let ways = self.ways(some)?;
-                    Some(self.unnamed_argument(name, &ways))
+                    let renderings = self.renderings(some)?;
+                    Some(self.unnamed_argument(name, &renderings))
                 }
                 None => None,
             };
@@ -264,16 +264,16 @@ impl<'a> Lowering<'a> {
         for Argument { node, required } in ordered.into_iter().rev() {
             let mut before = Vec::with_capacity(after.len());
             for count in 0..=counts {
-                let mut ways = Vec::with_capacity(2);
+                let mut renderings = Vec::with_capacity(2);
                 let next = if count < counts { Some(count + 1) } else { max.is_none().then_some(counts) };
                 if let Some(next) = next {
-                    ways.push(self.builder.sequence(&[node, after[next]]));
+                    renderings.push(self.builder.sequence(&[node, after[next]]));
                 }
                 if !required {
-                    ways.push(after[count]);
+                    renderings.push(after[count]);
                 }
                 let rule = self.builder.declare_rule("members");
-                let body = self.builder.choice(&ways);
+                let body = self.builder.choice(&renderings);
                 self.builder.define_rule(rule, body);
                 before.push(self.builder.node(Node::Rule(rule)));
             }
@@ -404,8 +404,13 @@ impl<'a> Lowering<'a> {
         optional
     }
 
-    /// A member of a known name, with the reasons of its value; `None` where the name cannot be written and is left out.
-    pub(super) fn argument(&mut self, name: &str, ways: &[Way], at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
+    /// A member of a declared name, with the reasons of its value; `None` where the name cannot be written and is left out.
+    pub(super) fn argument(
+        &mut self,
+        name: &str,
+        renderings: &[Rendering],
+        at: SchemaId,
+    ) -> Result<Option<NodeId>, GrammarError> {
         let marked = self.marking().marked;
         let Some(written) = marked.written(name) else {
             let reason = format!(
@@ -421,36 +426,36 @@ impl<'a> Lowering<'a> {
             self.reasons.add(node, at, &mut vec![Branch::Impossible(vec![clash])]);
             return Ok(Some(node));
         }
-        let known = (Box::from(name), Box::from(ways));
+        let known = (Box::from(name), Box::from(renderings));
         if let Some(&node) = self.marking().arguments.get(&known) {
             return Ok(Some(node));
         }
         let open = markers::literal(&mut self.builder, &format!("{}{written}", marked.open));
         let close = marked.close.replace("{}", &written);
-        let node = self.between(open, marked.middle, ways, &close);
-        let need = |way: &Way| Need::new(way.value, at, What::Required(name.into()));
-        let mut branches = ways.iter().map(|way| Branch::Needs(vec![need(way)])).collect();
+        let node = self.between(open, marked.middle, renderings, &close);
+        let need = |rendering: &Rendering| Need::new(rendering.value, at, What::Required(name.into()));
+        let mut branches = renderings.iter().map(|rendering| Branch::Needs(vec![need(rendering)])).collect();
         self.reasons.add(node, at, &mut branches);
         self.marking().arguments.insert(known, node);
         Ok(Some(node))
     }
 
     /// A member of a name that is not known.
-    fn unnamed_argument(&mut self, name: NodeId, ways: &[Way]) -> NodeId {
+    fn unnamed_argument(&mut self, name: NodeId, renderings: &[Rendering]) -> NodeId {
         let marked = self.marking().marked;
         let open = self.fixed(marked.open);
         let open = self.builder.sequence(&[open, name]);
-        self.between(open, marked.middle, ways, marked.close)
+        self.between(open, marked.middle, renderings, marked.close)
     }
 
-    /// A value as one of these alternatives, from after the name to the whitespace before the next one.
-    pub(super) fn between(&mut self, open: NodeId, middle: &str, ways: &[Way], close: &str) -> NodeId {
+    /// A value as one of these renderings, from after the name to the whitespace before the next one.
+    pub(super) fn between(&mut self, open: NodeId, middle: &str, renderings: &[Rendering], close: &str) -> NodeId {
         let whitespace = self.marking().whitespace;
         let whitespace = self.lexeme(whitespace);
         let mut words: Vec<&'static str> = Vec::new();
-        ways.iter().for_each(|way| {
-            if !words.contains(&way.word) {
-                words.push(way.word);
+        renderings.iter().for_each(|rendering| {
+            if !words.contains(&rendering.word) {
+                words.push(rendering.word);
             }
         });
         let mut written = Vec::with_capacity(words.len());
@@ -463,16 +468,16 @@ impl<'a> Lowering<'a> {
                 parts.push(self.fixed(line));
             }
             let mut values = Vec::new();
-            for way in ways.iter().filter(|way| way.word == word) {
-                values.push(match way.end {
-                    End::Read => way.value,
+            for rendering in renderings.iter().filter(|rendering| rendering.word == word) {
+                values.push(match rendering.end {
+                    End::Read => rendering.value,
                     End::AtOnce => {
                         let close = self.fixed(close);
-                        self.builder.sequence(&[way.value, close])
+                        self.builder.sequence(&[rendering.value, close])
                     }
                     End::AfterWhitespace => {
                         let close = self.with_whitespace(close);
-                        self.builder.sequence(&[whitespace, way.value, close])
+                        self.builder.sequence(&[whitespace, rendering.value, close])
                     }
                 });
             }

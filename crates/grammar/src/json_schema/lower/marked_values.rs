@@ -1,4 +1,4 @@
-//! Values between markers: the ways to write each, as it is, with markers of its own, or as JSON.
+//! Values between markers: the renderings of each, as it is, with markers of its own, or as JSON.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use stencilm_regex::{ByteSet, ExprId};
 use super::explain::Branch;
 use super::lowering::{Container, Lowering, Task};
 use super::marked::without;
-use super::marking::{End, Nested, Way};
+use super::marking::{End, Nested, Rendering};
 use crate::error::GrammarError;
 use crate::ir::free_text::FreeText;
 use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Repeats};
@@ -17,34 +17,34 @@ use crate::json_schema::normal_form::merged::{Clash, Merged};
 use crate::json_schema::read::schema::{SchemaId, Types};
 
 impl<'a> Lowering<'a> {
-    /// The ways to write a value for which all these terms hold.
-    pub(super) fn ways(&mut self, all: &[Term]) -> Result<Rc<[Way]>, GrammarError> {
+    /// The renderings of a value for which all these terms hold.
+    pub(super) fn renderings(&mut self, all: &[Term]) -> Result<Rc<[Rendering]>, GrammarError> {
         if let Some(known) = self.marking().values.get(all) {
             return Ok(known.clone());
         }
         let mut key = crate::json_schema::normal_form::structural_key::Key::default();
         let has_key = matches!(*all, [Term::Holds(id)] if self.schemas.write_key(id, &mut key));
-        if has_key && let Some(known) = self.marking().alike.get(&*key.said) {
+        if has_key && let Some(known) = self.marking().by_key.get(&*key.said) {
             let known = known.clone();
             self.normal.note_used(&key.schemas);
             self.marking().values.insert(all.into(), known.clone());
             return Ok(known);
         }
-        let ways = self.new_ways(all)?;
-        let ways: Rc<[Way]> = ways.into();
-        self.marking().values.insert(all.into(), ways.clone());
-        if has_key && !ways.is_empty() {
-            self.marking().alike.insert(key.said.into(), ways.clone());
+        let renderings = self.new_renderings(all)?;
+        let renderings: Rc<[Rendering]> = renderings.into();
+        self.marking().values.insert(all.into(), renderings.clone());
+        if has_key && !renderings.is_empty() {
+            self.marking().by_key.insert(key.said.into(), renderings.clone());
         }
-        Ok(ways)
+        Ok(renderings)
     }
 
-    /// Adds the way to write a string as it is, or what is in its way; answers whether it may be any string at all.
-    fn string_way(
+    /// Adds the rendering of a string as it is, or what is in its way; answers whether it may be any string at all.
+    fn string_rendering(
         &mut self,
         all: &[Term],
         at: SchemaId,
-        ways: &mut Vec<Way>,
+        renderings: &mut Vec<Rendering>,
         missed: &mut Vec<Branch>,
     ) -> Result<bool, GrammarError> {
         let marked = self.marking().marked;
@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
                 let line = self.lexeme(line);
                 value = self.builder.sequence(&[line, value, line]);
             }
-            ways.push(Way { word: marked.string, value, end: End::AtOnce });
+            renderings.push(Rendering { word: marked.string, value, end: End::AtOnce });
         }
         if text == ExprId::NOTHING {
             missed.append(&mut branches);
@@ -70,20 +70,20 @@ impl<'a> Lowering<'a> {
             };
             missed.push(Branch::Impossible(vec![Clash { place: self.schemas.place(at), message }]));
         } else {
-            let way = self.text_way((text != any).then_some(text));
-            self.reasons.add(way.value, at, &mut branches);
-            ways.push(way);
+            let rendering = self.text_rendering((text != any).then_some(text));
+            self.reasons.add(rendering.value, at, &mut branches);
+            renderings.push(rendering);
         }
         Ok(text == any)
     }
 
-    fn new_ways(&mut self, all: &[Term]) -> Result<Vec<Way>, GrammarError> {
+    fn new_renderings(&mut self, all: &[Term]) -> Result<Vec<Rendering>, GrammarError> {
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         let marked = self.marking().marked;
-        let mut ways = Vec::new();
+        let mut renderings = Vec::new();
         // What may stand in the way of types that no value has.
         let mut missed = Vec::new();
-        let is_any = self.string_way(all, at, &mut ways, &mut missed)?;
+        let is_any = self.string_rendering(all, at, &mut renderings, &mut missed)?;
         let mut words = marked.other_words();
         if marked.item.is_some() {
             // Null is left out with its name, and stands only where it is all that there may be.
@@ -91,7 +91,7 @@ impl<'a> Lowering<'a> {
             words.push((marked.string, Types::NULL));
         }
         for (word, types) in words {
-            if types == Types::NULL && marked.item.is_some() && !ways.is_empty() {
+            if types == Types::NULL && marked.item.is_some() && !renderings.is_empty() {
                 continue;
             }
             // Any text at all is among the strings already.
@@ -112,12 +112,12 @@ impl<'a> Lowering<'a> {
                     if self.has_text(scalars, plain)? {
                         let printed = self.builder.exprs.literal(printed.as_bytes());
                         let value = self.builder.lexeme(printed);
-                        ways.push(Way { word, value, end: End::AfterWhitespace });
+                        renderings.push(Rendering { word, value, end: End::AfterWhitespace });
                     }
                 }
             }
             let json = if is_said { Vec::new() } else { json };
-            ways.extend(nested.into_iter().map(|(value, is_object)| {
+            renderings.extend(nested.into_iter().map(|(value, is_object)| {
                 let word = match &marked.parts {
                     Some(parts) => {
                         if is_object {
@@ -128,28 +128,28 @@ impl<'a> Lowering<'a> {
                     }
                     None => word,
                 };
-                Way { word, value, end: End::AtOnce }
+                Rendering { word, value, end: End::AtOnce }
             }));
             if !json.is_empty() {
                 let rule = self.builder.declare_rule(self.schemas.place(at));
                 let node = self.builder.node(Node::Rule(rule));
                 self.work.push(Task { rule, node, at, depth: 0, scalars, containers: json, branches });
-                ways.push(Way { word, value: node, end: End::AfterWhitespace });
+                renderings.push(Rendering { word, value: node, end: End::AfterWhitespace });
             } else if scalars != ExprId::NOTHING {
                 let node = self.builder.lexeme(scalars);
                 self.reasons.add(node, at, &mut { branches });
-                ways.push(Way { word, value: node, end: End::AfterWhitespace });
+                renderings.push(Rendering { word, value: node, end: End::AfterWhitespace });
             } else {
                 missed.extend(branches);
             }
         }
-        if ways.is_empty() {
+        if renderings.is_empty() {
             // A reason is looked for at a node.
             let value = self.builder.choice(&[]);
             self.reasons.add(value, at, &mut missed);
-            ways.push(Way { word: marked.string, value, end: End::Read });
+            renderings.push(Rendering { word: marked.string, value, end: End::Read });
         }
-        Ok(ways)
+        Ok(renderings)
     }
 
     /// Whether a text is among some.
@@ -188,7 +188,10 @@ impl<'a> Lowering<'a> {
     /// Whether an object has no members but those of its plain properties, by a schema that nothing fits.
     fn forbids_others(&self, merged: &Merged<'a>) -> bool {
         let never = |term: &Term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never);
-        merged.some.is_empty() && merged.names.is_empty() && merged.rules.is_empty() && merged.free.iter().any(never)
+        merged.some.is_empty()
+            && merged.names.is_empty()
+            && merged.rules.is_empty()
+            && merged.additional.iter().any(never)
     }
 
     /// Those of some arrays and objects that markers hold, as rules to be laid out, and those that they do not.
@@ -226,8 +229,8 @@ impl<'a> Lowering<'a> {
         let item = marked.item.unwrap_or("item");
         let mut prefix = Vec::with_capacity(merged.prefix.len());
         for place in 0..merged.prefix.len() {
-            let ways = self.ways(merged.element(place))?;
-            let node = self.element(item, &ways, at)?;
+            let renderings = self.renderings(merged.element(place))?;
+            let node = self.element(item, &renderings, at)?;
             prefix.push(node.map(|value| Element { value, counts: 0 }).into_iter().collect());
         }
         let mut max = merged.max_items;
@@ -235,8 +238,8 @@ impl<'a> Lowering<'a> {
         if merged.closed_items {
             max = Some(max.unwrap_or(u32::MAX).min(prefix.len() as u32));
         } else {
-            let ways = self.ways(&merged.rest)?;
-            rest = self.element(item, &ways, at)?.map(|value| Element { value, counts: 0 }).into_iter().collect();
+            let renderings = self.renderings(&merged.rest)?;
+            rest = self.element(item, &renderings, at)?.map(|value| Element { value, counts: 0 }).into_iter().collect();
         }
         let whitespace = self.marking().whitespace;
         let whitespace = self.lexeme(whitespace);
@@ -249,15 +252,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// One element, between markers of the name of elements, or without a name.
-    fn element(&mut self, item: &str, ways: &[Way], at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
+    fn element(&mut self, item: &str, renderings: &[Rendering], at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
         let marked = self.marking().marked;
-        let Some(parts) = &marked.parts else { return self.argument(item, ways, at) };
+        let Some(parts) = &marked.parts else { return self.argument(item, renderings, at) };
         let open = self.fixed(parts.open);
-        Ok(Some(self.between(open, parts.middle, ways, marked.close)))
+        Ok(Some(self.between(open, parts.middle, renderings, marked.close)))
     }
 
     /// A string, any where it is `None`, up to and with the marker that ends it; where that repeats the name, up to it.
-    pub(super) fn text_way(&mut self, text: Option<ExprId>) -> Way {
+    pub(super) fn text_rendering(&mut self, text: Option<ExprId>) -> Rendering {
         let marked = self.marking().marked;
         let stop = marked.stop();
         let excludes: Vec<&str> =
@@ -273,13 +276,13 @@ impl<'a> Lowering<'a> {
         };
         if marked.close.contains("{}") {
             let text = free.unended(exprs);
-            return Way { word: marked.string, value: self.builder.lexeme(text), end: End::AtOnce };
+            return Rendering { word: marked.string, value: self.builder.lexeme(text), end: End::AtOnce };
         }
         let whole = free.until(exprs, stop);
         let before = free.before(exprs, stop);
         let before = self.builder.lexeme(before);
-        let ways = markers::until(&mut self.builder, whole, before, stop);
-        let text = self.builder.choice(&ways);
+        let renderings = markers::until(&mut self.builder, whole, before, stop);
+        let text = self.builder.choice(&renderings);
         let rest = &marked.close[stop.len()..];
         let value = if rest.is_empty() {
             text
@@ -287,7 +290,7 @@ impl<'a> Lowering<'a> {
             let rest = markers::literal(&mut self.builder, rest);
             self.builder.sequence(&[text, rest])
         };
-        Way { word: marked.string, value, end: End::Read }
+        Rendering { word: marked.string, value, end: End::Read }
     }
 }
 
@@ -299,7 +302,7 @@ fn can_nest_members(merged: &Merged) -> bool {
         && merged.some.is_empty()
         && merged.names.is_empty()
         && merged.rules.is_empty()
-        && merged.free.is_empty())
+        && merged.additional.is_empty())
         || has_none
 }
 
@@ -311,7 +314,7 @@ fn can_nest_elements(merged: &Merged) -> bool {
         && (merged.closed_items || !merged.rest.is_empty() || !merged.prefix.is_empty())
 }
 
-/// The ways to write a text whose reader takes one line break away before it and one after it. A text that begins or ends
+/// The renderings of a text whose reader takes one line break away before it and one after it. A text that begins or ends
 /// with a line break is written with one more there.
 fn on_own_lines(exprs: &mut stencilm_regex::ExprSet, text: ExprId) -> ExprId {
     let line = exprs.literal(b"\n");
@@ -322,6 +325,7 @@ fn on_own_lines(exprs: &mut stencilm_regex::ExprSet, text: ExprId) -> ExprId {
     let after = exprs.and(&[text, no_line_before]);
     let before = exprs.and(&[text, no_line_after]);
     let alone = exprs.and(&[text, no_line_before, no_line_after]);
-    let ways = [exprs.concat_all(&[line, text, line]), exprs.concat(line, before), exprs.concat(after, line), alone];
-    exprs.or(&ways)
+    let renderings =
+        [exprs.concat_all(&[line, text, line]), exprs.concat(line, before), exprs.concat(after, line), alone];
+    exprs.or(&renderings)
 }

@@ -122,12 +122,12 @@ pub(crate) struct Marking<'a> {
     pub(super) patterns: Map<&'a str, ExprId>,
     /// The names of a class that can be written.
     pub(super) names: Map<ExprId, ExprId>,
-    /// The ways to write values that were met, by what is asked of them.
-    pub(super) values: Map<Box<[Term]>, Rc<[Way]>>,
+    /// The renderings of values that were seen, by what is asked of them.
+    pub(super) values: Map<Box<[Term]>, Rc<[Rendering]>>,
     /// The same by what schemas say, where they mean the same.
-    pub(super) alike: Map<Box<[u8]>, Rc<[Way]>>,
-    /// Members that were written, by their names and the ways to write their values: many tools have the same.
-    pub(super) arguments: Map<(Box<str>, Box<[Way]>), NodeId>,
+    pub(super) by_key: Map<Box<[u8]>, Rc<[Rendering]>>,
+    /// Members that were written, by their names and the renderings of their values: many tools have the same.
+    pub(super) arguments: Map<(Box<str>, Box<[Rendering]>), NodeId>,
     /// Fixed texts, and whether whitespace may stand before them.
     pub(super) texts: Map<(bool, Box<str>), NodeId>,
     /// The same nodes where they may be left out.
@@ -139,9 +139,9 @@ pub(crate) struct Marking<'a> {
     pub(super) clean: ExprId,
 }
 
-/// A way to write a value: the word for its type, and what stands after the name's marker.
+/// A rendering of a value: the word for its type, and what stands after the name's marker.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Way {
+pub(super) struct Rendering {
     pub(super) word: &'static str,
     pub(super) value: NodeId,
     pub(super) end: End,
@@ -174,7 +174,7 @@ impl<'a> Marking<'a> {
             patterns: Map::default(),
             names: Map::default(),
             values: Map::default(),
-            alike: Map::default(),
+            by_key: Map::default(),
             arguments: Map::default(),
             texts: Map::default(),
             optional: Map::default(),

@@ -41,7 +41,7 @@ impl Lowering<'_> {
         Ok(false)
     }
 
-    /// Whether the names of a set are written as they were where it was met before: as JSON strings, or as they are.
+    /// Whether the names of a set are written as they were where it was seen before: as JSON strings, or as they are.
     fn is_written_as_before(&mut self, name: NameUse) -> bool {
         let (set, quoted) = (self.set_of(name), !self.strings.are_bare());
         match self.name_sets.iter().find(|(known, _)| *known == set) {

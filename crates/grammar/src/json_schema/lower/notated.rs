@@ -69,7 +69,7 @@ impl<'a> Lowering<'a> {
         let all = [Term::Holds(root)];
         let alternatives = self.alternatives_or_more(&all)?;
         self.admit()?;
-        let (mut ways, mut branches) = (Vec::new(), Vec::new());
+        let (mut renderings, mut branches) = (Vec::new(), Vec::new());
         self.notated().place = Place::Call;
         for alternative in alternatives.iter() {
             let mut merged = merge(&self.normal, alternative);
@@ -81,8 +81,8 @@ impl<'a> Lowering<'a> {
             }
             merged.types = Types::OBJECT;
             let Some(values) = &merged.values else {
-                let (way, branch) = self.with_bare(|this| this.object(&merged, root, 0))?;
-                ways.push(way);
+                let (rendering, branch) = self.with_bare(|this| this.object(&merged, root, 0))?;
+                renderings.push(rendering);
                 branches.push(branch);
                 continue;
             };
@@ -90,7 +90,7 @@ impl<'a> Lowering<'a> {
                 if let Json::Object(_) = self.schemas.document.get(value)
                     && self.misfit(value, &merged, 0)?.is_none()
                 {
-                    ways.push(self.given(value, values.at, Place::Call)?);
+                    renderings.push(self.given(value, values.at, Place::Call)?);
                     branches.push(Branch::Possible);
                 }
             }
@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
             let message = "no arguments are valid under this schema, which allows no object; loosen it".to_string();
             branches.push(Branch::Impossible(vec![Clash { place: self.schemas.place(root), message }]));
         }
-        let node = self.builder.choice(&ways);
+        let node = self.builder.choice(&renderings);
         self.reasons.add(node, root, &mut branches);
         Ok(node)
     }
@@ -119,7 +119,7 @@ impl<'a> Lowering<'a> {
         }
         let mut key = Key::default();
         let has_key = matches!(*all, [Term::Holds(id)] if self.schemas.write_key(id, &mut key));
-        if has_key && let Some(&known) = notated.alike[which].get(&*key.said) {
+        if has_key && let Some(&known) = notated.by_key[which].get(&*key.said) {
             self.normal.note_used(&key.schemas);
             notated.values[which].insert(all.into(), known);
             return Ok(known);
@@ -130,7 +130,7 @@ impl<'a> Lowering<'a> {
         let notated = self.notated();
         notated.values[which].insert(all.into(), node);
         if has_key {
-            notated.alike[which].insert(key.said.into(), node);
+            notated.by_key[which].insert(key.said.into(), node);
         }
         notated.work.push(Value { rule, node, all: all.into(), in_one_way });
         Ok(node)
@@ -142,11 +142,11 @@ impl<'a> Lowering<'a> {
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.notated().in_one_way = value.in_one_way;
         let mut branches = Vec::new();
-        let mut ways = self.notated_strings(all, at, &mut branches)?;
+        let mut renderings = self.notated_strings(all, at, &mut branches)?;
         let (numbers, _, mut found) = self.parts_of_types(all, Types::NUMBER, at)?;
         branches.append(&mut found);
         if numbers != ExprId::NOTHING {
-            ways.push(self.lexeme(numbers));
+            renderings.push(self.lexeme(numbers));
         }
         let words = self.notation().words;
         for (types, plain) in [(Types::BOOLEAN, &["true", "false"][..]), (Types::NULL, &["null"])] {
@@ -155,14 +155,14 @@ impl<'a> Lowering<'a> {
             let all_words = ["true", "false", "null"];
             for (name, word) in all_words.iter().zip(words).filter(|(name, _)| plain.contains(name)) {
                 if self.has_text(scalars, name)? {
-                    ways.push(self.spelled(word));
+                    renderings.push(self.spelled(word));
                 }
             }
         }
         let (_, containers, mut found) = self.parts_of_types(all, Types::ARRAY.or(Types::OBJECT), at)?;
         branches.append(&mut found);
         for container in containers {
-            let (way, branch) = match container {
+            let (rendering, branch) = match container {
                 Container::Value(value) => (self.given(value, at, Place::Value)?, Branch::Possible),
                 Container::Name(node) => (node, Branch::Possible),
                 Container::Array(merged) => self.notated_array(&merged, at)?,
@@ -171,10 +171,10 @@ impl<'a> Lowering<'a> {
                     (self.bracketed("{", members, "}"), branch)
                 }
             };
-            ways.push(way);
+            renderings.push(rendering);
             branches.push(branch);
         }
-        let body = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        let body = if let [only] = *renderings { only } else { self.builder.choice(&renderings) };
         self.builder.define_rule(value.rule, body);
         self.reasons.add(value.node, at, &mut branches);
         Ok(())
@@ -195,7 +195,7 @@ impl<'a> Lowering<'a> {
         array
     }
 
-    /// The ways to write a string.
+    /// The renderings of a string.
     fn notated_strings(
         &mut self,
         all: &[Term],
@@ -205,32 +205,32 @@ impl<'a> Lowering<'a> {
         let Some(quote) = self.notation().quote else {
             let (double, names, mut found) = self.parts_of_types(all, Types::STRING, at)?;
             branches.append(&mut found);
-            let mut ways: Vec<NodeId> = names
+            let mut renderings: Vec<NodeId> = names
                 .into_iter()
                 .filter_map(|name| if let Container::Name(node) = name { Some(node) } else { None })
                 .collect();
             if double != ExprId::NOTHING {
-                ways.push(self.lexeme(double));
+                renderings.push(self.lexeme(double));
                 if !self.notated().in_one_way {
                     let (text, is_any) = self.bare_text(all, at, &mut Vec::new())?;
-                    ways.push(self.single_quoted(if is_any { None } else { Some(text) }));
+                    renderings.push(self.single_quoted(if is_any { None } else { Some(text) }));
                 }
             }
-            return Ok(ways);
+            return Ok(renderings);
         };
         let (text, is_any) = self.bare_text(all, at, branches)?;
         let names = self.with_bare(|this| this.parts_of_types(all, Types::STRING, at))?.1;
-        let mut ways = Vec::with_capacity(1);
+        let mut renderings = Vec::with_capacity(1);
         for name in names {
             let Container::Name(name) = name else { continue };
             let (open, close) =
                 (markers::literal(&mut self.builder, quote), markers::literal(&mut self.builder, quote));
-            ways.push(self.builder.sequence(&[open, name, close]));
+            renderings.push(self.builder.sequence(&[open, name, close]));
         }
         if text != ExprId::NOTHING {
-            ways.push(self.quoted_text(if is_any { None } else { Some(text) }, quote));
+            renderings.push(self.quoted_text(if is_any { None } else { Some(text) }, quote));
         }
-        Ok(ways)
+        Ok(renderings)
     }
 
     /// The strings for which all these terms hold, as they are, and whether these are all there are.
@@ -290,8 +290,8 @@ impl<'a> Lowering<'a> {
         let whole = free.until(exprs, quote);
         let before = free.before(exprs, quote);
         let before = self.builder.lexeme(before);
-        let ways = markers::until(&mut self.builder, whole, before, quote);
-        let text = self.builder.choice(&ways);
+        let renderings = markers::until(&mut self.builder, whole, before, quote);
+        let text = self.builder.choice(&renderings);
         let open = markers::literal(&mut self.builder, quote);
         self.builder.sequence(&[open, text])
     }

@@ -141,17 +141,17 @@ impl<'a> Lowering<'a> {
             // Only what can have come before it is laid out: those that are required, and of the others any.
             let mut before = vec![after[0]; counts + 1];
             for count in required.min(counts)..=place.min(counts) {
-                let mut ways = Vec::with_capacity(2);
+                let mut renderings = Vec::with_capacity(2);
                 let next = if count < counts { Some(count + 1) } else { max.is_none().then_some(counts) };
                 if let Some(next) = next {
                     let parts = [comma, member, after[next]];
-                    ways.push(self.builder.sequence(if count == 0 { &parts[1..] } else { &parts }));
+                    renderings.push(self.builder.sequence(if count == 0 { &parts[1..] } else { &parts }));
                 }
                 if !is_required {
-                    ways.push(after[count]);
+                    renderings.push(after[count]);
                 }
                 let rule = self.builder.declare_rule("members");
-                let body = self.builder.choice(&ways);
+                let body = self.builder.choice(&renderings);
                 self.builder.define_rule(rule, body);
                 before[count] = self.builder.node(Node::Rule(rule));
             }
@@ -165,26 +165,26 @@ impl<'a> Lowering<'a> {
         let needs_one = min > 0
             || mixed.named.iter().any(|(_, is_required)| *is_required)
             || mixed.others.iter().any(|(_, some)| some.is_some());
-        let mut ways = if needs_one { Vec::new() } else { vec![self.builder.sequence(&[])] };
+        let mut renderings = if needs_one { Vec::new() } else { vec![self.builder.sequence(&[])] };
         let left = (min.saturating_sub(1), max.map(|max| max.saturating_sub(1)));
         let may_come = max != Some(0);
         for index in (0..mixed.named.len()).filter(|_| may_come) {
             let mut rest = mixed.clone();
             let (member, _) = rest.named.remove(index);
             let more = self.more_mixed(&rest, comma, left);
-            ways.push(self.builder.sequence(&[member, more]));
+            renderings.push(self.builder.sequence(&[member, more]));
         }
         for (index, &(other, some)) in mixed.others.iter().enumerate().filter(|_| may_come) {
             let more = self.more_mixed(mixed, comma, left);
-            ways.push(self.builder.sequence(&[other, more]));
+            renderings.push(self.builder.sequence(&[other, more]));
             if let Some(some) = some {
                 let mut rest = mixed.clone();
                 rest.others[index].1 = None;
                 let more = self.more_mixed(&rest, comma, left);
-                ways.push(self.builder.sequence(&[some, more]));
+                renderings.push(self.builder.sequence(&[some, more]));
             }
         }
-        if let [only] = ways[..] { only } else { self.builder.choice(&ways) }
+        if let [only] = renderings[..] { only } else { self.builder.choice(&renderings) }
     }
 
     /// Members in any order where others stand before them, each after a comma: a bare array, or a plain repetition where nothing
@@ -305,16 +305,16 @@ impl<'a> Lowering<'a> {
         if is_quoted {
             let marks: &[u8] = if self.notated().in_one_way { b"\"" } else { b"\"'" };
             let exprs = &mut self.builder.exprs;
-            let mut ways = Vec::with_capacity(marks.len());
+            let mut renderings = Vec::with_capacity(marks.len());
             for &mark in marks {
                 // Names that need no escapes.
                 let letters = (b' '..=u8::MAX).filter(|&byte| byte != mark && byte != b'\\' && byte != 0x7f).collect();
                 let letter = exprs.bytes(letters);
                 let plain = exprs.repeat(letter, 0, None);
                 let (mark, plain) = (exprs.bytes(ByteSet::of(mark)), exprs.and(&[name, plain]));
-                ways.push(exprs.concat_all(&[mark, plain, mark]));
+                renderings.push(exprs.concat_all(&[mark, plain, mark]));
             }
-            name = exprs.or(&ways);
+            name = exprs.or(&renderings);
         }
         let exprs = &mut self.builder.exprs;
         let sign = exprs.literal(sign.as_bytes());

@@ -47,10 +47,10 @@ pub(crate) struct Notated<'a> {
     pub(super) place: Place,
     /// Whether every string is written in one way: elements that must differ are distinguished by how they are written.
     pub(super) in_one_way: bool,
-    /// The rules of values that were met, by what is asked of them, and of those in one way.
+    /// The rules of values that were seen, by what is asked of them, and of those in one way.
     pub(super) values: [Map<Box<[Term]>, NodeId>; 2],
     /// The same by what schemas say, where they mean the same.
-    pub(super) alike: [Map<Box<[u8]>, NodeId>; 2],
+    pub(super) by_key: [Map<Box<[u8]>, NodeId>; 2],
     /// Values whose rules are still to be laid out.
     pub(super) work: Vec<Value>,
 }
@@ -73,7 +73,7 @@ impl<'a> Notated<'a> {
             place: Place::Call,
             in_one_way: false,
             values: [Map::default(), Map::default()],
-            alike: [Map::default(), Map::default()],
+            by_key: [Map::default(), Map::default()],
             work: Vec::new(),
         }
     }

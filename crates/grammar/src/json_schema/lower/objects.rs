@@ -7,7 +7,7 @@ use super::explain::{Branch, Need, What};
 use super::keys::{KeyClass, KeyPlan, KnownKey};
 use super::lowering::Lowering;
 use crate::error::GrammarError;
-use crate::ir::grammar::{FreeMembers, KeySpace, KnownMember, Members, NodeId};
+use crate::ir::grammar::{AdditionalMembers, DeclaredMember, KeySpace, Members, NodeId};
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::{Clash, KeyRule, Merged, with};
 use crate::json_schema::read::schema::SchemaId;
@@ -38,9 +38,9 @@ impl<'a> Lowering<'a> {
                 })
                 .collect();
             let is_free = !merged.closed
-                && !merged.free.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
+                && !merged.additional.iter().any(|term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never));
             let key = self.strings.any_string(&mut self.builder.exprs, 0, None);
-            let class = Class { key, space: KeySpace::Endless, value: &merged.free, some: None };
+            let class = Class { key, space: KeySpace::Infinite, value: &merged.additional, some: None };
             let classes = if is_free { std::slice::from_ref(&class) } else { &[] };
             return self.members(merged, merged.min_members, &known, classes, at, depth);
         }
@@ -52,24 +52,24 @@ impl<'a> Lowering<'a> {
             }
             Ok(witnesses) => witnesses,
         };
-        let mut ways = Vec::with_capacity(witnesses.len());
+        let mut choices = Vec::with_capacity(witnesses.len());
         let mut branches = Vec::new();
         for chosen in &witnesses {
-            let (way, branch) = self.with_witnesses(merged, &plan, chosen, at, depth)?;
-            ways.push(way);
+            let (choice, branch) = self.with_witnesses(merged, &plan, chosen, at, depth)?;
+            choices.push(choice);
             branches.push(branch);
         }
-        let branch = if let Some(rule) = plan.some.first().filter(|_| ways.is_empty()) {
+        let branch = if let Some(rule) = plan.some.first().filter(|_| choices.is_empty()) {
             let message = "some member must fail what is negated here, and no member can".to_string();
             Branch::Impossible(vec![Clash { place: self.schemas.place(rule.at), message }])
         } else {
-            // Of several ways, one with a reason to be impossible is named only where all have one.
+            // Of several choices, one with a reason to be impossible is named only where all have one.
             match branches.iter().position(|branch| matches!(branch, Branch::Possible)) {
                 Some(possible) => branches.swap_remove(possible),
                 None => branches.pop().unwrap_or(Branch::Possible),
             }
         };
-        let node = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        let node = if let [only] = *choices { only } else { self.builder.choice(&choices) };
         Ok((node, branch))
     }
 
@@ -111,7 +111,7 @@ impl<'a> Lowering<'a> {
                 let asked = asked(Witness::Class { index, copy });
                 let some = asked.iter().filter_map(|rule| rule.value).fold(value.clone(), with);
                 // Where keys run out, it is not known for how long one is left to have another value than the rest.
-                let is_lost = matches!(space, KeySpace::Few(_)) && some != *value;
+                let is_lost = matches!(space, KeySpace::Finite(_)) && some != *value;
                 if let Some(rule) = asked.first().filter(|_| is_lost) {
                     let reason = "one of few keys that no property names must have a value that fails what is negated here, \
                                   which is not supported; name the keys in properties";
@@ -155,14 +155,15 @@ impl<'a> Lowering<'a> {
         }
         let surface = self.surfaces.object(&mut self.builder.exprs, depth);
         let DeclaredMembers { members, ordered, mut needs } = self.declared_members(known, at, depth)?;
-        let free = self.other_members(known, classes, depth)?;
-        let named = free.is_empty().then_some(members.len());
+        let additional = self.other_members(known, classes, depth)?;
+        let named = additional.is_empty().then_some(members.len());
         let required = members.iter().filter(|member| member.required).count() as u32;
         let min = if least > required { least } else { 0 };
         if min > 0 {
             let optional = members.iter().filter(|member| !member.required).map(|member| member.value);
-            let free = free.iter().flat_map(|free| free.some.into_iter().chain([free.value]));
-            needs.extend(Need::of_any(optional.chain(free), at, What::Members(least)));
+            let additional =
+                additional.iter().flat_map(|additional| additional.some.into_iter().chain([additional.value]));
+            needs.extend(Need::of_any(optional.chain(additional), at, What::Members(least)));
         }
         let clash = self.forbidden_clash(known).or_else(|| self.count_clash(merged, least, named, at));
         let branch = match clash {
@@ -173,8 +174,8 @@ impl<'a> Lowering<'a> {
         if matches!(branch, Branch::Impossible(_)) {
             return Ok((self.builder.choice(&[]), branch));
         }
-        let max = merged.max_members.filter(|&max| !free.is_empty() || (max as usize) < members.len());
-        let object = Members { known: members, ordered, free, min, max, surface };
+        let max = merged.max_members.filter(|&max| !additional.is_empty() || (max as usize) < members.len());
+        let object = Members { declared: members, ordered, additional, min, max, surface };
         Ok((self.builder.object(object), branch))
     }
 
@@ -233,7 +234,7 @@ impl<'a> Lowering<'a> {
                 }
                 needs.push(Need::new(value, at, What::Required(name.clone())));
             }
-            members.push(KnownMember { name, key, value, required: member.required.is_some() });
+            members.push(DeclaredMember { name, key, value, required: member.required.is_some() });
             ordered += usize::from(member.is_declared && !self.options.any_order);
         }
         Ok(DeclaredMembers { members, ordered, needs })
@@ -245,18 +246,18 @@ impl<'a> Lowering<'a> {
         known: &[Member],
         classes: &[Class],
         depth: u32,
-    ) -> Result<Vec<FreeMembers>, GrammarError> {
-        let mut free = Vec::with_capacity(classes.len());
+    ) -> Result<Vec<AdditionalMembers>, GrammarError> {
+        let mut additional = Vec::with_capacity(classes.len());
         if !classes.is_empty() {
             let name = |member: &Member| match self.keys.get_key_value(member.name) {
                 Some((name, _)) => name.clone(),
                 None => member.name.into(),
             };
-            let mut taken: Box<[Arc<str>]> = known.iter().map(name).collect();
-            taken.sort_unstable();
+            let mut reserved: Box<[Arc<str>]> = known.iter().map(name).collect();
+            reserved.sort_unstable();
             for (place, class) in classes.iter().enumerate() {
                 let mut space = class.space;
-                if let KeySpace::Few(count) = &mut space {
+                if let KeySpace::Finite(count) = &mut space {
                     for member in known {
                         *count -= u32::from(self.is_spelled(class.key, member.name)?);
                     }
@@ -270,17 +271,17 @@ impl<'a> Lowering<'a> {
                 };
                 let value = self.value(class.value, depth + 1)?;
                 let is_last = place + 1 == classes.len();
-                let taken = if is_last { std::mem::take(&mut taken) } else { taken.clone() };
-                free.push(FreeMembers { key: class.key, space, taken, value, some, last: None });
+                let reserved = if is_last { std::mem::take(&mut reserved) } else { reserved.clone() };
+                additional.push(AdditionalMembers { key: class.key, space, reserved, value, some, last: None });
             }
         }
-        Ok(free)
+        Ok(additional)
     }
 }
 
 /// Members that some schema names, as they are written.
 struct DeclaredMembers {
-    members: Vec<KnownMember>,
+    members: Vec<DeclaredMember>,
     /// How many of them come in this order, before all others.
     ordered: usize,
     /// Those that must be there.

@@ -153,10 +153,10 @@ impl<'a> Lowering<'a> {
 
     /// The strings for which one of some alternatives holds.
     fn any_text(&mut self, id: u32) -> Result<ExprId, GrammarError> {
-        let ways = self.normal.text_ways(id);
-        let mut strings = Vec::with_capacity(ways.len());
-        for way in &ways {
-            strings.push(self.string(way)?);
+        let choices = self.normal.text_alternatives(id);
+        let mut strings = Vec::with_capacity(choices.len());
+        for choice in &choices {
+            strings.push(self.string(choice)?);
         }
         Ok(self.builder.exprs.or(&strings))
     }

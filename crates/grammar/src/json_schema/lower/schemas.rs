@@ -122,21 +122,21 @@ impl<'a> Lowering<'a> {
 
     fn define(&mut self, task: Task<'a>) -> Result<(), GrammarError> {
         let Task { rule, node, at, depth, scalars, containers, mut branches } = task;
-        let mut ways = Vec::with_capacity(containers.len() + 1);
+        let mut choices = Vec::with_capacity(containers.len() + 1);
         if scalars != ExprId::NOTHING {
-            ways.push(self.lexeme(scalars));
+            choices.push(self.lexeme(scalars));
         }
         for container in containers {
-            let (way, branch) = match container {
+            let (choice, branch) = match container {
                 Container::Value(value) => (self.literal(value, depth)?, Branch::Possible),
                 Container::Name(node) => (node, Branch::Possible),
                 Container::Array(merged) => self.array(&merged, at, depth)?,
                 Container::Object(merged) => self.object(&merged, at, depth)?,
             };
-            ways.push(way);
+            choices.push(choice);
             branches.push(branch);
         }
-        let body = if let [only] = *ways { only } else { self.builder.choice(&ways) };
+        let body = if let [only] = *choices { only } else { self.builder.choice(&choices) };
         self.builder.define_rule(rule, body);
         self.reasons.add(node, at, &mut branches);
         Ok(())

@@ -75,7 +75,7 @@ impl Lowering<'_> {
                     if known.is_none() && merged.closed || known.is_some_and(|known| known.forbidden.is_some()) {
                         return Ok(Some(format!("its key {} is not allowed", quoted(key))));
                     }
-                    let all: &[Term] = known.map_or(&merged.free, |known| &known.value);
+                    let all: &[Term] = known.map_or(&merged.additional, |known| &known.value);
                     if let Some(why) = self.misfit_all(inner, all, level + 1)? {
                         return Ok(Some(format!("at key {}, {why}", quoted(key))));
                     }
@@ -182,11 +182,11 @@ impl Lowering<'_> {
             return Ok(Some(format!("it is longer than maxLength {max}")));
         }
         for &id in &merged.texts {
-            let ways = self.normal.text_ways(id);
+            let choices = self.normal.text_alternatives(id);
             let mut first = None;
             let mut fits = false;
-            for way in &ways {
-                match self.text_misfit(text, way)? {
+            for choice in &choices {
+                match self.text_misfit(text, choice)? {
                     None => fits = true,
                     Some(why) => first = first.or(Some(why)),
                 }

@@ -6,7 +6,7 @@
 
 use stencilm_regex::Cardinality;
 
-use super::arrays::{Asked, MAX_CONTAINS, MAX_ELEMENT_WAYS, opposite};
+use super::arrays::{Asked, MAX_CONTAINS, MAX_ELEMENT_CHOICES, opposite};
 use super::explain::Branch;
 use super::lowering::Lowering;
 use super::value_counts::ValueCounts;
@@ -18,7 +18,7 @@ use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::{Clash, with};
 use crate::json_schema::read::schema::SchemaId;
 
-/// Values that are alike in all that is asked of elements.
+/// Values that are equivalent in all that is asked of elements.
 struct ValueClass {
     terms: Vec<Term>,
     /// Whether they meet what is asked at some place, for each of the different things that are.
@@ -90,11 +90,11 @@ impl Lowering<'_> {
 
     /// The classes that have a value; `None` where they are too many, or it is not known how many values one has.
     fn value_classes(&mut self, asked: &Asked, bases: &[&[Term]]) -> Result<Option<Vec<ValueClass>>, GrammarError> {
-        let mut ways: Vec<(Vec<Term>, Vec<bool>)> = vec![(Vec::new(), Vec::new())];
+        let mut choices: Vec<(Vec<Term>, Vec<bool>)> = vec![(Vec::new(), Vec::new())];
         let rules = asked.contains.iter().map(|rule| &rule.terms[..]);
         for (index, condition) in bases.iter().copied().chain(rules).enumerate() {
-            let mut next = Vec::with_capacity(2 * ways.len());
-            for (terms, met) in ways {
+            let mut next = Vec::with_capacity(2 * choices.len());
+            for (terms, met) in choices {
                 let meets = |is_met: bool| [&met[..], &[is_met]].concat();
                 next.push((condition.iter().copied().fold(terms.clone(), with), meets(true)));
                 // Where there is one base, all values meet it, and what is nothing asked is met by all.
@@ -104,20 +104,20 @@ impl Lowering<'_> {
                 let Some(opposite) = opposite(condition) else { return Ok(None) };
                 next.push((with(terms, opposite), meets(false)));
             }
-            ways = Vec::with_capacity(next.len());
+            choices = Vec::with_capacity(next.len());
             for (terms, met) in next {
                 let is_at_no_place = index + 1 >= bases.len() && !met[..bases.len()].contains(&true);
                 if is_at_no_place || self.is_hopeless_class(&terms)? {
                     continue;
                 }
-                ways.push((terms, met));
+                choices.push((terms, met));
             }
-            if ways.len() > MAX_ELEMENT_WAYS {
+            if choices.len() > MAX_ELEMENT_CHOICES {
                 return Ok(None);
             }
         }
-        let (mut counts, mut classes) = (ValueCounts::default(), Vec::with_capacity(ways.len()));
-        for (terms, met) in ways {
+        let (mut counts, mut classes) = (ValueCounts::default(), Vec::with_capacity(choices.len()));
+        for (terms, met) in choices {
             match self.number_of_values(&terms, &mut counts, 0)? {
                 Cardinality::Finite(0) => {}
                 Cardinality::Unknown => return Ok(None),
@@ -150,7 +150,7 @@ impl Lowering<'_> {
         (counters, nodes): (Counters, &[NodeId]),
         depth: u32,
     ) -> Items {
-        let element_ways = |place: usize| -> Box<[Element]> {
+        let element_choices = |place: usize| -> Box<[Element]> {
             let base = bases.iter().position(|&base| base == asked.element(place));
             let early = asked.contains.iter().enumerate().filter(|(_, rule)| rule.from > place);
             let early = early.fold(0, |bits, (rule, _)| bits | 1 << rule);
@@ -161,9 +161,9 @@ impl Lowering<'_> {
         let Asked { min, max, .. } = *asked;
         let places = asked.contains.iter().map(|rule| rule.from).chain([asked.prefix.len()]).max().unwrap_or(0);
         let places = max.map_or(places, |max| places.min(max as usize));
-        let prefix = (0..places).map(element_ways).collect();
+        let prefix = (0..places).map(element_choices).collect();
         let has_rest = max.is_none_or(|max| max as usize > places);
-        let rest = if has_rest { element_ways(usize::MAX) } else { Box::default() };
+        let rest = if has_rest { element_choices(usize::MAX) } else { Box::default() };
         let Surface { empty, open, item, close, .. } = self.surfaces.array(&mut self.builder.exprs, depth);
         let surface = ArraySurface { empty, open, item, close };
         let contains = counters.bounds;

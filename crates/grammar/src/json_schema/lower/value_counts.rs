@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
         if level > MAX_LEVEL {
             return Ok(Cardinality::Unknown);
         }
-        // What holds itself is met again on the way.
+        // What holds itself is reached again on the path.
         counts.0.insert(all.into(), Cardinality::Unknown);
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.normal.check_time(at)?;
@@ -195,8 +195,8 @@ impl<'a> Lowering<'a> {
             return Ok(sum(all, product(of_length, number_of_lists(of_rest, least, more))));
         }
         // Elements can come without end, among them those that must match.
-        let mut is_endless = more.is_none();
-        is_endless &= match merged.unique {
+        let mut is_infinite = more.is_none();
+        is_infinite &= match merged.unique {
             Some(_) => merged.prefix.is_empty() && of_rest == Cardinality::Infinite,
             None => {
                 !matches!(of_length, NONE | Cardinality::Unknown) && !matches!(of_rest, NONE | Cardinality::Unknown)
@@ -209,12 +209,12 @@ impl<'a> Lowering<'a> {
                 }
                 Some(_) => Cardinality::Unknown,
             };
-            is_endless &= match merged.unique {
+            is_infinite &= match merged.unique {
                 Some(_) => of_rule == Cardinality::Infinite,
                 None => !matches!(of_rule, NONE | Cardinality::Unknown),
             };
         }
-        Ok(if is_endless { Cardinality::Infinite } else { Cardinality::Unknown })
+        Ok(if is_infinite { Cardinality::Infinite } else { Cardinality::Unknown })
     }
 
     fn count_objects(
@@ -263,7 +263,7 @@ impl<'a> Lowering<'a> {
         counts: &mut ValueCounts,
         level: usize,
     ) -> Result<Cardinality, GrammarError> {
-        // Of each thing that one member must be: whether one of endlessly many keys can be, where there is room.
+        // Of each thing that one member must be: whether one of infinitely many keys can be, where there is room.
         let mut are_met = room.is_none_or(|room| room > 0);
         are_met &= plan.some.is_empty() || room.is_none();
         for (place, rule) in plan.some.iter().enumerate() {
@@ -278,16 +278,16 @@ impl<'a> Lowering<'a> {
             }
             are_met &= is_met;
         }
-        let (mut can_come, mut is_endless) = (false, false);
+        let (mut can_come, mut is_infinite) = (false, false);
         for class in &plan.classes {
             let values = self.number_of_values(&class.value, counts, level)?;
             can_come |= values != NONE;
-            is_endless |= has_many_keys(class) && !matches!(values, NONE | Cardinality::Unknown);
+            is_infinite |= has_many_keys(class) && !matches!(values, NONE | Cardinality::Unknown);
         }
         let is_there = matches!(required, Cardinality::Finite(1..) | Cardinality::Infinite);
         Ok(match () {
             () if required == NONE => NONE,
-            () if is_endless && are_met && is_there => Cardinality::Infinite,
+            () if is_infinite && are_met && is_there => Cardinality::Infinite,
             () if plan.some.is_empty() && (!can_come || room == Some(0)) => named,
             () if plan.some.is_empty() && named == Cardinality::Infinite => Cardinality::Infinite,
             () => Cardinality::Unknown,
@@ -296,5 +296,5 @@ impl<'a> Lowering<'a> {
 }
 
 fn has_many_keys(class: &KeyClass) -> bool {
-    matches!(class.space, KeySpace::Endless | KeySpace::Uneven)
+    matches!(class.space, KeySpace::Infinite | KeySpace::LocallyFinite)
 }

@@ -1,4 +1,4 @@
-//! Values to nodes: every conjunction of terms has one node for each depth that matters, found again wherever it is met.
+//! Values to nodes: every conjunction of terms has one node for each depth that matters, found again wherever it comes.
 //!
 //! Nearly all values have a single schema, many of which say the same as another one: those are looked up by what they say
 //! ([`crate::json_schema::normal_form::structural_key`]), before anything is merged.
@@ -37,7 +37,7 @@ impl<'a> Lowering<'a> {
         let has_key = matches!(*all, [Term::Holds(id)] if self.schemas.write_key(id, &mut key));
         let known = if has_key {
             key.said.extend_from_slice(&depth.to_le_bytes());
-            self.values.alike.get(&*key.said).copied()
+            self.values.by_key.get(&*key.said).copied()
         } else {
             None
         };
@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
         let node = if containers.is_empty() {
             let node = self.lexeme(expr);
             if let Some(said) = said.filter(|_| expr != ExprId::NOTHING) {
-                self.values.alike.insert(said.into(), node);
+                self.values.by_key.insert(said.into(), node);
             }
             self.reasons.add(node, at, branches);
             node
@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
             let rule = self.builder.declare_rule(self.schemas.place(at));
             let node = self.builder.node(Node::Rule(rule));
             if let Some(said) = said {
-                self.values.alike.insert(said.into(), node);
+                self.values.by_key.insert(said.into(), node);
             }
             let (containers, branches) = (std::mem::take(containers), std::mem::take(branches));
             self.work.push(Task { rule, node, at, depth, scalars: expr, containers, branches });
@@ -182,7 +182,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The node of a value that was met before.
+    /// The node of a value that was seen before.
     fn known(&self, all: &[Term], depth: u32) -> Option<NodeId> {
         match self.place_of(all) {
             Some(place) => *self.values.of_schemas.get(place)?,

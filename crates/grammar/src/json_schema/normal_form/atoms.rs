@@ -52,7 +52,7 @@ pub(crate) enum Atom {
     /// Any of some alternatives holds, which speak of types and texts only, by its position among those of the normal form.
     Texts(u32),
     /// Nothing fits: a cycle of references, by its position among those of the normal form.
-    Endless(u32),
+    Circular(u32),
 }
 
 impl Atom {
@@ -72,7 +72,7 @@ impl Atom {
             | Atom::Outside(_)
             | Atom::Case(_)
             | Atom::Texts(_)
-            | Atom::Endless(_) => None,
+            | Atom::Circular(_) => None,
         }
     }
 }

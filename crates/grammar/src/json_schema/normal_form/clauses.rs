@@ -12,7 +12,7 @@ use stencilm_support::Map;
 
 use super::atoms::{Atom, Term};
 use super::evaluated::evaluated;
-use super::goals::{Alternatives, Conjunction, Factor, Goal, Mode, Piece, Plan, Way};
+use super::goals::{Alternatives, Conjunction, Disjunct, Factor, Goal, Mode, Piece, Plan};
 use super::merged::Clash;
 use super::normal::Normal;
 use super::sums::{MAX_ALTERNATIVES, MAX_KEPT, Sum};
@@ -144,8 +144,8 @@ impl<'a> Normal<'a> {
                 let cycle = &entered[start..];
                 if self.asks_for_itself(cycle) {
                     // Nothing fits what asks for itself first, here and wherever it is asked for.
-                    let atom = Atom::Endless(self.cycles.len() as u32);
-                    let clash = self.endless(cycle);
+                    let atom = Atom::Circular(self.cycles.len() as u32);
+                    let clash = self.circular(cycle);
                     self.cycles.push(clash);
                     for goal in cycle {
                         self.known.insert(*goal, [Conjunction::from([atom])].into());
@@ -192,8 +192,8 @@ impl<'a> Normal<'a> {
         }
         for factor in self.plan_of(goal) {
             match factor {
-                Factor::Ways(ways) => {
-                    for piece in ways.into_iter().flatten() {
+                Factor::Disjuncts(disjuncts) => {
+                    for piece in disjuncts.into_iter().flatten() {
                         if let Piece::Goal(goal) = piece {
                             missing.add(&self.known, goal);
                         }
@@ -227,7 +227,7 @@ impl<'a> Normal<'a> {
 
     fn plan_of(&self, goal: Goal) -> Plan {
         match goal.mode {
-            Mode::Differs => vec![Factor::Ways(self.differences(goal.schema.value))],
+            Mode::Differs => vec![Factor::Disjuncts(self.differences(goal.schema.value))],
             _ => self.plan(goal),
         }
     }
@@ -251,12 +251,12 @@ impl<'a> Normal<'a> {
             return Ok(base.iter().map(|all| all.iter().filter(is_asked).copied().collect()).collect());
         }
         let plan = self.plan_of(goal);
-        // What holds in any way, which settles much of what the ways would be multiplied out to.
+        // What holds in any case, which settles much of what the disjuncts would be multiplied out to.
         let mut common: Vec<Atom> = Vec::new();
         for factor in &plan {
-            if let (Factor::Ways(ways), false) = (factor, goal.mode.is_tracked())
-                && let [way] = &**ways
-                && let Some(atoms) = self.only_way(way)
+            if let (Factor::Disjuncts(disjuncts), false) = (factor, goal.mode.is_tracked())
+                && let [disjunct] = &**disjuncts
+                && let Some(atoms) = self.only_disjunct(disjunct)
             {
                 common.extend(atoms);
             }
@@ -265,7 +265,7 @@ impl<'a> Normal<'a> {
         let mut factors: Vec<Alternatives> = Vec::with_capacity(plan.len());
         for factor in plan {
             factors.push(match factor {
-                Factor::Ways(ways) => self.sum(goal, ways, &common)?,
+                Factor::Disjuncts(disjuncts) => self.sum(goal, disjuncts, &common)?,
                 Factor::AtLeastOne(parts) => self.at_least_one(goal, &parts)?,
             });
         }
@@ -323,10 +323,10 @@ impl<'a> Normal<'a> {
         Ok(result.into())
     }
 
-    /// What a way asks for, where that is no choice itself.
-    fn only_way(&self, way: &Way) -> Option<Vec<Atom>> {
+    /// What a disjunct asks for, where that is no choice itself.
+    fn only_disjunct(&self, disjunct: &Disjunct) -> Option<Vec<Atom>> {
         let mut all = Vec::new();
-        for piece in way {
+        for piece in disjunct {
             match piece {
                 Piece::Atom(atom) => all.push(*atom),
                 Piece::Goal(goal) => match &*self.known[goal] {
@@ -338,17 +338,22 @@ impl<'a> Normal<'a> {
         Some(all)
     }
 
-    /// Any of the ways, where what is common to all of them holds in any case.
-    fn sum(&mut self, goal: Goal, ways: Vec<Way>, common: &Conjunction) -> Result<Alternatives, GrammarError> {
+    /// Any of the disjuncts, where what is common to all of them holds in any case.
+    fn sum(
+        &mut self,
+        goal: Goal,
+        disjuncts: Vec<Disjunct>,
+        common: &Conjunction,
+    ) -> Result<Alternatives, GrammarError> {
         let mut sum = Sum::default();
-        let is_choice = ways.len() > 1;
-        for way in ways {
-            let alternatives = match &*way {
+        let is_choice = disjuncts.len() > 1;
+        for disjunct in disjuncts {
+            let alternatives = match &*disjunct {
                 [Piece::Goal(only)] => self.known[only].clone(),
                 _ => {
-                    let mut factors: Vec<Alternatives> = Vec::with_capacity(way.len() + 1);
+                    let mut factors: Vec<Alternatives> = Vec::with_capacity(disjunct.len() + 1);
                     factors.extend((is_choice && !common.is_empty()).then(|| [common.clone()].into()));
-                    factors.extend(way.iter().map(|piece| match piece {
+                    factors.extend(disjunct.iter().map(|piece| match piece {
                         Piece::Atom(atom) => [Conjunction::from([*atom])].into(),
                         Piece::Goal(goal) => self.known[goal].clone(),
                     }));
@@ -398,14 +403,14 @@ impl<'a> Normal<'a> {
         Ok(sum.list.into())
     }
 
-    /// Whether each of these goals has no way but the next one, and the last no way but the first.
+    /// Whether each of these goals has no disjunct but the next one, and the last none but the first.
     fn asks_for_itself(&self, cycle: &[Goal]) -> bool {
         let next = cycle.iter().cycle().skip(1);
         cycle.iter().zip(next).all(|(&goal, next)| {
             !goal.fails
                 && self.plan_of(goal).iter().any(|factor| match factor {
-                    Factor::Ways(ways) => match &**ways {
-                        [way] => way.iter().any(|piece| matches!(piece, Piece::Goal(part) if part == next)),
+                    Factor::Disjuncts(disjuncts) => match &**disjuncts {
+                        [disjunct] => disjunct.iter().any(|piece| matches!(piece, Piece::Goal(part) if part == next)),
                         _ => false,
                     },
                     Factor::AtLeastOne(_) => false,
@@ -415,7 +420,7 @@ impl<'a> Normal<'a> {
 
     /// Why nothing fits a cycle of goals that ask for each other and nothing else.
     #[cold]
-    fn endless(&self, cycle: &[Goal]) -> Clash {
+    fn circular(&self, cycle: &[Goal]) -> Clash {
         let chain = self.chain(cycle);
         let message = format!(
             "nothing can match: the $ref cycle {chain} comes back to the same value without an end; put properties or \

@@ -107,7 +107,7 @@ fn listed<'a>(normal: &Normal<'a>, mut id: SchemaId) -> Option<&'a [JsonId]> {
 }
 
 /// Whether two branches list values and none in common.
-pub(crate) fn are_apart(left: &Values, right: &Values) -> bool {
+pub(crate) fn are_disjoint(left: &Values, right: &Values) -> bool {
     let (Some(left), Some(right)) = (left, right) else { return false };
     let (few, many) = if left.len() < right.len() { (left, right) } else { (right, left) };
     few.iter().all(|value| many.binary_search(value).is_err())

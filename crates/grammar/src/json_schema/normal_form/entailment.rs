@@ -1,7 +1,7 @@
 //! Whether what is already asked of a value implies one more thing: then a choice that offers it is no choice.
 //!
-//! A `oneOf` says of each branch that all others fail, and each of them may fail in many ways. As soon as a branch holds
-//! whose discriminator differs, the others fail by that alone, and their other ways need not be multiplied out.
+//! A `oneOf` says of each branch that all others fail, and each of them may fail by many disjuncts. As soon as a branch holds
+//! whose discriminator differs, the others fail by that alone, and their other disjuncts need not be multiplied out.
 
 use super::atoms::{Atom, Term};
 use super::goals::Mode;
@@ -22,7 +22,7 @@ impl Normal<'_> {
         let document = self.schemas.document;
         let is_object = merged.types == Types::OBJECT;
         // No member that nothing names can be there.
-        let is_closed = merged.rules.is_empty() && merged.free.iter().any(|&term| self.never_holds(term));
+        let is_closed = merged.rules.is_empty() && merged.additional.iter().any(|&term| self.never_holds(term));
         match atom {
             Atom::Broken { schema, keyword, part } => match &self.schemas.get(schema).keywords[keyword as usize] {
                 Keyword::Type(types) => Ok(!merged.types.meets(*types)),
@@ -100,7 +100,7 @@ impl Normal<'_> {
         }
         let mut all = terms.to_vec();
         all.push(Term::Holds(schema));
-        // What is too much to multiply out, or leads in a circle, is not proven to be apart.
+        // What is too much to multiply out, or leads in a circle, is not proven to be disjoint.
         let loose = GrammarError::decided("", || self.alternatives_in(&all, Mode::Loose))?;
         let Some(alternatives) = loose else { return Ok(false) };
         for alternative in alternatives.iter() {

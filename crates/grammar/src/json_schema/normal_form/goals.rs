@@ -63,12 +63,12 @@ pub(crate) enum Piece {
 }
 
 /// Pieces that must all hold.
-pub(crate) type Way = Vec<Piece>;
+pub(crate) type Disjunct = Vec<Piece>;
 
 /// A factor of a plan.
 pub(crate) enum Factor {
     /// Any of these.
-    Ways(Vec<Way>),
+    Disjuncts(Vec<Disjunct>),
     /// At least one of these schemas, where it counts which of them hold, since their annotations do.
     AtLeastOne(Box<[SchemaId]>),
 }

@@ -87,7 +87,7 @@ impl<'a> Merger<'a, '_> {
                 let values = self.normal.lists[list as usize].iter();
                 self.merged.excluded.extend(values.map(|&value| From { value, at }));
             }
-            Atom::Endless(cycle) => {
+            Atom::Circular(cycle) => {
                 self.merged.types = Types::NONE;
                 self.merged.clashes.push(self.normal.cycles[cycle as usize].clone());
             }

@@ -142,8 +142,8 @@ pub(crate) struct Merged<'a> {
     pub(crate) closed_items: bool,
     pub(crate) known: Map<&'a str, Known>,
     /// What is asked of the values of members that nothing names.
-    pub(crate) free: Vec<Term>,
-    /// What is asked of members by patterns of their keys: where there is one, `known` and `free` do not say it all.
+    pub(crate) additional: Vec<Term>,
+    /// What is asked of members by patterns of their keys: where there is one, `known` and `additional` do not say it all.
     pub(crate) rules: Vec<KeyRule>,
     /// What at least one member must be.
     pub(crate) some: Vec<KeyRule>,
@@ -182,7 +182,7 @@ impl<'a> Merged<'a> {
             unique: None,
             closed_items: false,
             known: Map::default(),
-            free: Vec::new(),
+            additional: Vec::new(),
             rules: Vec::new(),
             some: Vec::new(),
             names: Vec::new(),

@@ -7,7 +7,7 @@
 use stencilm_support::HashSet;
 
 use super::atoms::{Atom, Term};
-use super::goals::{Factor, Goal, Mode, Piece, Plan, Way};
+use super::goals::{Disjunct, Factor, Goal, Mode, Piece, Plan};
 use super::normal::Normal;
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::type_of;
@@ -16,50 +16,50 @@ use crate::json_schema::read::schema::{Keyword, Schema, SchemaId, Types};
 impl Normal<'_> {
     /// How a goal is reached.
     pub(crate) fn plan(&self, goal: Goal) -> Plan {
-        if goal.fails { vec![Factor::Ways(self.failures(goal))] } else { self.holdings(goal) }
+        if goal.fails { vec![Factor::Disjuncts(self.failures(goal))] } else { self.holdings(goal) }
     }
 
     fn holdings(&self, goal: Goal) -> Plan {
         let Goal { schema: id, mode, .. } = goal;
         let schema = self.schemas.get(id);
         let mut plan = Vec::new();
-        let mut own = Way::new();
+        let mut own = Disjunct::new();
         if schema.constrains() {
             own.push(Piece::Atom(Atom::Own(id)));
         }
         if mode.is_tracked() && annotates(schema) {
             own.push(Piece::Atom(Atom::Seen(id)));
         }
-        plan.push(Factor::Ways(vec![own]));
+        plan.push(Factor::Disjuncts(vec![own]));
         let holds = |schema: SchemaId| Piece::Goal(Goal { schema, fails: false, mode });
         let fails = |schema: SchemaId| Piece::Goal(Goal { schema, fails: true, mode: mode.inside_not() });
         for (place, keyword) in schema.keywords.iter().enumerate() {
             match keyword {
-                Keyword::Ref(target) => plan.push(Factor::Ways(vec![vec![holds(*target)]])),
+                Keyword::Ref(target) => plan.push(Factor::Disjuncts(vec![vec![holds(*target)]])),
                 Keyword::AllOf(parts) => {
-                    plan.extend(parts.iter().map(|&part| Factor::Ways(vec![vec![holds(part)]])));
+                    plan.extend(parts.iter().map(|&part| Factor::Disjuncts(vec![vec![holds(part)]])));
                 }
                 Keyword::AnyOf(parts) if mode.is_tracked() => plan.push(Factor::AtLeastOne(parts.clone())),
                 Keyword::AnyOf(parts) => {
-                    plan.push(Factor::Ways(parts.iter().map(|&part| vec![holds(part)]).collect()));
+                    plan.push(Factor::Disjuncts(parts.iter().map(|&part| vec![holds(part)]).collect()));
                 }
                 Keyword::OneOf(parts) => {
                     let overlaps = self.overlaps.get(&(id, place as u32)).filter(|_| mode != Mode::Loose);
-                    let way = |(place, &part): (usize, &SchemaId)| {
-                        let mut way = vec![holds(part)];
+                    let disjunct = |(place, &part): (usize, &SchemaId)| {
+                        let mut disjunct = vec![holds(part)];
                         let others = overlaps.map_or(&[][..], |overlaps| &overlaps[place]);
-                        way.extend(others.iter().map(|&other| fails(parts[other as usize])));
-                        way
+                        disjunct.extend(others.iter().map(|&other| fails(parts[other as usize])));
+                        disjunct
                     };
-                    plan.push(Factor::Ways(parts.iter().enumerate().map(way).collect()));
+                    plan.push(Factor::Disjuncts(parts.iter().enumerate().map(disjunct).collect()));
                 }
-                Keyword::Not(inner) => plan.push(Factor::Ways(vec![vec![fails(*inner)]])),
+                Keyword::Not(inner) => plan.push(Factor::Disjuncts(vec![vec![fails(*inner)]])),
                 Keyword::If { condition, then, otherwise } => {
                     let mut yes = vec![holds(*condition)];
                     yes.extend(then.map(holds));
                     let mut no = vec![fails(*condition)];
                     no.extend(otherwise.map(holds));
-                    plan.push(Factor::Ways(vec![yes, no]));
+                    plan.push(Factor::Disjuncts(vec![yes, no]));
                 }
                 Keyword::Dependent(map) => {
                     for &value in self.schemas.document.entries(*map).into_iter().flat_map(|entries| entries.values()) {
@@ -71,7 +71,7 @@ impl Normal<'_> {
                             ),
                         }
                         let without = vec![Piece::Atom(Atom::Lacks { name: value, at: id })];
-                        plan.push(Factor::Ways(vec![without, with]));
+                        plan.push(Factor::Disjuncts(vec![without, with]));
                     }
                 }
                 _ => {}
@@ -88,17 +88,17 @@ impl Normal<'_> {
         list.iter().copied().chain(one)
     }
 
-    /// The ways in which a schema can fail.
-    fn failures(&self, goal: Goal) -> Vec<Way> {
+    /// How a schema can fail: the disjuncts.
+    fn failures(&self, goal: Goal) -> Vec<Disjunct> {
         let Goal { schema: id, mode, .. } = goal;
         let document = self.schemas.document;
         let schema = self.schemas.get(id);
         if schema.never || (!schema.refusals.is_empty() && self.relax) {
-            return vec![Way::new()];
+            return vec![Disjunct::new()];
         }
         let holds = |schema: SchemaId| Piece::Goal(Goal { schema, fails: false, mode });
         let fails = |schema: SchemaId| Piece::Goal(Goal { schema, fails: true, mode });
-        let mut ways: Vec<Way> = Vec::new();
+        let mut disjuncts: Vec<Disjunct> = Vec::new();
         let types = self.types_within(schema);
         for (place, keyword) in schema.keywords.iter().enumerate() {
             // What can only fail for other types fails together with what allows none of those.
@@ -108,96 +108,96 @@ impl Normal<'_> {
             }
             let broken = |part: u32| Piece::Atom(Atom::Broken { schema: id, keyword: place as u32, part });
             match keyword {
-                Keyword::Ref(target) => ways.push(vec![fails(*target)]),
-                Keyword::AllOf(parts) => ways.extend(parts.iter().map(|&part| vec![fails(part)])),
-                Keyword::AnyOf(parts) => ways.push(parts.iter().map(|&part| fails(part)).collect()),
-                Keyword::OneOf(_) if mode == Mode::Loose => ways.push(Way::new()),
+                Keyword::Ref(target) => disjuncts.push(vec![fails(*target)]),
+                Keyword::AllOf(parts) => disjuncts.extend(parts.iter().map(|&part| vec![fails(part)])),
+                Keyword::AnyOf(parts) => disjuncts.push(parts.iter().map(|&part| fails(part)).collect()),
+                Keyword::OneOf(_) if mode == Mode::Loose => disjuncts.push(Disjunct::new()),
                 Keyword::OneOf(parts) => {
-                    ways.push(parts.iter().map(|&part| fails(part)).collect());
-                    // Two that are apart wherever the other keywords hold need no way: elsewhere those fail.
+                    disjuncts.push(parts.iter().map(|&part| fails(part)).collect());
+                    // Two that are disjoint wherever the other keywords hold need no alternative: elsewhere those fail.
                     let overlaps = self.overlaps.get(&(id, place as u32));
                     for (right, others) in overlaps.into_iter().flatten().enumerate() {
                         let before = others.iter().map(|&left| left as usize).filter(|&left| left < right);
-                        ways.extend(before.map(|left| vec![holds(parts[left]), holds(parts[right])]));
+                        disjuncts.extend(before.map(|left| vec![holds(parts[left]), holds(parts[right])]));
                     }
                 }
-                Keyword::Not(inner) => ways.push(vec![holds(*inner)]),
+                Keyword::Not(inner) => disjuncts.push(vec![holds(*inner)]),
                 Keyword::If { condition, then, otherwise } => {
-                    ways.extend(then.map(|then| vec![holds(*condition), fails(then)]));
-                    ways.extend(otherwise.map(|otherwise| vec![fails(*condition), fails(otherwise)]));
+                    disjuncts.extend(then.map(|then| vec![holds(*condition), fails(then)]));
+                    disjuncts.extend(otherwise.map(|otherwise| vec![fails(*condition), fails(otherwise)]));
                 }
-                Keyword::Dependent(map) => ways.extend(self.dependents_fail(goal, *map)),
+                Keyword::Dependent(map) => disjuncts.extend(self.dependents_fail(goal, *map)),
                 Keyword::Values(values) => {
-                    let mut way = vec![broken(0)];
-                    way.extend(
+                    let mut disjunct = vec![broken(0)];
+                    disjunct.extend(
                         values
                             .iter()
                             .filter(|&&value| matches!(document.get(value), Json::Array(_) | Json::Object(_)))
                             .map(|&value| Piece::Goal(Goal::differs(value))),
                     );
-                    ways.push(way);
+                    disjuncts.push(disjunct);
                 }
                 Keyword::Properties(_) | Keyword::PatternProperties(_) | Keyword::Required(_) => {
-                    ways.extend(self.members_fail(id, place as u32));
+                    disjuncts.extend(self.members_fail(id, place as u32));
                 }
                 Keyword::PrefixItems(parts) => {
                     let parts = (0..parts.len()).filter(|&place| !self.always_holds(parts[place]));
-                    ways.extend(parts.map(|place| vec![broken(place as u32)]));
+                    disjuncts.extend(parts.map(|place| vec![broken(place as u32)]));
                 }
                 Keyword::Items(inner) | Keyword::AdditionalProperties(inner) | Keyword::PropertyNames(inner) => {
                     if !self.always_holds(*inner) {
-                        ways.push(vec![broken(0)]);
+                        disjuncts.push(vec![broken(0)]);
                     }
                 }
                 Keyword::Contains { min, max, .. } => {
                     if *min > 0 {
-                        ways.push(vec![broken(0)]);
+                        disjuncts.push(vec![broken(0)]);
                     }
                     if max.is_some() {
-                        ways.push(vec![broken(1)]);
+                        disjuncts.push(vec![broken(1)]);
                     }
                 }
                 Keyword::MinLength(0) | Keyword::MinItems(0) | Keyword::MinProperties(0) => {}
-                // Decided for each way in which the rest holds, by whoever asked for this plan.
+                // Decided for each disjunct by which the rest holds, by whoever asked for this plan.
                 Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) => {}
-                _ => ways.push(vec![broken(0)]),
+                _ => disjuncts.push(vec![broken(0)]),
             }
         }
-        if ways.is_empty() && !schema.keywords.iter().any(Keyword::is_unevaluated) {
-            ways.push(vec![Piece::Atom(Atom::Never(id))]);
+        if disjuncts.is_empty() && !schema.keywords.iter().any(Keyword::is_unevaluated) {
+            disjuncts.push(vec![Piece::Atom(Atom::Never(id))]);
         }
-        ways
+        disjuncts
     }
 
     /// How what depends on keys can fail: with a key, and without what depends on it.
-    fn dependents_fail(&self, goal: Goal, map: JsonId) -> Vec<Way> {
+    fn dependents_fail(&self, goal: Goal, map: JsonId) -> Vec<Disjunct> {
         let Goal { schema: id, mode, .. } = goal;
         let document = self.schemas.document;
-        let mut ways: Vec<Way> = Vec::new();
+        let mut disjuncts: Vec<Disjunct> = Vec::new();
         for &value in document.entries(map).into_iter().flat_map(|entries| entries.values()) {
             let has = Piece::Atom(Atom::Has { name: value, at: id });
             match document.get(value) {
                 Json::Object(_) | Json::Bool(_) => {
-                    ways.push(vec![
+                    disjuncts.push(vec![
                         has,
                         Piece::Goal(Goal { schema: self.schemas.inner(id, value), fails: true, mode }),
                     ]);
                 }
-                _ => ways.extend(
+                _ => disjuncts.extend(
                     self.dependent_names(value)
                         .map(|name| vec![has.clone(), Piece::Atom(Atom::Lacks { name, at: id })]),
                 ),
             }
         }
-        ways
+        disjuncts
     }
 
     /// How a keyword that speaks of members by their keys can fail.
-    fn members_fail(&self, id: SchemaId, place: u32) -> Vec<Way> {
+    fn members_fail(&self, id: SchemaId, place: u32) -> Vec<Disjunct> {
         let document = self.schemas.document;
         let schema = self.schemas.get(id);
         let broken = |part: u32| Piece::Atom(Atom::Broken { schema: id, keyword: place, part });
-        let mut ways: Vec<Way> = Vec::new();
+        let mut disjuncts: Vec<Disjunct> = Vec::new();
         match &schema.keywords[place as usize] {
             Keyword::Properties(map) => {
                 let required: HashSet<&str> = self.required(schema).iter().map(|&name| document.name(name)).collect();
@@ -206,20 +206,20 @@ impl Normal<'_> {
                 let optional = values.filter(|&&value| {
                     !required.contains(document.key(value)) && !self.always_holds(self.schemas.inner(id, value))
                 });
-                ways.extend(optional.map(|value| vec![broken(value.0)]));
+                disjuncts.extend(optional.map(|value| vec![broken(value.0)]));
             }
             Keyword::PatternProperties(map) => {
                 let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
                 let values = values.filter(|&&value| !self.always_holds(self.schemas.inner(id, value)));
-                ways.extend(values.map(|value| vec![broken(value.0)]));
+                disjuncts.extend(values.map(|value| vec![broken(value.0)]));
             }
             Keyword::Required(_) => {
                 let name = |&name: &JsonId| vec![Piece::Atom(Atom::MemberFails { schema: id, name })];
-                ways.extend(self.required(schema).iter().map(name));
+                disjuncts.extend(self.required(schema).iter().map(name));
             }
             _ => {}
         }
-        ways
+        disjuncts
     }
 
     /// Types outside of which a schema holds for no value, as `type`, `enum` and `const` say.
@@ -252,8 +252,8 @@ impl Normal<'_> {
         !schema.never && schema.keywords.is_empty() && schema.refusals.is_empty()
     }
 
-    /// The ways in which a value can differ from an array or an object: of another type, of another size, or in a part.
-    pub(crate) fn differences(&self, value: JsonId) -> Vec<Way> {
+    /// How a value can differ from an array or an object: of another type, of another size, or in a part.
+    pub(crate) fn differences(&self, value: JsonId) -> Vec<Disjunct> {
         let reasons = match self.schemas.document.get(value) {
             // Too few, too many, or in an element.
             Json::Array(items) => 3 + items.len(),

@@ -138,7 +138,7 @@ impl<'a> Normal<'a> {
                 json @ (Json::Array(_) | Json::Object(_)) => type_of(json),
                 _ => Types::ALL,
             },
-            Atom::Never(_) | Atom::Endless(_) => Types::NONE,
+            Atom::Never(_) | Atom::Circular(_) => Types::NONE,
             Atom::Unevaluated { schema, keyword, broken: true, .. } => {
                 broken_types(&schemas.get(schema).keywords[keyword as usize])
             }

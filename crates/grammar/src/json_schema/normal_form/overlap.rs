@@ -1,13 +1,13 @@
 //! Which branches of a `oneOf` may hold together: only there must it be said that the others fail.
 //!
-//! Two branches are apart when every pair of their alternatives clashes: by type, by bounds, by `const` or `enum`, or in a
+//! Two branches are disjoint when every pair of their alternatives clashes: by type, by bounds, by `const` or `enum`, or in a
 //! required member: by its values, as with the usual discriminator, or by its key, which the other branch forbids. That is sound and not complete: where it is not proven, the normal form has
 //! the negation of the other branch.
 
 use stencilm_regex::{Deriver, ExprId};
 
 use super::atoms::{Atom, Term};
-use super::discriminators::{Marks, are_apart};
+use super::discriminators::{Marks, are_disjoint};
 use super::goals::{Conjunction, Goal, Mode, Overlaps};
 use super::merge::merge;
 use super::merged::{Keys, Merged, Signed, with};
@@ -51,7 +51,7 @@ impl<'a> Normal<'a> {
             self.check_time(id)?;
             for (left, left_form) in forms[..right].iter().enumerate() {
                 // Most branches of long lists are distinguished by one member, or are values themselves.
-                if are_apart(&marks[left], &marks[right]) {
+                if are_disjoint(&marks[left], &marks[right]) {
                     continue;
                 }
                 let mut apart = true;

@@ -22,7 +22,7 @@ const LOOSE_LOOKS: usize = 3_000;
 /// So many alternatives are copied as soon as one usual step is done.
 const ALTERNATIVES_OF_A_STEP: usize = 8;
 /// So many combinations are multiplied out without a look at what they settle.
-const FEW_WAYS: usize = 4;
+const FEW_DISJUNCTS: usize = 4;
 
 impl Normal<'_> {
     /// The alternatives in which one of each factor holds.
@@ -38,9 +38,10 @@ impl Normal<'_> {
         if mode.is_tracked() {
             return self.tracked_product(at, factors);
         }
-        let ways = factors.iter().fold(1, |ways: usize, factor| ways.saturating_mul(factor.len().max(1)));
+        let disjuncts =
+            factors.iter().fold(1, |disjuncts: usize, factor| disjuncts.saturating_mul(factor.len().max(1)));
         let choices = factors.iter().filter(|factor| factor.len() > 1).count();
-        if ways <= FEW_WAYS || choices < 2 {
+        if disjuncts <= FEW_DISJUNCTS || choices < 2 {
             return self.plain_product(at, factors);
         }
         if mode != Mode::Loose {

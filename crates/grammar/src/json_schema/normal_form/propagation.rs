@@ -10,7 +10,7 @@ use crate::error::GrammarError;
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// What is known where a way is looked at.
+/// What is known where a disjunct is looked at.
 pub(crate) struct Known<'a, 'n> {
     chosen: FxHashSet<Atom>,
     /// Schemas of which something is chosen to fail.
@@ -45,14 +45,18 @@ impl<'a, 'n> Known<'a, 'n> {
 }
 
 impl<'a> Normal<'a> {
-    /// What a way asks for beyond what is known; `None` where it never holds together with what is chosen.
-    pub(crate) fn left_of(&mut self, known: &Known<'a, '_>, way: &[Atom]) -> Result<Option<Vec<Atom>>, GrammarError> {
-        let types = way.iter().fold(known.merged.types, |types, atom| types.and(self.types_of(*atom)));
-        if types.is_empty() || self.is_contradiction(way) {
+    /// What a disjunct asks for beyond what is known; `None` where it never holds together with what is chosen.
+    pub(crate) fn left_of(
+        &mut self,
+        known: &Known<'a, '_>,
+        disjunct: &[Atom],
+    ) -> Result<Option<Vec<Atom>>, GrammarError> {
+        let types = disjunct.iter().fold(known.merged.types, |types, atom| types.and(self.types_of(*atom)));
+        if types.is_empty() || self.is_contradiction(disjunct) {
             return Ok(None);
         }
         let mut left = Vec::new();
-        for &atom in way {
+        for &atom in disjunct {
             match self.verdict_of(known, atom)? {
                 Some(false) => return Ok(None),
                 Some(true) => {}

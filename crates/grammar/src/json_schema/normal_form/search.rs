@@ -1,7 +1,7 @@
 //! Products by search: what is chosen so far settles what it can of the factors that are left, and only then is there a
-//! choice, of the case of a member or of the way of the smallest factor (Davis, Logemann, Loveland 1962).
+//! choice, of the case of a member or of the disjunct of the smallest factor (Davis, Logemann, Loveland 1962).
 //!
-//! A factor that what is chosen implies is done with, one way left of a factor is no choice, and where none is left the
+//! A factor that what is chosen implies is done with, one disjunct left of a factor is no choice, and where none is left the
 //! whole is impossible. So the work follows the alternatives that come out, and not the number of combinations.
 
 use indexmap::IndexMap;
@@ -23,11 +23,11 @@ use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 /// The place of what is chosen without a factor: after all others.
 const NO_FACTOR: u32 = u32::MAX;
 
-/// A factor, by its place, with the ways that are left.
+/// A factor, by its place, with the disjuncts that are left.
 #[derive(Clone)]
 struct Factor {
     place: u32,
-    ways: Alternatives,
+    disjuncts: Alternatives,
 }
 
 /// A part of the search.
@@ -44,8 +44,8 @@ struct Branch<'a> {
 }
 
 impl Branch<'_> {
-    fn choose(&mut self, place: u32, way: &[Atom]) {
-        for &atom in way {
+    fn choose(&mut self, place: u32, disjunct: &[Atom]) {
+        for &atom in disjunct {
             if self.known.insert(atom) {
                 self.chosen.push((place, atom));
             }
@@ -70,9 +70,9 @@ impl<'a> Normal<'a> {
         most_looks: usize,
     ) -> Result<Alternatives, GrammarError> {
         let mut root = Branch::default();
-        for (place, ways) in (0..).zip(factors) {
-            let ways = self.with_texts_joined(ways);
-            root.left.push(Factor { place, ways });
+        for (place, disjuncts) in (0..).zip(factors) {
+            let disjuncts = self.with_texts_joined(disjuncts);
+            root.left.push(Factor { place, disjuncts });
         }
         let mut impossible = None;
         let mut found: Vec<Branch<'a>> = Vec::new();
@@ -89,7 +89,7 @@ impl<'a> Normal<'a> {
                 let before = work.len();
                 match self.cases_for(&branch) {
                     Some((name, cases)) => work.extend(cases.into_iter().map(|case| self.in_case(&branch, name, case))),
-                    None => work.extend(by_ways(&branch)),
+                    None => work.extend(by_disjuncts(&branch)),
                 }
                 work[before..].reverse();
             }
@@ -122,16 +122,17 @@ impl<'a> Normal<'a> {
             let before = branch.chosen.len();
             let mut left = Vec::with_capacity(branch.left.len());
             for factor in std::mem::take(&mut branch.left) {
-                let mut ways = Vec::with_capacity(factor.ways.len());
-                let mut open = Vec::with_capacity(factor.ways.len());
-                // What is known of the ways that need not be chosen.
+                let mut disjuncts = Vec::with_capacity(factor.disjuncts.len());
+                let mut open = Vec::with_capacity(factor.disjuncts.len());
+                // What is known of the disjuncts that need not be chosen.
                 let mut known = None;
-                for way in factor.ways.iter() {
-                    let Some(asks) = self.left_of(&facts, way)? else { continue };
-                    ways.push(way.clone());
+                for disjunct in factor.disjuncts.iter() {
+                    let Some(asks) = self.left_of(&facts, disjunct)? else { continue };
+                    disjuncts.push(disjunct.clone());
                     open.push(asks);
                     if open.last().is_some_and(Vec::is_empty) || self.is_no_choice(&open) {
-                        let settled = way.iter().copied().filter(|atom| open.iter().all(|asks| !asks.contains(atom)));
+                        let settled =
+                            disjunct.iter().copied().filter(|atom| open.iter().all(|asks| !asks.contains(atom)));
                         known = Some(settled.collect::<Vec<Atom>>());
                         break;
                     }
@@ -140,17 +141,20 @@ impl<'a> Normal<'a> {
                     // What it says is known; which members it names counts for their order.
                     let own: Vec<Atom> = settled.into_iter().filter(|atom| matches!(atom, Atom::Own(_))).collect();
                     branch.choose(factor.place, &own);
-                } else if let [only] = &*ways {
+                } else if let [only] = &*disjuncts {
                     branch.choose(factor.place, only);
-                } else if ways.is_empty() {
+                } else if disjuncts.is_empty() {
                     let mut why = branch.clone();
-                    if let Some(way) = factor.ways.first() {
-                        why.choose(factor.place, way);
+                    if let Some(disjunct) = factor.disjuncts.first() {
+                        why.choose(factor.place, disjunct);
                     }
                     return Ok(Some(why.conjunction()));
                 } else {
-                    let is_same = ways.len() == factor.ways.len();
-                    left.push(Factor { ways: if is_same { factor.ways } else { ways.into() }, ..factor });
+                    let is_same = disjuncts.len() == factor.disjuncts.len();
+                    left.push(Factor {
+                        disjuncts: if is_same { factor.disjuncts } else { disjuncts.into() },
+                        ..factor
+                    });
                 }
             }
             branch.left = left;
@@ -160,19 +164,20 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// Whether the last way asks that a key is there and another one that it is not, or the other way round.
-    fn is_no_choice(&self, ways: &[Vec<Atom>]) -> bool {
+    /// Whether the last disjunct asks that a key is there and another one that it is not, or the other way round.
+    fn is_no_choice(&self, disjuncts: &[Vec<Atom>]) -> bool {
         let document = self.schemas.document;
-        let name_of = |way: &[Atom]| match *way {
+        let name_of = |disjunct: &[Atom]| match *disjunct {
             [Atom::Has { name, .. }] => Some((document.name(name), true)),
             [Atom::Lacks { name, .. }] => Some((document.name(name), false)),
             _ => None,
         };
         // Strict mode allows a key only where it is asked for.
-        let Some((name, is_there)) = ways.last().and_then(|way| name_of(way)).filter(|_| !self.strict) else {
+        let Some((name, is_there)) = disjuncts.last().and_then(|disjunct| name_of(disjunct)).filter(|_| !self.strict)
+        else {
             return false;
         };
-        ways.iter().any(|way| name_of(way) == Some((name, !is_there)))
+        disjuncts.iter().any(|disjunct| name_of(disjunct) == Some((name, !is_there)))
     }
 
     /// The member of which most of the factors list values, where two do, and its cases.
@@ -184,7 +189,8 @@ impl<'a> Normal<'a> {
         let mut counts: HashMap<&'a str, (usize, usize, Vec<SchemaId>)> = HashMap::default();
         let is_chosen = |atom: Atom| branch.known.contains(&atom);
         for (place, factor) in (1..).zip(&branch.left) {
-            for &atom in factor.ways.iter().flat_map(|way| way.iter()).filter(|atom| !is_chosen(**atom)) {
+            for &atom in factor.disjuncts.iter().flat_map(|disjunct| disjunct.iter()).filter(|atom| !is_chosen(**atom))
+            {
                 for (name, property) in self.members_of(atom) {
                     let (count, last, properties) = counts.entry(name).or_default();
                     if *last < place {
@@ -331,14 +337,14 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// The branches in which each of the ways of the smallest factor is chosen.
-fn by_ways<'a>(branch: &Branch<'a>) -> Vec<Branch<'a>> {
-    let smallest = (0..branch.left.len()).min_by_key(|&place| branch.left[place].ways.len());
+/// The branches in which each of the disjuncts of the smallest factor is chosen.
+fn by_disjuncts<'a>(branch: &Branch<'a>) -> Vec<Branch<'a>> {
+    let smallest = (0..branch.left.len()).min_by_key(|&place| branch.left[place].disjuncts.len());
     let mut rest = branch.clone();
     let Some(factor) = smallest.map(|place| rest.left.remove(place)) else { return Vec::new() };
-    let chosen = factor.ways.iter().map(|way| {
+    let chosen = factor.disjuncts.iter().map(|disjunct| {
         let mut branch = rest.clone();
-        branch.choose(factor.place, way);
+        branch.choose(factor.place, disjunct);
         branch
     });
     chosen.collect()

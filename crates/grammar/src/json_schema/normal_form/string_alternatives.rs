@@ -51,7 +51,7 @@ impl<'a> Normal<'a> {
     }
 
     /// The constraints of each of the alternatives that allow strings.
-    pub(crate) fn text_ways(&self, id: u32) -> Vec<Merged<'a>> {
+    pub(crate) fn text_alternatives(&self, id: u32) -> Vec<Merged<'a>> {
         let all = self.texts[id as usize].alternatives.iter();
         all.map(|one| merge(self, one)).filter(|merged| merged.types.meets(Types::STRING)).collect()
     }

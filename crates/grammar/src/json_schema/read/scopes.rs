@@ -1,7 +1,7 @@
-//! Dynamic scopes: what `$dynamicRef` and `$recursiveRef` mean on each way that leads to them (JSON Schema Core 8.2.3.2).
+//! Dynamic scopes: what `$dynamicRef` and `$recursiveRef` mean on each path that leads to them (JSON Schema Core 8.2.3.2).
 //!
-//! A dynamic reference goes to the outermost of the resources on the way that declares its anchor. So a schema is read
-//! once for each *scope*, the anchors found on the way with the first that declared each. Where no anchor is declared
+//! A dynamic reference goes to the outermost of the resources on the path that declares its anchor. So a schema is read
+//! once for each *scope*, the anchors found on the path with the first that declared each. Where no anchor is declared
 //! twice there is nothing to choose, and a single scope, 0, stands for all.
 
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! References to absolute URIs (RFC 3986, section 5.2): how a relative `$id` or `$ref` is read. Nothing is ever fetched.
 
 /// What `reference` means where `base` is the URI of the place it stands in; both without fragments. Without a base, a
-/// relative reference stays as it is, so that two that are spelled alike still mean the same.
+/// relative reference stays as it is, so that two of the same spelling still mean the same.
 pub(crate) fn resolve(base: &str, reference: &str) -> String {
     if scheme_len(reference).is_some() {
         return reference.into();

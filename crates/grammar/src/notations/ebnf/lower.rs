@@ -59,7 +59,7 @@ fn lowered(builder: &mut GrammarBuilder, text: &Text, root: usize) -> Result<Nod
                                    that is a plain text";
                     SyntaxError::limit(place, message.to_string())
                 })?;
-                let mut ways = Vec::with_capacity(groups.len());
+                let mut alternatives = Vec::with_capacity(groups.len());
                 for (body, ending) in groups {
                     let (mut body, mut ending) = (builder.lexeme(body), builder.lexeme(ending));
                     for mark in &parts.marks {
@@ -68,9 +68,9 @@ fn lowered(builder: &mut GrammarBuilder, text: &Text, root: usize) -> Result<Nod
                     if let Some(mark) = &parts.ending_mark {
                         ending = builder.marked(mark.clone(), ending);
                     }
-                    ways.push(builder.sequence(&[body, ending]));
+                    alternatives.push(builder.sequence(&[body, ending]));
                 }
-                builder.choice(&ways)
+                builder.choice(&alternatives)
             }
             Part::Token(pattern) => builder.node(Node::Token(Box::new(pattern.clone()))),
             Part::Marked { mark, body } => builder.marked(mark.clone(), nodes[body.index()]),

@@ -332,7 +332,7 @@ impl Parser<'_> {
         let (triggers, excludes): (Vec<&str>, Vec<&str>) =
             (texts.iter().map(|(text, _)| &**text).collect(), stops.iter().map(|stop| &**stop).collect());
         let free = FreeText::new(self.exprs, &triggers, &excludes, None);
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         if texts.len() > FEW_STRINGS {
             for (before, positions) in free.groups(self.exprs, &triggers) {
                 let before = self.text.add(place, Part::Terminal(before));
@@ -341,26 +341,26 @@ impl Parser<'_> {
                     .map(|position| (triggers[position], self.text.add(place, Part::Call(texts[position].1))))
                     .collect();
                 let (exprs, text) = (&mut *self.exprs, &mut self.text);
-                let way = word_trie::trie(group, word_trie::common_beginning, |part| match part {
+                let alternative = word_trie::trie(group, word_trie::common_beginning, |part| match part {
                     word_trie::Part::Text(literal, part) => {
                         let literal = text.add(place, Part::Terminal(exprs.literal(literal.as_bytes())));
                         text.add(place, Part::Sequence(vec![literal, part]))
                     }
-                    word_trie::Part::Any(ways) => text.add(place, Part::Choice(ways.to_vec())),
+                    word_trie::Part::Any(alternatives) => text.add(place, Part::Choice(alternatives.to_vec())),
                 });
-                ways.push(self.text.add(place, Part::Sequence(vec![before, way])));
+                alternatives.push(self.text.add(place, Part::Sequence(vec![before, alternative])));
             }
         } else {
             for (text, rule) in &texts {
                 let first = free.until(self.exprs, text);
                 let first = self.text.add(place, Part::Terminal(first));
                 let call = self.text.add(place, Part::Call(*rule));
-                ways.push(self.text.add(place, Part::Sequence(vec![first, call])));
+                alternatives.push(self.text.add(place, Part::Sequence(vec![first, call])));
             }
         }
         let free = free.unended(self.exprs);
         let free = self.text.add(place, Part::Terminal(free));
-        Ok(self.dispatched(place, ways, free, loops))
+        Ok(self.dispatched(place, alternatives, free, loops))
     }
 
     fn token_tag_dispatch(&mut self, place: usize, arguments: Vec<(usize, Argument)>) -> Result<PartId, SyntaxError> {
@@ -370,7 +370,7 @@ impl Parser<'_> {
             stops.push(id(stop).ok_or_else(|| token_ids(*at, "TokenTagDispatch"))?);
         }
         let mut closed = stops.clone();
-        let mut ways = Vec::new();
+        let mut alternatives = Vec::new();
         for (at, trigger, rule) in &triggers {
             let trigger = id(trigger).ok_or_else(|| token_ids(*at, "TokenTagDispatch"))?;
             if stops.contains(&trigger) {
@@ -380,20 +380,23 @@ impl Parser<'_> {
             closed.push(trigger);
             let token = self.text.add(place, Part::Token(of_ids(&[trigger], false)));
             let call = self.text.add(place, Part::Call(*rule));
-            ways.push(self.text.add(place, Part::Sequence(vec![token, call])));
+            alternatives.push(self.text.add(place, Part::Sequence(vec![token, call])));
         }
         let free = self.text.add(place, Part::Token(of_ids(&closed, true)));
         let free = self.text.add(place, Part::Repeat { body: free, min: 0, max: None });
-        let ways = ways.into_iter().map(|way| self.text.add(place, Part::Sequence(vec![free, way]))).collect();
-        Ok(self.dispatched(place, ways, free, loops))
+        let alternatives = alternatives
+            .into_iter()
+            .map(|alternative| self.text.add(place, Part::Sequence(vec![free, alternative])))
+            .collect();
+        Ok(self.dispatched(place, alternatives, free, loops))
     }
 
-    fn dispatched(&mut self, place: usize, mut ways: Vec<PartId>, free: PartId, loops: bool) -> PartId {
+    fn dispatched(&mut self, place: usize, mut alternatives: Vec<PartId>, free: PartId, loops: bool) -> PartId {
         if !loops {
-            ways.push(free);
-            return self.text.add(place, Part::Choice(ways));
+            alternatives.push(free);
+            return self.text.add(place, Part::Choice(alternatives));
         }
-        let body = self.text.add(place, Part::Choice(ways));
+        let body = self.text.add(place, Part::Choice(alternatives));
         let repeated = self.text.add(place, Part::Repeat { body, min: 0, max: None });
         self.text.add(place, Part::Sequence(vec![repeated, free]))
     }

@@ -8,7 +8,7 @@ use super::terminals::Terminals;
 use super::tree::{Object, Others, PartId};
 use crate::error::GrammarError;
 use crate::ir::builder::GrammarBuilder;
-use crate::ir::grammar::{FreeMembers, KnownMember, Members, NodeId};
+use crate::ir::grammar::{AdditionalMembers, DeclaredMember, Members, NodeId};
 use crate::ir::objects::ObjectChecks;
 use crate::ir::syntax_error::SyntaxError;
 use crate::json::surface::Surface;
@@ -55,15 +55,15 @@ pub(crate) fn members(
     let mut known = Vec::with_capacity(object.members.len());
     for member in &object.members {
         let key = match given(builder, member.key)? {
-            None if KnownMember::is_plain(&member.name) => None,
+            None if DeclaredMember::is_plain(&member.name) => None,
             None => Some(json_schema::quoted_literals(&mut builder.exprs, &[&member.name])),
             given => given,
         };
         let value = nodes[member.value.index()];
-        known.push(KnownMember { name: member.name.as_str().into(), key, value, required: member.required });
+        known.push(DeclaredMember { name: member.name.as_str().into(), key, value, required: member.required });
     }
     let refused = |error: GrammarError| SyntaxError { kind: error.kind, ..SyntaxError::at(place, error.message) };
-    let mut free = Vec::with_capacity(object.others.len());
+    let mut additional = Vec::with_capacity(object.others.len());
     for Others { key, taken, value, some, last } in &object.others {
         let given = given(builder, *key)?;
         let key = given.unwrap_or_else(|| json_schema::quoted_any(&mut builder.exprs));
@@ -80,10 +80,10 @@ pub(crate) fn members(
         }
         let taken = names.into_iter().map(Arc::from).collect();
         let node = |part: &PartId| nodes[part.index()];
-        free.push(FreeMembers {
+        additional.push(AdditionalMembers {
             key,
             space,
-            taken,
+            reserved: taken,
             value: node(value),
             some: some.as_ref().map(node),
             last: last.as_deref().map(Into::into),
@@ -91,7 +91,7 @@ pub(crate) fn members(
     }
     let ordered = object.ordered.unwrap_or(known.len());
     let (min, max) = object.count.unwrap_or((0, None));
-    let members = Members { known, ordered, free, min, max, surface };
+    let members = Members { declared: known, ordered, additional, min, max, surface };
     checks.check(&builder.exprs, builder.nodes(), &members).map_err(refused)?;
     Ok(members)
 }

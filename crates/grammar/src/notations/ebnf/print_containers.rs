@@ -3,7 +3,7 @@
 use super::escapes;
 use super::print_expr::Place;
 use super::print_steps::Step;
-use crate::ir::grammar::{ArraySurface, Element, FreeMembers, Items, KnownMember, Members, NodeId, Repeats};
+use crate::ir::grammar::{AdditionalMembers, ArraySurface, DeclaredMember, Element, Items, Members, NodeId, Repeats};
 use crate::json::surface::Surface;
 use stencilm_regex::ExprId;
 
@@ -24,7 +24,7 @@ fn counted(name: &str, (min, max): (u32, Option<u32>)) -> Step {
 }
 
 pub(super) fn object(members: &Members) -> Vec<Step> {
-    let Members { known, ordered, free, min, max, surface } = members;
+    let Members { declared: known, ordered, additional, min, max, surface } = members;
     let Surface { empty, open, colon, item, close } = *surface;
     let mut steps = vec![Step::Text("%object {\n")];
     for (name, expr) in [("empty", empty), ("open", open), ("colon", colon), ("item", item), ("close", close)] {
@@ -33,11 +33,11 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
     if (*min, *max) != (0, None) {
         steps.push(counted("count", (*min, *max)));
     }
-    let is_mixed = *ordered < known.len() || (*ordered == 0 && !free.is_empty());
+    let is_mixed = *ordered < known.len() || (*ordered == 0 && !additional.is_empty());
     if is_mixed && *ordered == 0 {
         steps.push(Step::Text("  order = any;\n"));
     }
-    for (index, KnownMember { name, key, value: node, required }) in known.iter().enumerate() {
+    for (index, DeclaredMember { name, key, value: node, required }) in known.iter().enumerate() {
         if is_mixed && index == *ordered && index > 0 {
             steps.push(Step::Text("  mixed;\n"));
         }
@@ -49,7 +49,7 @@ pub(super) fn object(members: &Members) -> Vec<Step> {
         }
         steps.extend(value(*node));
     }
-    for FreeMembers { key, taken, value: node, some, last, space: _ } in free {
+    for AdditionalMembers { key, reserved: taken, value: node, some, last, space: _ } in additional {
         let mut entry = "  taken".to_string();
         for name in taken {
             entry.push(' ');

@@ -49,7 +49,7 @@ fn characters(exprs: &ExprSet, id: ExprId) -> Option<Ranges> {
     Some(ranges)
 }
 
-/// All ways through an expression of at most four bytes. The recursion is that deep at most.
+/// All paths through an expression of at most four bytes. The recursion is that deep at most.
 fn sequences(exprs: &ExprSet, id: ExprId, prefix: &mut Sequence, found: &mut Vec<Sequence>) -> Option<()> {
     if prefix.len() >= 4 || found.len() > MAX_SEQUENCES {
         return None;

@@ -115,7 +115,7 @@ impl Wrapping {
         self.capture.is_some() || self.stop_capture.is_some() || self.max_tokens.is_some()
     }
 
-    /// Whether a suffix is a part of its own that may begin in many ways.
+    /// Whether a suffix is a part of its own that may begin with many alternatives.
     pub(super) fn divides_pattern(&self) -> bool {
         let is_pattern = |ends: &Ends| ends.is_read && !matches!(ends.value, Value::Text(_, false));
         self.divides_suffix() && self.ends.as_ref().is_some_and(is_pattern)

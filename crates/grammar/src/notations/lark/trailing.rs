@@ -19,11 +19,11 @@ impl Expansion<'_, '_> {
         let trimmed = match self.tree.parts[part.index()].clone() {
             Made::Call(rule) => Made::Call(self.trimmed_rule(scope, rule, place)?),
             Made::Choice(parts) => {
-                let mut ways = Vec::with_capacity(parts.len());
+                let mut alternatives = Vec::with_capacity(parts.len());
                 for part in parts {
-                    ways.push(self.trimmed(scope, part, depth + 1)?);
+                    alternatives.push(self.trimmed(scope, part, depth + 1)?);
                 }
-                Made::Choice(ways)
+                Made::Choice(alternatives)
             }
             Made::Marked { mark, body } if !matches!(mark, Mark::Capture(_)) => {
                 Made::Marked { mark, body: self.trimmed(scope, body, depth + 1)? }
@@ -33,11 +33,11 @@ impl Expansion<'_, '_> {
                 let before = Made::Repeat { body, min: min.saturating_sub(1), max: max.map(|max| max - 1) };
                 let before = self.tree.add(place, before);
                 let some = self.tree.add(place, Made::Sequence(vec![before, last]));
-                let mut ways = vec![some];
+                let mut alternatives = vec![some];
                 if min == 0 {
-                    ways.push(self.tree.add(place, Made::Sequence(Vec::new())));
+                    alternatives.push(self.tree.add(place, Made::Sequence(Vec::new())));
                 }
-                Made::Choice(ways)
+                Made::Choice(alternatives)
             }
             Made::Sequence(mut parts) => {
                 let Some(last) = parts.pop() else { return Ok(part) };

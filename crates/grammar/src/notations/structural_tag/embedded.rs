@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 
-use super::lower::{Lowering, SchemaKey, Way};
+use super::lower::{Lowering, SchemaKey, Settings};
 use super::styles::Style;
 use super::tree::{Format, Syntax, Tree};
 use crate::error::{ErrorKind, GrammarError};
@@ -16,7 +16,7 @@ use crate::notations::lark::LarkOptions;
 use crate::notations::regex::matches_nothing;
 
 /// Schemas with the same options.
-type Alike<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
+type SameOptions<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
 
 impl<'a> Lowering<'a> {
     /// The report that a part is to have: none is worked out where nobody reads it.
@@ -80,7 +80,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
-    /// of schemas that are much alike. Those of which one is wrong are left to be lowered one by one, for the error's sake.
+    /// of schemas that are much the same. Those of which one is wrong are left to be lowered one by one, for the error's sake.
     pub(super) fn plain_schemas(&mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<(), GrammarError> {
         // These mean something for all values of a document.
         if ["\"$id\"", "\"$anchor\"", "\"$dynamicAnchor\"", "\"$recursiveAnchor\""]
@@ -90,7 +90,7 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
-        let mut alike: IndexMap<Way, Alike<'a, '_>> = IndexMap::new();
+        let mut by_options: IndexMap<Settings, SameOptions<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
             // What excludes texts is read by itself.
             if let Format::Schema { schema, style, options } = &slot.format
@@ -98,17 +98,17 @@ impl<'a> Lowering<'a> {
             {
                 let text = self.document.spelled(self.text, *schema);
                 if !text.contains("\"$") && text.len() <= self.max_bytes {
-                    let key = SchemaKey { text, way: Way::new(*style, options) };
-                    let group = alike.entry(key.way.clone()).or_default();
+                    let key = SchemaKey { text, settings: Settings::new(*style, options) };
+                    let group = by_options.entry(key.settings.clone()).or_default();
                     group.entry(key.clone()).or_insert((*schema, options));
                     read.push((*schema, key));
                 }
             }
         }
-        for (way, group) in alike.into_iter().filter(|(_, group)| group.len() > 1) {
+        for (settings, group) in by_options.into_iter().filter(|(_, group)| group.len() > 1) {
             let values: Vec<JsonId> = group.values().map(|&(at, _)| at).collect();
             let (_, options) = group[0];
-            let (written, report) = (way.style.arguments(), self.report_of_parts());
+            let (written, report) = (settings.style.arguments(), self.report_of_parts());
             let together = || from_values(self.document, &values, options, written, report);
             let Some((mut grammar, nodes)) = GrammarError::decided("", together)? else { continue };
             self.report.append(std::mem::take(&mut grammar.report))?;
@@ -131,7 +131,7 @@ impl<'a> Lowering<'a> {
         }
         let text = self.document.spelled(self.text, at);
         self.check_length(text, "the schema", at)?;
-        let key = SchemaKey { text, way: Way::new(style, options) };
+        let key = SchemaKey { text, settings: Settings::new(style, options) };
         if let Some(&known) = self.schemas.get(&key) {
             return Ok(known);
         }

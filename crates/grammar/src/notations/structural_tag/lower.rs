@@ -15,16 +15,16 @@ use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Document, JsonId};
 use crate::notations::combine;
 
-/// Equal schemas that are written alike are one.
+/// Equal schemas of the same spelling are one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct SchemaKey<'t> {
     pub text: &'t str,
-    pub way: Way,
+    pub settings: Settings,
 }
 
 /// How the values of a schema are written.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Way {
+pub(super) struct Settings {
     pub style: Style,
     /// The options that a structural tag can set.
     pub flags: [bool; 4],
@@ -32,9 +32,9 @@ pub(super) struct Way {
     pub excludes: Vec<Box<str>>,
 }
 
-impl Way {
-    pub(super) fn new(style: Style, options: &JsonSchemaOptions) -> Way {
-        Way {
+impl Settings {
+    pub(super) fn new(style: Style, options: &JsonSchemaOptions) -> Settings {
+        Settings {
             style,
             flags: [options.any_order, options.any_whitespace, options.strict_mode, options.relax],
             max_whitespace: options.max_whitespace,
@@ -237,9 +237,9 @@ impl<'a> Lowering<'a> {
             }
             Format::Separated { tags, separator, rounds } => self.separated(tree, tags, separator, *rounds),
             Format::Dispatch { rules, excludes, rounds } => {
-                let ways = rules.iter().map(|&(pattern, content)| (pattern, self.whole(tree, content)));
-                let ways: Vec<(&'a str, NodeId)> = ways.collect();
-                return self.free_text(slot, ways, None, excludes, None, rounds.stop_after_first);
+                let alternatives = rules.iter().map(|&(pattern, content)| (pattern, self.whole(tree, content)));
+                let alternatives: Vec<(&'a str, NodeId)> = alternatives.collect();
+                return self.free_text(slot, alternatives, None, excludes, None, rounds.stop_after_first);
             }
             Format::Token(token) => self.token(token),
             Format::OtherTokens { excludes, min, max } => {
@@ -256,41 +256,41 @@ impl<'a> Lowering<'a> {
                         return Err(error(self.document, tree.slot(tag).at, message));
                     }
                 }
-                let ways = self.all(tree, tags);
-                self.between_tokens(&ways, &[triggers, excludes], &slot.ends, *rounds)
+                let alternatives = self.all(tree, tags);
+                self.between_tokens(&alternatives, &[triggers, excludes], &slot.ends, *rounds)
             }
             Format::TokenDispatch { rules, excludes, rounds } => {
-                let mut ways = Vec::new();
+                let mut alternatives = Vec::new();
                 for (token, content) in rules {
                     let token = self.token(token);
                     let content = self.whole(tree, *content);
-                    ways.push(self.builder.sequence(&[token, content]));
+                    alternatives.push(self.builder.sequence(&[token, content]));
                 }
                 let triggers: Vec<TokenRef<'a>> = rules.iter().map(|(token, _)| token.clone()).collect();
-                self.between_tokens(&ways, &[&triggers, excludes], &slot.ends, *rounds)
+                self.between_tokens(&alternatives, &[&triggers, excludes], &slot.ends, *rounds)
             }
         };
         Ok(self.with_ends(slot, node))
     }
 
-    /// One of the ways between tokens that are free but for these.
+    /// One of the alternatives between tokens that are free but for these.
     fn between_tokens(
         &mut self,
-        ways: &[NodeId],
+        alternatives: &[NodeId],
         left_out: &[&[TokenRef<'a>]],
         ends: &[Marker<'a>],
         rounds: Rounds,
     ) -> NodeId {
-        let way = self.builder.choice(ways);
+        let settings = self.builder.choice(alternatives);
         let token = self.other_tokens(left_out, ends);
         let free = self.builder.repeat(token, 0, None);
-        let more = self.builder.sequence(&[way, free]);
+        let more = self.builder.sequence(&[settings, free]);
         match (rounds.at_least_one, rounds.stop_after_first) {
-            (true, true) => way,
+            (true, true) => settings,
             (true, false) => self.builder.repeat(more, 1, None),
             (false, true) => {
-                let way = self.builder.repeat(way, 0, Some(1));
-                self.builder.sequence(&[free, way])
+                let settings = self.builder.repeat(settings, 0, Some(1));
+                self.builder.sequence(&[free, settings])
             }
             (false, false) => {
                 let more = self.builder.repeat(more, 0, None);

@@ -56,31 +56,31 @@ impl<'a> Lowering<'a> {
             by_trigger[index].push((&begin[triggers[index].len()..], tail));
             first.push((begin, tail));
         }
-        let mut ways = Vec::with_capacity(triggers.len());
+        let mut alternatives = Vec::with_capacity(triggers.len());
         for (trigger, tags) in triggers.iter().zip(by_trigger) {
             if tags.is_empty() {
                 let message = format!("no tag begins with the trigger {trigger:?}; leave it out");
                 return Err(error(self.document, slot.at, message));
             }
-            ways.push((*trigger, markers::branches(&mut self.builder, &tags)));
+            alternatives.push((*trigger, markers::branches(&mut self.builder, &tags)));
         }
         let first = rounds.at_least_one.then(|| markers::branches(&mut self.builder, &first));
-        self.free_text(slot, ways, first, excludes, None, rounds.stop_after_first)
+        self.free_text(slot, alternatives, first, excludes, None, rounds.stop_after_first)
     }
 
-    /// Free text up to one of the strings of `ways`, which leads to what follows it, and so on until the end.
+    /// Free text up to one of the strings of `alternatives`, which leads to what follows it, and so on until the end.
     ///
     /// With `first` that comes before anything else. Reads the ends of the tag around where they follow.
     pub(super) fn free_text(
         &mut self,
         slot: &Slot<'a>,
-        ways: Vec<(&'a str, NodeId)>,
+        alternatives: Vec<(&'a str, NodeId)>,
         first: Option<NodeId>,
         excludes: &[&'a str],
         max_chars: Option<u32>,
         stop_after_first: bool,
     ) -> Result<NodeId, GrammarError> {
-        let triggers = ways.iter().map(|(trigger, _)| *trigger).collect();
+        let triggers = alternatives.iter().map(|(trigger, _)| *trigger).collect();
         let (stops, excludes) = self.stops_and_excludes(slot, triggers, excludes)?;
         let free = FreeText::new(&mut self.builder.exprs, &stops, &excludes, max_chars);
         let text = free.unended(&mut self.builder.exprs);
@@ -110,21 +110,21 @@ impl<'a> Lowering<'a> {
             tails.push(unended);
         }
         let mut rounds = Vec::new();
-        if ways.len() > FEW_STRINGS {
-            let triggers: Vec<&str> = ways.iter().map(|&(trigger, _)| trigger).collect();
+        if alternatives.len() > FEW_STRINGS {
+            let triggers: Vec<&str> = alternatives.iter().map(|&(trigger, _)| trigger).collect();
             for (before, positions) in free.groups(&mut self.builder.exprs, &triggers) {
                 let before = self.builder.lexeme(before);
-                let group: Vec<(&str, NodeId)> = positions.into_iter().map(|position| ways[position]).collect();
-                let mut group_ways = vec![markers::spelled(&mut self.builder, &group)];
-                group_ways.extend(markers::by_tokens(&mut self.builder, &group));
-                let way = self.builder.choice(&group_ways);
-                rounds.push(self.builder.sequence(&[before, way]));
+                let group: Vec<(&str, NodeId)> = positions.into_iter().map(|position| alternatives[position]).collect();
+                let mut group_alternatives = vec![markers::spelled(&mut self.builder, &group)];
+                group_alternatives.extend(markers::by_tokens(&mut self.builder, &group));
+                let alternative = self.builder.choice(&group_alternatives);
+                rounds.push(self.builder.sequence(&[before, alternative]));
             }
         } else {
-            for (trigger, way) in ways {
+            for (trigger, alternative) in alternatives {
                 self.check_time(slot)?;
                 for before in until(self, trigger) {
-                    rounds.push(self.builder.sequence(&[before, way]));
+                    rounds.push(self.builder.sequence(&[before, alternative]));
                 }
             }
         }
@@ -200,7 +200,7 @@ impl<'a> Lowering<'a> {
         if by_text.is_empty() {
             by_text.insert(unended, vec![self.builder.sequence(&[])]);
         }
-        let mut ways = Vec::with_capacity(by_text.len());
+        let mut alternatives = Vec::with_capacity(by_text.len());
         for (text, ends) in by_text {
             let text = if max_tokens == 0 { ExprId::EMPTY } else { text };
             let mut text = self.builder.lexeme(text);
@@ -208,9 +208,9 @@ impl<'a> Lowering<'a> {
                 text = self.builder.marked(Mark::MaxTokens(max_tokens), text);
             }
             let end = self.builder.choice(&ends);
-            ways.push(self.builder.sequence(&[text, end]));
+            alternatives.push(self.builder.sequence(&[text, end]));
         }
-        Ok(self.builder.choice(&ways))
+        Ok(self.builder.choice(&alternatives))
     }
 
     /// Refuses strings that can never be complete, because another one within them comes first.

@@ -36,7 +36,7 @@ fn vocabulary_of(pieces: &[&str], length: usize) -> Tokens {
 
 /// A row as what it says: the tokens inside, and those that leave, each with its suffix.
 fn said(row: &Row, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
-    let mut leaving = BTreeSet::new();
+    let mut crossing = BTreeSet::new();
     for crossings in row.crossings.iter().flat_map(|crossings| crossings.iter()) {
         let crossings = crossings.crossings(vocabulary);
         let suffixes = crossings.suffixes().clone();
@@ -58,10 +58,10 @@ fn said(row: &Row, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) 
             },
         );
         for (suffix, bytes) in found {
-            leaving.extend(crossings.tokens(suffix).map(|token| (bytes.clone(), token)));
+            crossing.extend(crossings.tokens(suffix).map(|token| (bytes.clone(), token)));
         }
     }
-    (row.to_set(vocabulary.vocab_size()), leaving)
+    (row.to_set(vocabulary.vocab_size()), crossing)
 }
 
 fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
@@ -96,7 +96,7 @@ fn bounded_row(lexeme_cache: &mut LexemeCache, vocabulary: &Tokens, residual: Ex
 }
 
 #[test]
-fn every_way_to_find_a_row_finds_the_row_of_a_walk() {
+fn every_finder_of_a_row_finds_the_row_of_a_walk() {
     let vocabulary = vocabulary();
     let open = [
         r#""pattern": "a1""#,
@@ -346,7 +346,8 @@ fn the_row_of_a_text_without_something_is_that_of_a_walk() {
                     let Some(base) = lexeme_cache.base_of(residual) else { continue };
                     let larger = row_of(&mut lexeme_cache, &vocabulary, base).unwrap();
                     let from = Start { dfa, state, one: true };
-                    apart += u32::from(lexeme_cache.row_apart(&vocabulary, from, base, &larger).unwrap().is_some());
+                    apart +=
+                        u32::from(lexeme_cache.row_by_difference(&vocabulary, from, base, &larger).unwrap().is_some());
                 }
                 Some(_) => near += 1,
                 None => {}

@@ -1,4 +1,4 @@
-//! Labels that are read byte by byte, as in a walk of a trie: those that begin alike are decoded once.
+//! Labels that are read byte by byte, as in a walk of a trie: those with a common beginning are decoded once.
 
 use stencilm_regex::LanguageReader;
 

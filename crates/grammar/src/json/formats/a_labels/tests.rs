@@ -125,10 +125,10 @@ fn completed_at_random(language: &ALabels, begun: &str, mut seed: u64) {
     let mut text = begun.to_owned();
     while !language.is_member(&state) {
         let bytes = language.classes().into_iter().flat_map(|class| class.iter().collect::<Vec<_>>());
-        let ways: Vec<_> = bytes.filter_map(|byte| Some((byte, language.after(&state, &[byte])?))).collect();
-        assert!(!ways.is_empty(), "{text:?} of {} leads nowhere", language.name);
+        let alternatives: Vec<_> = bytes.filter_map(|byte| Some((byte, language.after(&state, &[byte])?))).collect();
+        assert!(!alternatives.is_empty(), "{text:?} of {} leads nowhere", language.name);
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let (byte, next) = ways[(seed >> 33) as usize % ways.len()].clone();
+        let (byte, next) = alternatives[(seed >> 33) as usize % alternatives.len()].clone();
         text.push(char::from(byte));
         state = next;
     }
@@ -197,8 +197,8 @@ proptest! {
         let mut texts = vec![state.to_vec()];
         for _ in 0..completion.len().min(2) {
             prop_assert!(!texts.iter().any(|text| language.is_member(text)));
-            let ways = |text: Vec<u8>| b"abcdefghijklmnopqrstuvwxyz0123456789-".map(|byte| [&text[..], &[byte]].concat());
-            texts = texts.into_iter().flat_map(ways).collect();
+            let alternatives = |text: Vec<u8>| b"abcdefghijklmnopqrstuvwxyz0123456789-".map(|byte| [&text[..], &[byte]].concat());
+            texts = texts.into_iter().flat_map(alternatives).collect();
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Which of the tokens that lead to the same place one way to the end serves, where keys or elements must be new.
+//! Which of the tokens that lead to the same place one path to the end serves, where keys or elements must be new.
 //!
-//! After each of them the way is read alike but for the key and the elements that the token is a part of: these are others. So the
-//! way is read for one token, and what is compared on it is noted. For the others it is enough that theirs differ from all that are
-//! compared with them, which mostly shows from the string that is being written. Where the order of elements makes no difference, the
-//! one of the first token may take the place of one on the way.
+//! After each of them the path is read the same but for the key and the elements that the token is a part of: these are others.
+//! So the path is read for one token, and what is compared on it is noted. For the others it is enough that theirs differ from
+//! all that are compared with them, which mostly shows from the string that is being written. Where the order of elements makes
+//! no difference, the one of the first token may take the place of one on the path.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{MembersId, canonical_json};
@@ -18,25 +18,25 @@ use crate::state::stacks::{Entry, NIL, SetId};
 use crate::state::used_strings::{Strings, UsedStrings};
 use crate::vocabulary::json_text::{Begun, begun, value_of};
 
-/// A way to the end after one token, as it is read after others that lead to the same place.
+/// A path to the end after one token, as it is read after others that lead to the same place.
 #[derive(Default)]
-pub(crate) struct SharedWay {
+pub(crate) struct SharedPath {
     elements: Elements,
     /// The text before the element that ends with the token, if one does.
     ended: Option<u32>,
     keys: Vec<Key>,
-    /// The keys that are written on the way.
+    /// The keys that are written on the path.
     later_keys: FxHashSet<Vec<u8>>,
 }
 
 /// What is compared of elements.
 #[derive(Default)]
 struct Elements {
-    /// Those that are under way before the token or begin with it, and end there or on the way.
+    /// Those that are under way before the token or begin with it, and end there or on the path.
     begun: Vec<BegunElement>,
-    /// The lists of elements with which some are compared on the way.
+    /// The lists of elements with which some are compared on the path.
     seen: Vec<u32>,
-    /// The values of those that begin on the way.
+    /// The values of those that begin on the path.
     later: FxHashSet<Vec<u8>>,
     /// Those among them in whose place the one that begins with the first token may stand.
     exchangeable: FxHashSet<Vec<u8>>,
@@ -73,27 +73,27 @@ struct Key {
     next: ByteSet,
 }
 
-impl SharedWay {
-    /// The way after a token, which is known to complete the text; `None` where it says nothing of others. There is room
+impl SharedPath {
+    /// The path after a token, which is known to complete the text; `None` where it says nothing of others. There is room
     /// for so many more tokens.
     pub fn new(
         run: &mut Run<'_>,
         configuration: SetId,
         token: &[u8],
-        way: &[Piece],
+        path: &[Piece],
         room: u64,
-    ) -> Result<Option<SharedWay>, EngineError> {
+    ) -> Result<Option<SharedPath>, EngineError> {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
         let text = run.text.take();
         let after = text.map(|text| run.text_after(text, token));
         let (here, ended) = run.noting_compared(|run| run.run(configuration, token))?;
-        let (is_read, compared) = run.noting_compared(|run| run.leads_to_the_end(here, way))?;
+        let (is_read, compared) = run.noting_compared(|run| run.leads_to_the_end(here, path))?;
         if !is_read {
             return Ok(None);
         }
         let Some(key) = run.key_under_way(configuration, here, token) else { return Ok(None) };
-        let mut shared = SharedWay::default();
+        let mut shared = SharedPath::default();
         let Some(ended) = element_ended(&ended, after) else { return Ok(None) };
         shared.ended = ended.map(|(start, _)| start);
         if let (Some((start, seen)), Some(end)) = (ended, after)
@@ -130,7 +130,7 @@ impl SharedWay {
             && is_whole(part)
         {
             let element = part.with(token);
-            shared.elements.exchangeable = run.exchangeable_elements(configuration, &element, here, way)?;
+            shared.elements.exchangeable = run.exchangeable_elements(configuration, &element, here, path)?;
         }
         shared.elements.find_strings(run);
         for at in 0..shared.keys.len() {
@@ -145,10 +145,10 @@ impl SharedWay {
         if !quoted || !escape.is_empty() {
             return ByteSet::range(0, 255);
         }
-        let taken = run.machine.taken_after(key.object, key.class, &value);
-        let taken = taken.iter().map(|name| name.as_bytes().to_vec());
+        let reserved = run.machine.reserved_after(key.object, key.class, &value);
+        let reserved = reserved.iter().map(|name| name.as_bytes().to_vec());
         let seen = run.stacks.seen.entries(key.seen).map(|name| run.stacks.text(name));
-        let names = taken.chain(seen).chain(self.later_keys.iter().cloned());
+        let names = reserved.chain(seen).chain(self.later_keys.iter().cloned());
         names.filter_map(|name| name.strip_prefix(&value[..])?.first().copied()).collect()
     }
 
@@ -158,7 +158,7 @@ impl SharedWay {
     }
 
     /// Whether another token ends the same element as the first one, or none as well.
-    pub fn ends_alike(&self, run: &mut Run<'_>, configuration: SetId, token: &[u8]) -> Result<bool, EngineError> {
+    pub fn ends_equally(&self, run: &mut Run<'_>, configuration: SetId, token: &[u8]) -> Result<bool, EngineError> {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
         let after = run.text.take().map(|text| run.text_after(text, token));
@@ -173,7 +173,7 @@ impl SharedWay {
         }
         let Some(token) = part_of_key(&key.part.before, token) else { return false };
         let value = value_of(&key.part.with(token));
-        if self.later_keys.contains(&value) || run.machine.is_taken(key.object, key.class, &value) {
+        if self.later_keys.contains(&value) || run.machine.is_reserved(key.object, key.class, &value) {
             return false;
         }
         !run.stacks.known_text(&value).is_some_and(|value| run.stacks.seen.has(key.seen, value))
@@ -201,7 +201,7 @@ fn part_of_key<'t>(before: &[u8], token: &'t [u8]) -> Option<&'t [u8]> {
 }
 
 impl Elements {
-    /// Adds one of which so many bytes are on the way; `false` where it begins within the token: in another one it may begin
+    /// Adds one of which so many bytes are on the path; `false` where it begins within the token: in another one it may begin
     /// elsewhere.
     fn add(&mut self, element: Vec<u8>, on_the_way: usize, token: &[u8], seen: u32) -> bool {
         if !self.seen.contains(&seen) && seen != NIL {
@@ -276,14 +276,14 @@ impl Run<'_> {
         Ok((found?, compared))
     }
 
-    /// The values of the elements on a way in whose place one may stand that begins at a configuration: all are texts of one lexeme in an
-    /// array whose order makes no difference.
+    /// The values of the elements on a path in whose place one may stand that begins at a configuration: all are texts of one
+    /// lexeme in an array whose order makes no difference.
     fn exchangeable_elements(
         &mut self,
         configuration: SetId,
         element: &[u8],
         after: SetId,
-        way: &[Piece],
+        path: &[Piece],
     ) -> Result<FxHashSet<Vec<u8>>, EngineError> {
         let mut values = FxHashSet::default();
         let [(lexeme, array)] = self.lexemes_of_elements(configuration)[..] else { return Ok(values) };
@@ -291,7 +291,7 @@ impl Run<'_> {
             return Ok(values);
         }
         let mut here = after;
-        for piece in way {
+        for piece in path {
             let Piece::Text(text) = piece else { return Ok(FxHashSet::default()) };
             if self.array_of_element(here, lexeme) == Some(array)
                 && self.lexeme_cache.deriver().matches(lexeme, text)?
@@ -310,12 +310,12 @@ impl Run<'_> {
         (!key.is_begun || key.rest_of(&written, token) == Some(&[])).then_some(key)
     }
 
-    /// What is written of the free key that a configuration is within; `None` where it is within different ones.
+    /// What is written of the additional key that a configuration is within; `None` where it is within different ones.
     fn open_key(&self, configuration: SetId) -> Option<Vec<u8>> {
-        let free = self.stacks.entries(configuration).iter().filter(|&&thread| {
-            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).free
+        let additional = self.stacks.entries(configuration).iter().filter(|&&thread| {
+            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
         });
-        let mut written = free.map(|thread| self.stacks.members(thread.register).text);
+        let mut written = additional.map(|thread| self.stacks.members(thread.register).text);
         let first = written.next().unwrap_or(NIL);
         written.all(|other| other == first).then(|| self.stacks.text(first))
     }

@@ -36,7 +36,7 @@ pub(crate) struct PreTokenizer {
 enum Instruction {
     /// Reads a character of a set.
     Read(usize),
-    /// Goes on in several ways, the first one first.
+    /// Goes on by several alternatives, the first one first.
     Expansion(Vec<usize>),
     /// Goes on where the next character is not of a set, or where there is none.
     Unless(usize),
@@ -253,8 +253,8 @@ impl Compiler {
             }
             HirKind::Concat(parts) => parts.iter().rev().try_fold(next, |next, part| self.compile(part, next)),
             HirKind::Alternation(parts) => {
-                let ways = parts.iter().map(|part| self.compile(part, next)).collect::<Result<_, _>>()?;
-                self.push(Instruction::Expansion(ways))
+                let alternatives = parts.iter().map(|part| self.compile(part, next)).collect::<Result<_, _>>()?;
+                self.push(Instruction::Expansion(alternatives))
             }
             HirKind::Capture(capture) => self.compile(&capture.sub, next),
             HirKind::Repetition(repetition) => {
@@ -320,7 +320,7 @@ impl Compiler {
             }
             match &self.instructions[at] {
                 Instruction::Read(set) => threads.push((at, *set)),
-                Instruction::Expansion(ways) => work.extend(ways.iter().rev()),
+                Instruction::Expansion(alternatives) => work.extend(alternatives.iter().rev()),
                 Instruction::Unless(set) => match next {
                     Next::Unknown => {}
                     Next::Class(class) if classes[class][*set] => {}

@@ -3,7 +3,7 @@
 //! A key that is cut by a hole may be any of many, and several such keys any of all combinations. But before a member that has its
 //! place in an order only those come that are before it in the order. So of the list after it nothing matters but
 //! which of these it is, whether what is required after it is there or may be in a hole, and how the holes there are filled:
-//! for each member of an order there are few lists, not one for each way to choose those after it.
+//! for each member of an order there are few lists, not one for each choice of those after it.
 
 use rustc_hash::FxHashMap;
 
@@ -19,9 +19,9 @@ struct Decided {
     /// For each class of others whether the value is there that one of it must have.
     met: Box<[bool]>,
     holes: DecidedHoles,
-    /// Whether a known member that is required is only in a hole.
+    /// Whether a declared member that is required is only in a hole.
     needs: bool,
-    /// Whether a known member that may stand anywhere is not listed.
+    /// Whether a declared member that may stand anywhere is not listed.
     is_mixed_left: bool,
     counts: Counts,
 }
@@ -32,7 +32,7 @@ struct DecidedHoles {
     any: bool,
     any_mixed: bool,
     any_others: bool,
-    /// How many take nothing but known members; 2 for more.
+    /// How many take nothing but declared members; 2 for more.
     needy: u32,
     /// Whether each of these has a member of its own that may be there in the order.
     needy_are_filled: bool,
@@ -56,14 +56,14 @@ struct Counts {
 
 /// The lists of one recogniser that stand for others.
 #[derive(Default)]
-pub(super) struct Alike {
+pub(super) struct Representatives {
     /// By object and what is decided the first list that decides it.
     lists: FxHashMap<(MembersId, Decided), MemberList>,
     /// By object and list the one that stands for it, where that was asked for.
     stands_for: FxHashMap<(MembersId, MemberList), Option<MemberList>>,
 }
 
-impl Alike {
+impl Representatives {
     /// A list with one more member, or one that decides the same; `None` where no object has these members, whatever comes
     /// before them.
     pub fn with(
@@ -95,20 +95,21 @@ impl Decided {
     fn of(members: &Members, first: u32, listed: &[Member]) -> Option<Decided> {
         let is_hole = |at: &usize| matches!(listed[*at], Member::Some(_));
         let gaps: Vec<Gap> = (0..listed.len()).filter(is_hole).map(|at| Gap::of(members, listed, at)).collect();
-        let mut used = vec![false; members.known.len()];
+        let mut used = vec![false; members.declared.len()];
         for member in listed {
             if let Member::Known(index) = member {
                 used[*index as usize] = true;
             }
         }
         let unused = |index: &u32| !used[*index as usize];
-        let after = || (first + 1..members.known.len() as u32).filter(unused);
+        let after = || (first + 1..members.declared.len() as u32).filter(unused);
         let may_come = |index: u32| gaps.iter().any(|gap| gap.allows(index));
-        let is_required = |index: &u32| members.known[*index as usize].required;
+        let is_required = |index: &u32| members.declared[*index as usize].required;
         if after().filter(is_required).any(|index| !may_come(index)) {
             return None;
         }
-        let few = members.whole_others().zip(0..).map(|(free, class)| few_left(free, class, listed)).sum::<u32>();
+        let few =
+            members.whole_others().zip(0..).map(|(additional, class)| few_left(additional, class, listed)).sum::<u32>();
         let mut counts = Counts::default();
         if members.min > 0 || members.max.is_some() {
             counts = Counts {
@@ -120,15 +121,15 @@ impl Decided {
             };
         }
         let met = |class: usize| listed.iter().any(|member| member.meets(class));
-        let met = (0..members.free.len()).map(|class| members.free[class].some.is_some() && met(class));
+        let met = (0..members.additional.len()).map(|class| members.additional[class].some.is_some() && met(class));
         let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
         let has_own = |gap: &Gap| gap.ordered().any(|index| unused(&index));
         let is_possible =
             |gap: &Gap| gap.takes_others() || after().any(|index| gap.allows(index)) || (gap.is_mixed() && few > 0);
         let is_mixed_left = after().any(|index| index as usize >= members.ordered);
-        let has_few = members.whole_others().any(|free| matches!(free.space, KeySpace::Few(_)));
+        let has_finite = members.whole_others().any(|additional| matches!(additional.space, KeySpace::Finite(_)));
         let is_fillable =
-            |gap: &Gap| gap.takes_others() || has_own(gap) || (gap.is_mixed() && (has_few || is_mixed_left));
+            |gap: &Gap| gap.takes_others() || has_own(gap) || (gap.is_mixed() && (has_finite || is_mixed_left));
         let holes = DecidedHoles {
             any: !gaps.is_empty(),
             any_mixed: gaps.iter().any(Gap::is_mixed),
