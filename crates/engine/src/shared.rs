@@ -145,7 +145,7 @@ mod tests {
     use stencilm_grammar::{JsonSchemaOptions, from_json_schema};
 
     #[test]
-    fn a_new_lexicon_knows_the_rows_that_most_grammars_need() {
+    fn a_new_lexicon_knows_the_lexeme_masks_that_most_grammars_need() {
         let tokens: Vec<Option<Vec<u8>>> = (0..=255u8).map(|byte| Some(vec![byte])).collect();
         let vocabulary = Arc::new(Vocabulary::new(&tokens, 257, &[256], &[]).unwrap());
         let limits = Limits { lexicon_bytes: 1 << 20, ..Limits::default() };
@@ -161,15 +161,15 @@ mod tests {
         let first = mask_in_a_string();
         let lexeme_cache = vocabulary.lexeme_cache(LexiconLimits::from(&limits));
         lexeme_cache.retire(&lexeme_cache.current(Lane(0)));
-        let rows: Vec<Arc<crate::lexeme::mask::Row>> =
-            lexeme_cache.current(Lane(0)).lock().rows.values().cloned().collect();
-        assert!(!rows.is_empty(), "the row of the body of a string is taken over");
+        let masks: Vec<Arc<crate::lexeme::mask::LexemeMask>> =
+            lexeme_cache.current(Lane(0)).lock().masks.values().cloned().collect();
+        assert!(!masks.is_empty(), "the lexeme mask of the body of a string is taken over");
         assert!(lexeme_cache.current(Lane(0)).lock().dfas.is_empty(), "and nothing else");
         assert_eq!(mask_in_a_string(), first);
         lexeme_cache.retire(&lexeme_cache.current(Lane(0)));
         let current = lexeme_cache.current(Lane(0));
         let known = current.lock();
-        assert!(rows.iter().all(|row| known.rows.values().any(|other| Arc::ptr_eq(row, other))));
+        assert!(masks.iter().all(|mask| known.masks.values().any(|other| Arc::ptr_eq(mask, other))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The lexemes of a tokenizer: automata and token rows, shared by all grammars compiled for it.
+//! The lexemes of a tokenizer: automata and lexeme masks, shared by all grammars compiled for it.
 //!
-//! Equal lexemes of different grammars are one automaton, and equal states of lexemes have one row (`lexeme/mask.rs`), which is
+//! Equal lexemes of different grammars are one automaton, and equal states of lexemes have one mask (`lexeme/mask.rs`), which is
 //! found in `lexeme/find/order.rs`.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::lexeme::crossing::Suffixes;
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::ids::Behind;
 pub use crate::lexeme::ids::DfaId;
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace, WhitespaceRuns};
 use crate::switches::Switch;
 use crate::vocabulary::categories::Kinds;
@@ -27,19 +27,19 @@ use crate::vocabulary::tokens::Tokens;
 pub(crate) const DENSE_BYTES: usize = 10;
 
 /// The distinct residuals of a state, ascending; and before them at most so many whitespace bytes of a set.
-pub type RowKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
+pub type LexemeMaskKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
 
-/// Lexeme automata and rows of one vocabulary.
+/// Lexeme automata and lexeme masks of one vocabulary.
 pub struct LexemeCache {
     pub(crate) deriver: Deriver,
     pub(crate) dfas: Vec<Dfa>,
     dfa_index: FxHashMap<Box<[ExprId]>, DfaId>,
-    pub(crate) rows: FxHashMap<RowKey, Arc<Row>>,
+    pub(crate) masks: FxHashMap<LexemeMaskKey, Arc<LexemeMask>>,
     pub(crate) classes: FxHashMap<ExprId, Option<ClassRuns>>,
     pub(crate) after_runs: Behind,
     /// See [`LexemeCache::without_limits`].
     pub(crate) unlimited: Recent<DfaId>,
-    pub(crate) rows_bytes: usize,
+    pub(crate) masks_bytes: usize,
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
@@ -48,7 +48,7 @@ pub struct LexemeCache {
     pub(crate) suffixes: FxHashMap<u8, Option<Arc<Suffixes>>>,
     /// How the automaton that was walked last reads kinds of characters.
     pub(crate) kinds: Option<(DfaId, Kinds)>,
-    /// Bytes that the keys of automata own, and those of rows.
+    /// Bytes that the keys of automata own, and those of masks.
     pub(crate) in_keys: usize,
     /// How many bytes there were of what is counted at once when the rest was measured, and how many it was.
     measured: (usize, usize),
@@ -67,11 +67,11 @@ impl LexemeCache {
             deriver: Deriver::over(common_exprs(), limits),
             dfas: Vec::new(),
             dfa_index: FxHashMap::default(),
-            rows: FxHashMap::default(),
+            masks: FxHashMap::default(),
             classes: FxHashMap::default(),
             after_runs: Behind::default(),
             unlimited: Recent::default(),
-            rows_bytes: 0,
+            masks_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
             completions: Completions::default(),
@@ -88,27 +88,27 @@ impl LexemeCache {
     }
 
     /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the suffixes
-    /// after bytes, and of the expressions that all lexicons have in common, as the body of a string, the rows and how many
+    /// after bytes, and of the expressions that all lexicons have in common, as the body of a string, the masks and how many
     /// characters tokens begin.
     pub fn renewed(&self) -> LexemeCache {
         let exprs = &self.deriver.exprs;
-        let common = self.rows.iter().filter_map(|(key, row)| match (&*key.0, key.1) {
-            (&[residual], None) if exprs.is_shared(residual) => Some((residual, key, row)),
+        let common = self.masks.iter().filter_map(|(key, mask)| match (&*key.0, key.1) {
+            (&[residual], None) if exprs.is_shared(residual) => Some((residual, key, mask)),
             _ => None,
         });
-        // What a row says of its characters must mean the same in the new lexeme cache.
-        let common = common.filter(|(.., row)| row.runs.as_ref().is_none_or(|runs| exprs.is_shared(*runs.character)));
+        // What a mask says of its characters must mean the same in the new lexeme cache.
+        let common = common.filter(|(.., mask)| mask.runs.as_ref().is_none_or(|runs| exprs.is_shared(*runs.character)));
         let mut common: Vec<_> = common.collect();
         common.sort_unstable_by_key(|&(residual, ..)| residual);
-        let mut rows: FxHashMap<RowKey, Arc<Row>> = FxHashMap::default();
-        let mut in_rows = 0;
-        for (_, key, row) in common {
-            in_rows += row.memory_bytes();
-            if in_rows > BUDGET {
-                in_rows -= row.memory_bytes();
+        let mut masks: FxHashMap<LexemeMaskKey, Arc<LexemeMask>> = FxHashMap::default();
+        let mut in_masks = 0;
+        for (_, key, mask) in common {
+            in_masks += mask.memory_bytes();
+            if in_masks > BUDGET {
+                in_masks -= mask.memory_bytes();
                 break;
             }
-            rows.insert(key.clone(), row.clone());
+            masks.insert(key.clone(), mask.clone());
         }
         let counted = self.classes.iter().filter(|(character, _)| exprs.is_shared(**character));
         let counted = counted.filter_map(|(&character, runs)| Some((character, runs.as_ref()?)));
@@ -118,10 +118,10 @@ impl LexemeCache {
         let in_classes: usize = classes.values().flatten().map(ClassRuns::memory_bytes).sum();
         let in_suffixes: usize = self.suffixes.values().flatten().map(|suffixes| suffixes.memory_bytes()).sum();
         LexemeCache {
-            rows,
+            masks,
             classes,
             suffixes: self.suffixes.clone(),
-            rows_bytes: in_rows + in_classes + in_suffixes,
+            masks_bytes: in_masks + in_classes + in_suffixes,
             ..LexemeCache::new(self.longest_token, self.limits)
         }
     }
@@ -129,7 +129,7 @@ impl LexemeCache {
     /// Bytes of memory held, where that may have changed since this was asked last.
     #[inline]
     pub fn memory_bytes_if_grown(&mut self) -> Option<usize> {
-        let progress = (self.deriver.progress(), self.rows_bytes);
+        let progress = (self.deriver.progress(), self.masks_bytes);
         if progress == self.progress {
             return None;
         }
@@ -144,11 +144,11 @@ impl LexemeCache {
             + self.completions.memory_bytes()
             + self.saturation.memory_bytes()
             + self.relaxation.memory_bytes()
-            + self.rows_bytes
+            + self.masks_bytes
             + self.in_keys
             + memory::of_list(&self.dfas)
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
-            + memory::of_table::<(RowKey, Arc<Row>)>(self.rows.capacity())
+            + memory::of_table::<(LexemeMaskKey, Arc<LexemeMask>)>(self.masks.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
             + self.after_runs.memory_bytes();
         if measured_at_once > self.measured.0 + self.measured.0 / 8 {
@@ -225,7 +225,7 @@ impl LexemeCache {
             // A state with more crossing tokens is left almost everywhere, and a walk of what follows is cheaper than the
             // suffixes.
             let suffixes = Suffixes::after_byte(vocabulary, byte, SEARCHED).map(Arc::new);
-            self.rows_bytes += suffixes.as_ref().map_or(0, |suffixes| suffixes.memory_bytes());
+            self.masks_bytes += suffixes.as_ref().map_or(0, |suffixes| suffixes.memory_bytes());
             suffixes
         });
         suffixes.clone()

@@ -2,7 +2,7 @@
 //!
 //! A **crossing** is a place within a token, as a node of the trie, and the token: its suffix is what it spells after that
 //! place. Nearly all lexemes that many tokens cross end with the same byte, the quote of a JSON string. So the crossings
-//! after a byte are sorted once for a vocabulary, and the crossing tokens of a row are a set of them.
+//! after a byte are sorted once for a vocabulary, and the crossing tokens of a lexeme mask are a set of them.
 //!
 //! Other lexemes, as a number, end nearly anywhere, and what comes after them begins with few bytes, with which few
 //! tokens go on, often none. So only the places are kept of them, until the crossings are asked for.
@@ -112,8 +112,8 @@ fn escaped(vocabulary: &Tokens, node: u32) -> Option<EscapedEnd> {
     before.contains(&b'\\').then(|| (node, json_text::value_of(&[b"\"", before].concat()).into()))
 }
 
-/// The crossing tokens of a row where the same residuals have matched: the places at first, and the crossings when they are
-/// asked for.
+/// The crossing tokens of a lexeme mask where the same residuals have matched: the places at first, and the crossings when they
+/// are asked for.
 #[derive(Clone)]
 pub struct CrossingTokens {
     /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
@@ -195,7 +195,7 @@ impl CrossingTokens {
         })
     }
 
-    /// Those of the ends of a row, which are sorted, before which a backslash is.
+    /// Those of the ends of a mask, which are sorted, before which a backslash is.
     pub fn escaped(&self, vocabulary: &Tokens, ends: &[u32]) -> Vec<EscapedEnd> {
         let here = |node: &u32| ends.binary_search(node).is_ok();
         match self.crossings.get() {
@@ -221,7 +221,7 @@ pub struct Crossings {
     /// Those of the suffixes that the lexeme has.
     set: TokenSet,
     count: usize,
-    /// Whether rows of other lexemes have the same suffixes.
+    /// Whether masks of other lexemes have the same suffixes.
     shared: bool,
 }
 

@@ -1,6 +1,6 @@
-//! A row: what the tokens of a vocabulary do from one state of a lexeme, whatever follows it.
+//! A lexeme mask: what the tokens of a vocabulary do from one state of a lexeme, whatever follows it.
 //!
-//! A **row** belongs to a set of residual expressions: the tokens that stay inside them to their last byte, and for the
+//! A **lexeme mask** belongs to a set of residual expressions: the tokens that stay inside them to their last byte, and for the
 //! tokens that leave, the distinct **suffixes** with which they go on after the lexeme.
 
 use std::sync::{Arc, OnceLock};
@@ -22,19 +22,19 @@ pub const BYTES_AFTER: u32 = 4 * CHARACTERS_AFTER;
 /// That a lexeme reads runs of characters and one byte: every run of at most so many may come, and can be completed.
 #[derive(Clone)]
 pub struct RunsInside {
-    /// The character, at an address of its own for each lexeme cache: expressions are numbered there. A row that a new lexeme cache
-    /// takes over keeps its address, and has one of the expressions that have the same number in all.
+    /// The character, at an address of its own for each lexeme cache: expressions are numbered there. A mask that a new lexeme
+    /// cache takes over keeps its address, and has one of the expressions that have the same number in all.
     pub character: Arc<ExprId>,
     /// How many may come.
     pub max: Option<u32>,
 }
 
 /// Tokens from one dense lexeme state.
-pub struct Row {
+pub struct LexemeMask {
     /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
-    /// one in the trie. Rows of the same characters share it.
+    /// one in the trie. Masks of the same characters share it.
     inside: Option<Arc<TokenSet>>,
-    /// Tokens of this set that are not in the row, ascending.
+    /// Tokens of this set that are not in the mask, ascending.
     without: Box<[u32]>,
     /// How many they are.
     pub count: usize,
@@ -48,77 +48,81 @@ pub struct Row {
     /// Nodes of the vocabulary's trie at which some residual matches, perhaps also some where it does not; none where the
     /// crossing tokens are not kept.
     pub ends: Arc<[u32]>,
-    /// See [`Row::escaped_ends`].
+    /// See [`LexemeMask::escaped_ends`].
     escaped: OnceLock<Box<[EscapedEnd]>>,
-    /// See [`Row::escaped_tokens`].
+    /// See [`LexemeMask::escaped_tokens`].
     escaped_tokens: OnceLock<Box<[u32]>>,
-    /// Where the row was found by its runs of characters.
+    /// Where the mask was found by its runs of characters.
     pub runs: Option<RunsInside>,
     /// See [`crate::mask::delta::NamedRows`].
     pub number: OnceLock<u32>,
 }
 
-/// A row as one state of one automaton uses it.
-pub struct RowHere {
-    /// The row.
-    pub row: Arc<Row>,
-    /// For every residual of the row, by its position, the tags that it stands for in this automaton.
+/// A lexeme mask as one state of one automaton uses it.
+pub struct LexemeMaskAt {
+    /// The lexeme mask.
+    pub mask: Arc<LexemeMask>,
+    /// For every residual of the mask, by its position, the tags that it stands for in this automaton.
     pub tags: Vec<(u32, Tag)>,
 }
 
-impl RowHere {
-    /// The tags that a residual of the row stands for.
+impl LexemeMaskAt {
+    /// The tags that a residual of the mask stands for.
     pub fn tags_of(&self, residual: u32) -> impl Iterator<Item = Tag> + '_ {
         let first = self.tags.partition_point(|&(position, _)| position < residual);
         self.tags[first..].iter().take_while(move |&&(position, _)| position == residual).map(|&(_, tag)| tag)
     }
 }
 
-impl Row {
+impl LexemeMask {
     pub fn memory_bytes(&self) -> usize {
         let crossings: usize =
             self.crossings.iter().flat_map(|crossings| crossings.iter()).map(CrossingTokens::memory_bytes).sum();
         let crossings = crossings + self.crossings.as_ref().map_or(0, |crossings| 48 + memory::of_list(crossings));
         let unkept = self.unkept.iter().map(|unkept| 16 + memory::of_slice::<u32>(unkept.len())).sum::<usize>();
-        // Who shares the set with rows counts it.
+        // Who shares the set with masks counts it.
         let own = self.inside.as_ref().filter(|inside| Arc::strong_count(inside) == 1);
         let inside = own.map_or(0, |inside| 48 + memory::of_slice::<u32>(inside.words().len()));
         let tokens = self.without.len() + self.listed.as_ref().map_or(0, |listed| listed.len());
         let lists = memory::of_slice::<u32>(tokens) + memory::of_shared::<u32>(self.ends.len());
-        memory::of_shared::<Row>(1) + inside + lists + crossings + unkept
+        memory::of_shared::<LexemeMask>(1) + inside + lists + crossings + unkept
     }
 
-    /// A row of a set of tokens, without its ends.
-    pub fn of_set(inside: TokenSet, crossings: Option<Arc<Vec<CrossingTokens>>>, unkept: Box<[Box<[u32]>]>) -> Row {
+    /// The mask of a set of tokens, without its ends.
+    pub fn of_set(
+        inside: TokenSet,
+        crossings: Option<Arc<Vec<CrossingTokens>>>,
+        unkept: Box<[Box<[u32]>]>,
+    ) -> LexemeMask {
         let count = inside.len();
-        Row::of_counted(inside, count, crossings, unkept)
+        LexemeMask::of_counted(inside, count, crossings, unkept)
     }
 
-    /// A row of a set of so many tokens, without its ends.
+    /// A mask of a set of so many tokens, without its ends.
     pub fn of_counted(
         inside: TokenSet,
         count: usize,
         crossings: Option<Arc<Vec<CrossingTokens>>>,
         unkept: Box<[Box<[u32]>]>,
-    ) -> Row {
-        Row::of_shared(Arc::new(inside), Vec::new(), count, crossings, unkept)
+    ) -> LexemeMask {
+        LexemeMask::of_shared(Arc::new(inside), Vec::new(), count, crossings, unkept)
     }
 
-    /// A row of the tokens of a set but for some, so many in all, without its ends.
+    /// A mask of the tokens of a set but for some, so many in all, without its ends.
     pub fn of_shared(
         inside: Arc<TokenSet>,
         mut without: Vec<u32>,
         count: usize,
         crossings: Option<Arc<Vec<CrossingTokens>>>,
         unkept: Box<[Box<[u32]>]>,
-    ) -> Row {
+    ) -> LexemeMask {
         debug_assert!(without.iter().all(|&token| inside.contains(token)), "only what is there is taken out");
         without.sort_unstable();
-        debug_assert_eq!(count, inside.len() - without.len(), "the tokens of a row are counted");
+        debug_assert_eq!(count, inside.len() - without.len(), "the tokens of a mask are counted");
         let listed =
             (count <= MANY).then(|| inside.iter().filter(|token| without.binary_search(token).is_err()).collect());
         let inside = Some(inside);
-        Row {
+        LexemeMask {
             inside,
             without: without.into(),
             count,
@@ -133,13 +137,13 @@ impl Row {
         }
     }
 
-    /// A row of distinct tokens, without its ends.
+    /// A mask of distinct tokens, without its ends.
     pub fn of_tokens(
         vocab_size: usize,
         tokens: Vec<u32>,
         crossings: Option<Arc<Vec<CrossingTokens>>>,
         unkept: Box<[Box<[u32]>]>,
-    ) -> Row {
+    ) -> LexemeMask {
         let count = tokens.len();
         let inside = (count > MANY).then(|| {
             let mut inside = TokenSet::empty(vocab_size);
@@ -147,7 +151,7 @@ impl Row {
             Arc::new(inside)
         });
         let listed = (count <= MANY).then(|| tokens.into());
-        Row {
+        LexemeMask {
             inside,
             without: Box::default(),
             count,
@@ -162,30 +166,35 @@ impl Row {
         }
     }
 
-    /// A row of distinct tokens that never cross.
-    pub fn without_crossings(vocab_size: usize, tokens: Vec<u32>) -> Row {
-        Row::of_tokens(vocab_size, tokens, Some(Arc::default()), Box::default())
+    /// A mask of distinct tokens that never cross.
+    pub fn without_crossings(vocab_size: usize, tokens: Vec<u32>) -> LexemeMask {
+        LexemeMask::of_tokens(vocab_size, tokens, Some(Arc::default()), Box::default())
     }
 
-    /// The row without some of its tokens, with other crossing tokens, and without its ends.
-    pub fn without(&self, vocab_size: usize, tokens: Vec<u32>, crossings: Option<Arc<Vec<CrossingTokens>>>) -> Row {
+    /// The mask without some of its tokens, with other crossing tokens, and without its ends.
+    pub fn without(
+        &self,
+        vocab_size: usize,
+        tokens: Vec<u32>,
+        crossings: Option<Arc<Vec<CrossingTokens>>>,
+    ) -> LexemeMask {
         match &self.inside {
             Some(inside) => {
                 let count = self.count - tokens.len();
                 let without = [&self.without, &*tokens].concat();
-                Row::of_shared(inside.clone(), without, count, crossings, Box::default())
+                LexemeMask::of_shared(inside.clone(), without, count, crossings, Box::default())
             }
             None => {
                 let kept = self.listed.iter().flatten().copied().filter(|token| !tokens.contains(token)).collect();
-                Row::of_tokens(vocab_size, kept, crossings, Box::default())
+                LexemeMask::of_tokens(vocab_size, kept, crossings, Box::default())
             }
         }
     }
 
-    /// A row of other tokens with the same ends but for some nodes, which are sorted.
-    pub fn with_fewer(&self, vocabulary: &Tokens, inside: TokenSet, not_here: &[u32]) -> Row {
+    /// A mask of other tokens with the same ends but for some nodes, which are sorted.
+    pub fn with_fewer(&self, vocabulary: &Tokens, inside: TokenSet, not_here: &[u32]) -> LexemeMask {
         let (crossings, ends) = self.ends_but_for(vocabulary, not_here);
-        Row::of_set(inside, crossings, self.unkept.clone()).with_ends(ends)
+        LexemeMask::of_set(inside, crossings, self.unkept.clone()).with_ends(ends)
     }
 
     /// The crossing tokens and the ends without some nodes, which are sorted.
@@ -201,9 +210,9 @@ impl Row {
         (crossings, ends)
     }
 
-    /// The row with these ends, which are sorted.
-    pub fn with_ends(self, ends: impl Into<Arc<[u32]>>) -> Row {
-        Row { ends: ends.into(), ..self }
+    /// The mask with these ends, which are sorted.
+    pub fn with_ends(self, ends: impl Into<Arc<[u32]>>) -> LexemeMask {
+        LexemeMask { ends: ends.into(), ..self }
     }
 
     /// The ends before which a backslash is.
@@ -227,9 +236,9 @@ impl Row {
         })
     }
 
-    /// The row of a lexeme that reads these runs.
-    pub fn with_runs(self, character: Arc<ExprId>, max: Option<u32>) -> Row {
-        Row { runs: Some(RunsInside { character, max }), ..self }
+    /// The mask of a lexeme that reads these runs.
+    pub fn with_runs(self, character: Arc<ExprId>, max: Option<u32>) -> LexemeMask {
+        LexemeMask { runs: Some(RunsInside { character, max }), ..self }
     }
 
     pub fn to_set(&self, vocab_size: usize) -> TokenSet {
@@ -253,7 +262,7 @@ impl Row {
         }
     }
 
-    /// Makes a mask of the tokens inside the lexeme.
+    /// Overwrites a mask with the tokens inside the lexeme.
     pub fn write(&self, mask: &mut [u32]) {
         match (&self.inside, &self.listed) {
             (Some(inside), _) => {
@@ -272,7 +281,7 @@ impl Row {
         if let Some(inside) = &self.inside {
             let missing: Vec<u32> =
                 self.without.iter().copied().filter(|&token| !token_set::get(mask, token)).collect();
-            mask.iter_mut().zip(inside.words()).for_each(|(word, row)| *word |= row);
+            mask.iter_mut().zip(inside.words()).for_each(|(word, contained)| *word |= contained);
             missing.into_iter().for_each(|token| token_set::clear(mask, token));
         } else {
             self.listed.iter().flatten().for_each(|&token| token_set::set(mask, token));

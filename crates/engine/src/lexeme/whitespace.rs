@@ -1,7 +1,7 @@
 //! The tokens of a vocabulary by the whitespace that they begin with.
 //!
 //! Whitespace may come at every second place of a JSON text, and of all places that a walk through the vocabulary visits there
-//! nearly all are runs of whitespace. Which tokens are nothing else is the same everywhere: a row. What comes after them
+//! nearly all are runs of whitespace. Which tokens are nothing else is the same everywhere: a lexeme mask. What comes after them
 //! depends on its first byte only, so a walk starts from the nodes after the runs that have such a byte.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::tokens::Tokens;
 
 /// Whitespace before a lexeme that does not begin with it: it is counted in the state itself.
@@ -32,7 +32,7 @@ pub struct WhitespaceRuns {
     /// also those after none at all.
     after: Vec<Vec<(u32, u32)>>,
     longest: u32,
-    rows: FxHashMap<u32, Arc<Row>>,
+    masks: FxHashMap<u32, Arc<LexemeMask>>,
 }
 
 impl WhitespaceRuns {
@@ -55,7 +55,7 @@ impl WhitespaceRuns {
         tokens.sort_unstable();
         after.iter_mut().for_each(|nodes| nodes.sort_unstable());
         let longest = tokens.iter().chain(after.iter().flatten()).map(|&(run, _)| run).max().unwrap_or(0);
-        WhitespaceRuns { tokens, after, longest, rows: FxHashMap::default() }
+        WhitespaceRuns { tokens, after, longest, masks: FxHashMap::default() }
     }
 
     /// A number of whitespace bytes, at most the longest run.
@@ -64,15 +64,15 @@ impl WhitespaceRuns {
     }
 
     /// The tokens that are at most so many whitespace bytes.
-    pub fn row(&mut self, vocabulary: &Tokens, most: Option<u32>) -> Arc<Row> {
+    pub fn mask(&mut self, vocabulary: &Tokens, most: Option<u32>) -> Arc<LexemeMask> {
         let most = self.clamped(most);
         let tokens = &self.tokens;
-        let row = self.rows.entry(most).or_insert_with(|| {
+        let mask = self.masks.entry(most).or_insert_with(|| {
             let count = tokens.partition_point(|&(run, _)| run <= most);
             let tokens = tokens[..count].iter().map(|&(_, token)| token).collect();
-            Arc::new(Row::without_crossings(vocabulary.vocab_size(), tokens))
+            Arc::new(LexemeMask::without_crossings(vocabulary.vocab_size(), tokens))
         });
-        row.clone()
+        mask.clone()
     }
 
     /// The tokens that are at most so many whitespace bytes.
@@ -93,6 +93,6 @@ impl WhitespaceRuns {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let nodes: usize = self.after.iter().map(|nodes| nodes.len() * 8 + 24).sum();
-        self.tokens.len() * 8 + nodes + self.rows.values().map(|row| row.memory_bytes()).sum::<usize>()
+        self.tokens.len() * 8 + nodes + self.masks.values().map(|mask| mask.memory_bytes()).sum::<usize>()
     }
 }

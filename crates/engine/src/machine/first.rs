@@ -589,7 +589,7 @@ impl Machine {
 }
 
 /// The automaton of some lexemes with whitespace before them, and the whitespace that it does not read itself: it is counted in
-/// the state of the thread, need no states of the automaton, and have rows of their own.
+/// the state of the thread, need no states of the automaton, and have lexeme masks of their own.
 fn automaton(
     lexeme_cache: &mut LexemeCache,
     mut exprs: Vec<ExprId>,

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use stencilm_support::{MANY, Table, hash_of, memory};
 
 use crate::error::EngineError;
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::mask::delta::NamedRows;
 use crate::mask::draft::OptimisticMask;
@@ -35,7 +35,7 @@ pub(crate) struct KeptMask {
 
 enum KeptTokens {
     Listed(Box<[u32]>),
-    Patched { row: Arc<Row>, flipped: Box<[u32]> },
+    Patched { lexeme_mask: Arc<LexemeMask>, flipped: Box<[u32]> },
     Near { base: Arc<Base>, flipped: Box<[u32]> },
 }
 
@@ -52,21 +52,21 @@ impl KeptMask {
             kept.retain(|token| cleared.binary_search(token).is_err());
             kept.extend(cleared.into_iter().filter(|&token| turned(token) % 2 == 1));
         }
-        let allowed = match &draft.row {
+        let allowed = match &draft.lexeme_mask {
             // To count all bits takes as long as to write a mask, and hardly anybody asks.
             _ if draft.joined => None,
             None => Some(kept.len()),
-            Some(row) => {
+            Some(lexeme_mask) => {
                 let added = kept.iter().filter(|&&token| token_set::get(words, token)).count();
-                Some(row.count + added - (kept.len() - added))
+                Some(lexeme_mask.count + added - (kept.len() - added))
             }
         };
-        let tokens = match &draft.row {
+        let tokens = match &draft.lexeme_mask {
             _ if draft.joined || kept.len() > MANY => {
-                let (base, flipped) = bases.near(words, draft.row.as_ref());
+                let (base, flipped) = bases.near(words, draft.lexeme_mask.as_ref());
                 KeptTokens::Near { base, flipped: flipped.into() }
             }
-            Some(row) => KeptTokens::Patched { row: row.clone(), flipped: kept.into() },
+            Some(lexeme_mask) => KeptTokens::Patched { lexeme_mask: lexeme_mask.clone(), flipped: kept.into() },
             None => KeptTokens::Listed(kept.into()),
         };
         let listed = match &tokens {
@@ -93,7 +93,7 @@ impl KeptMask {
     pub fn row(&self, named: &NamedRows) -> u32 {
         match &self.tokens {
             KeptTokens::Listed(_) => 0,
-            KeptTokens::Patched { row, .. } => named.number_of_row(row),
+            KeptTokens::Patched { lexeme_mask, .. } => named.number_of_lexeme_mask(lexeme_mask),
             KeptTokens::Near { base, .. } => named.number_of_base(base),
         }
     }
@@ -110,15 +110,15 @@ impl KeptMask {
     pub fn row_has(&self, token: u32) -> bool {
         match &self.tokens {
             KeptTokens::Listed(_) => false,
-            KeptTokens::Patched { row, .. } => row.has(token),
+            KeptTokens::Patched { lexeme_mask, .. } => lexeme_mask.has(token),
             KeptTokens::Near { base, .. } => base.has(token),
         }
     }
 
     /// The tokens of the mask, and perhaps some that it lacks, where they are no more than so many.
     pub fn few_tokens(&self, most: usize) -> Option<Vec<u32>> {
-        let (row, flipped) = self.beside_row()?;
-        let listed = row.map_or(Some(&[][..]), |row| row.listed.as_deref())?;
+        let (lexeme_mask, flipped) = self.beside_lexeme_mask()?;
+        let listed = lexeme_mask.map_or(Some(&[][..]), |lexeme_mask| lexeme_mask.listed.as_deref())?;
         (listed.len() + flipped.len() <= most).then(|| [listed, flipped].concat())
     }
 
@@ -129,8 +129,8 @@ impl KeptMask {
                 base.write(mask);
                 flipped.iter().for_each(|&token| token_set::flip(mask, token));
             }
-            KeptTokens::Patched { row, flipped } => {
-                row.write(mask);
+            KeptTokens::Patched { lexeme_mask, flipped } => {
+                lexeme_mask.write(mask);
                 flipped.iter().for_each(|&token| token_set::flip(mask, token));
             }
             KeptTokens::Listed(tokens) => {
@@ -140,20 +140,20 @@ impl KeptMask {
         }
     }
 
-    /// The row that it began with, if there is one, and the tokens that it allows beside those of the row, with those of the
-    /// row that it does not; `None` where that is not known.
-    pub fn beside_row(&self) -> Option<(Option<&Arc<Row>>, &[u32])> {
+    /// The lexeme mask that it began with, if there is one, and the tokens that it allows beside those, with those of
+    /// the lexeme mask that it does not; `None` where that is not known.
+    pub fn beside_lexeme_mask(&self) -> Option<(Option<&Arc<LexemeMask>>, &[u32])> {
         match &self.tokens {
             KeptTokens::Near { .. } => None,
-            KeptTokens::Patched { row, flipped } => Some((Some(row), flipped)),
+            KeptTokens::Patched { lexeme_mask, flipped } => Some((Some(lexeme_mask), flipped)),
             KeptTokens::Listed(tokens) => Some((None, tokens)),
         }
     }
 
-    /// The same, if it began with this row.
-    pub fn beside(&self, row: &Arc<Row>) -> Option<&[u32]> {
-        let (own, beside) = self.beside_row()?;
-        own.is_some_and(|own| Arc::ptr_eq(own, row)).then_some(beside)
+    /// The same, if it began with this lexeme mask.
+    pub fn beside(&self, lexeme_mask: &Arc<LexemeMask>) -> Option<&[u32]> {
+        let (own, beside) = self.beside_lexeme_mask()?;
+        own.is_some_and(|own| Arc::ptr_eq(own, lexeme_mask)).then_some(beside)
     }
 
     /// Bytes of memory held.

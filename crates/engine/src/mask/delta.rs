@@ -1,10 +1,11 @@
-//! Masks as a row and the few tokens in which they differ from it, for callers that keep rows on another device.
+//! Masks as a row and the few tokens in which they differ from it, for callers that keep rows on another device. A row is a
+//! lexeme mask, or a whole mask that others share.
 
 use std::sync::{Arc, Weak};
 
 use stencilm_support::{Mutex, lock};
 
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::mask::reference::Base;
 
 /// A mask as it differs from a row.
@@ -20,7 +21,7 @@ pub struct MaskPatch {
 enum Named {
     /// What there was is gone, and so is the memory that it had.
     Gone,
-    Row(Weak<Row>),
+    LexemeMask(Weak<LexemeMask>),
     Base(Weak<Base>),
 }
 
@@ -28,7 +29,7 @@ impl Named {
     fn is_gone(&self) -> bool {
         match self {
             Named::Gone => true,
-            Named::Row(row) => row.strong_count() == 0,
+            Named::LexemeMask(lexeme_mask) => lexeme_mask.strong_count() == 0,
             Named::Base(base) => base.strong_count() == 0,
         }
     }
@@ -40,9 +41,9 @@ impl Named {
 pub(crate) struct NamedRows(Mutex<Vec<Named>>);
 
 impl NamedRows {
-    /// The number of a row.
-    pub fn number_of_row(&self, row: &Arc<Row>) -> u32 {
-        *row.number.get_or_init(|| self.add(Named::Row(Arc::downgrade(row))))
+    /// The number of a lexeme mask.
+    pub fn number_of_lexeme_mask(&self, lexeme_mask: &Arc<LexemeMask>) -> u32 {
+        *lexeme_mask.number.get_or_init(|| self.add(Named::LexemeMask(Arc::downgrade(lexeme_mask))))
     }
 
     /// The number of a mask that others share.
@@ -70,7 +71,9 @@ impl NamedRows {
         }
         let all = lock(&self.0);
         match all.get(number as usize - 1) {
-            Some(Named::Row(row)) => row.upgrade().map(|row| row.write(mask)).is_some(),
+            Some(Named::LexemeMask(lexeme_mask)) => {
+                lexeme_mask.upgrade().map(|lexeme_mask| lexeme_mask.write(mask)).is_some()
+            }
             Some(Named::Base(base)) => base.upgrade().map(|base| base.write(mask)).is_some(),
             Some(Named::Gone) | None => false,
         }

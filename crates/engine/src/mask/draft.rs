@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::parse::stepper::Assumptions;
 use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::vocabulary::token_set;
@@ -12,7 +12,7 @@ use crate::vocabulary::tokens::Tokens;
 pub(crate) struct Draft<'a> {
     pub vocabulary: &'a Tokens,
     pub mask: &'a mut [u32],
-    pub row: Option<Arc<Row>>,
+    pub lexeme_mask: Option<Arc<LexemeMask>>,
     pub flipped: Vec<u32>,
     pub joined: bool,
     pub cleared: Vec<u32>,
@@ -22,7 +22,15 @@ pub(crate) struct Draft<'a> {
 impl Draft<'_> {
     /// An empty mask.
     pub fn new<'a>(vocabulary: &'a Tokens, mask: &'a mut [u32], flipped: Vec<u32>) -> Draft<'a> {
-        Draft { vocabulary, mask, row: None, flipped, joined: false, cleared: Vec::new(), unverified: Vec::new() }
+        Draft {
+            vocabulary,
+            mask,
+            lexeme_mask: None,
+            flipped,
+            joined: false,
+            cleared: Vec::new(),
+            unverified: Vec::new(),
+        }
     }
 
     /// Adds a token.
@@ -44,16 +52,16 @@ impl Draft<'_> {
     }
 
     /// Adds the tokens inside a lexeme.
-    pub fn add_row(&mut self, row: &Arc<Row>) {
-        if self.row.is_none() && self.flipped.is_empty() {
-            row.write(self.mask);
-            self.row = Some(row.clone());
-        } else if let Some(listed) = &row.listed {
+    pub fn add_lexeme_mask(&mut self, lexeme_mask: &Arc<LexemeMask>) {
+        if self.lexeme_mask.is_none() && self.flipped.is_empty() {
+            lexeme_mask.write(self.mask);
+            self.lexeme_mask = Some(lexeme_mask.clone());
+        } else if let Some(listed) = &lexeme_mask.listed {
             self.allow_all(listed);
         } else if self.has_finite() {
-            // Such a mask differs in few tokens from the greater row.
-            let before = self.row.replace(row.clone());
-            let listed = before.as_ref().and_then(|row| row.listed.as_deref()).unwrap_or_default();
+            // Such a mask differs in few tokens from the greater lexeme mask.
+            let before = self.lexeme_mask.replace(lexeme_mask.clone());
+            let listed = before.as_ref().and_then(|before| before.listed.as_deref()).unwrap_or_default();
             let mut others = Vec::with_capacity(listed.len() + self.flipped.len());
             for &token in listed.iter().chain(&self.flipped) {
                 if token_set::get(self.mask, token) {
@@ -62,18 +70,18 @@ impl Draft<'_> {
                 }
             }
             self.flipped.clear();
-            row.write(self.mask);
+            lexeme_mask.write(self.mask);
             self.allow_all(&others);
             self.cleared.clear();
         } else {
-            row.add_inside(self.mask);
+            lexeme_mask.add_inside(self.mask);
             self.joined = true;
         }
     }
 
     /// Whether the tokens so far are few, each of which is known.
     fn has_finite(&self) -> bool {
-        !self.joined && self.row.as_ref().is_none_or(|row| row.listed.is_some())
+        !self.joined && self.lexeme_mask.as_ref().is_none_or(|before| before.listed.is_some())
     }
 
     /// Notes a token if its keys may not be new. `within` says that the first of them had begun before the token.
@@ -108,13 +116,13 @@ impl Draft<'_> {
     }
 }
 
-/// How a mask was made: a row, and the tokens in which it differs.
+/// How a mask was made: a lexeme mask, and the tokens in which it differs.
 pub(crate) struct OptimisticMask {
-    /// The row that the mask began with; `None` for an empty one.
-    pub row: Option<Arc<Row>>,
+    /// The lexeme mask that the mask began with; `None` for an empty one.
+    pub lexeme_mask: Option<Arc<LexemeMask>>,
     /// The tokens turned over since, in any order; one that was turned back is in it twice.
     pub flipped: Vec<u32>,
-    /// Whether another row was added, so that `flipped` is not all.
+    /// Whether another lexeme mask was added, so that `flipped` is not all.
     pub joined: bool,
     /// The tokens that were turned off, which may have been turned on again: few.
     pub cleared: Vec<u32>,

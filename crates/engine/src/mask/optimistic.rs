@@ -1,7 +1,7 @@
 //! The optimistic mask: the tokens that may come next, as if every additional key and every unique element were new. Sparse
-//! threads are walked through the trie; dense ones take a row and add their crossing tokens.
+//! threads are walked through the trie; dense ones take a lexeme mask and add their crossing tokens.
 //!
-//! A thread is *dense* when many bytes are live, as in a string body. Its lexeme's row (see `lexeme/mask.rs`) holds
+//! A thread is *dense* when many bytes are live, as in a string body. Its lexeme mask (see `lexeme/mask.rs`) holds
 //! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
 //! lexeme. All other threads are walked from the root of the trie, which ends after a few steps nearly everywhere.
 //! Threads are alternatives, so the mask is the union.
@@ -16,7 +16,7 @@ use stencilm_support::MANY;
 
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
-use crate::lexeme::mask::{Row, RowHere};
+use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::mask::draft::{Draft, OptimisticMask};
@@ -41,11 +41,11 @@ impl Run<'_> {
         let mut flipped = std::mem::take(&mut self.scratch.flipped);
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
-        // The greatest row is written first: of the others only those tokens are added that it lacks.
-        let mut greatest: Option<(Entry, Arc<Expansion>, RowHere)> = None;
+        // The greatest lexeme mask is written first: of the others only those tokens are added that it lacks.
+        let mut greatest: Option<(Entry, Arc<Expansion>, LexemeMaskAt)> = None;
         let (mut sparse, mut single) = (Vec::new(), Vec::new());
-        // The runs of whitespace before some threads; the row of a dense thread already has them.
-        let (mut whitespace, mut added): (Vec<Arc<Row>>, Vec<Arc<Row>>) = Default::default();
+        // The runs of whitespace before some threads; the lexeme mask of a dense thread already has them.
+        let (mut whitespace, mut added): (Vec<Arc<LexemeMask>>, Vec<Arc<LexemeMask>>) = Default::default();
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
                 continue;
@@ -55,18 +55,18 @@ impl Run<'_> {
                 single.extend(expansion.tokens.iter().map(|&(node, _)| node));
                 continue;
             }
-            let row = self.row_of(vocabulary, thread, &expansion)?;
+            let here = self.lexeme_mask(vocabulary, thread, &expansion)?;
             if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
                 let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
-                let rows = if row.is_some() { &mut added } else { &mut whitespace };
-                rows.push(runs.row(vocabulary, expansion.whitespace_left(thread.state)));
+                let masks = if here.is_some() { &mut added } else { &mut whitespace };
+                masks.push(runs.mask(vocabulary, expansion.whitespace_left(thread.state)));
             }
-            let Some(here) = row else {
+            let Some(here) = here else {
                 sparse.push((thread, expansion, None));
                 continue;
             };
             let replaced = match &greatest {
-                Some((.., greater)) if greater.row.count >= here.row.count => Some((thread, expansion, here)),
+                Some((.., greater)) if greater.mask.count >= here.mask.count => Some((thread, expansion, here)),
                 _ => greatest.replace((thread, expansion, here)),
             };
             sparse.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
@@ -74,16 +74,16 @@ impl Run<'_> {
         if let Some((thread, expansion, here)) = greatest {
             self.add_dense((thread, &expansion), &here, &mut draft)?;
         }
-        // Several threads before the same whitespace share a row.
+        // Several threads before the same whitespace share a lexeme mask.
         whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
         whitespace.retain(|whitespace| !added.iter().any(|added| Arc::ptr_eq(added, whitespace)));
-        whitespace.iter().for_each(|row| draft.add_row(row));
-        if draft.row.is_none() {
+        whitespace.iter().for_each(|mask| draft.add_lexeme_mask(mask));
+        if draft.lexeme_mask.is_none() {
             draft.mask.fill(0);
         }
         let mut plain = Vec::new();
-        for (thread, expansion, row) in sparse {
-            match row {
+        for (thread, expansion, here) in sparse {
+            match here {
                 Some(here) => self.add_dense((thread, &expansion), &here, &mut draft)?,
                 None if expansion.additional => self.add_additional(thread, &expansion, &mut draft)?,
                 None => plain.push(thread),
@@ -104,19 +104,19 @@ impl Run<'_> {
         for node in single {
             self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
-        let Draft { row, flipped, joined, cleared, mut unverified, .. } = draft;
-        // A key that ends a dense row's thread was noted as unverified before it was known how the token goes on.
+        let Draft { lexeme_mask, flipped, joined, cleared, mut unverified, .. } = draft;
+        // A key that ends a dense thread was noted as unverified before it was known how the token goes on.
         unverified.retain(|unverified| token_set::get(mask, unverified.token));
-        Ok(OptimisticMask { row, flipped, joined, cleared, unverified })
+        Ok(OptimisticMask { lexeme_mask, flipped, joined, cleared, unverified })
     }
 
-    /// The row of a thread, if it is dense and its lexeme is not left too often for a row to pay.
-    pub(crate) fn row_of(
+    /// The lexeme mask of a thread, if it is dense and not too many tokens leave its lexeme for that to pay.
+    pub(crate) fn lexeme_mask(
         &mut self,
         vocabulary: &Tokens,
         thread: Entry,
         expansion: &Expansion,
-    ) -> Result<Option<RowHere>, EngineError> {
+    ) -> Result<Option<LexemeMaskAt>, EngineError> {
         let Some(dfa) = expansion.dfa() else { return Ok(None) };
         let in_whitespace = thread.state & IN_WHITESPACE != 0;
         if in_whitespace && !Switch::LexemeWhitespace.is_on() {
@@ -129,14 +129,14 @@ impl Run<'_> {
         let here = match expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
             Some(whitespace) => {
                 let left = expansion.whitespace_left(thread.state);
-                self.lexeme_cache.row_after_whitespace(vocabulary, dfa, whitespace.set, left)?
+                self.lexeme_cache.mask_after_whitespace(vocabulary, dfa, whitespace.set, left)?
             }
             None if self.lexeme_cache.is_dense(dfa, StateId(thread.state))? => {
-                self.lexeme_cache.row(vocabulary, dfa, StateId(thread.state))?
+                self.lexeme_cache.mask(vocabulary, dfa, StateId(thread.state))?
             }
             None => return Ok(None),
         };
-        if !here.row.unkept.is_empty() && self.anything_follows(thread, expansion, &here)? {
+        if !here.mask.unkept.is_empty() && self.anything_follows(thread, expansion, &here)? {
             return Ok(None);
         }
         Ok(Some(here))
@@ -146,25 +146,25 @@ impl Run<'_> {
     fn add_dense(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
-        here: &RowHere,
+        here: &LexemeMaskAt,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
         let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         let trie = draft.vocabulary.trie();
-        // In the row are those of these tokens that end with the name, for a key ends with its quote. What other threads
+        // The lexeme mask has those of these tokens that end with the name, for a key ends with its quote. What other threads
         // allow stays.
-        let has_others = draft.row.is_some() || !draft.flipped.is_empty();
+        let has_others = draft.lexeme_mask.is_some() || !draft.flipped.is_empty();
         let ending = reserved.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
         let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
-        draft.add_row(&here.row);
+        draft.add_lexeme_mask(&here.mask);
         if expansion.additional && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
             // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
             let assumed = |seen| Assumptions { seen, reserved: expansion.has_reserved, ..Assumptions::default() };
             if self.stacks.members(thread.register).seen != NIL {
-                let tokens = here.row.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
+                let tokens = here.mask.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
                 tokens.for_each(|token| draft.note(token, assumed(true), false));
             } else if expansion.has_reserved {
-                let tokens = here.row.escaped_tokens(draft.vocabulary).iter();
+                let tokens = here.mask.escaped_tokens(draft.vocabulary).iter();
                 tokens.for_each(|&token| draft.note(token, assumed(false), false));
             }
         }
@@ -188,12 +188,12 @@ impl Run<'_> {
     fn add_crossings(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
-        here: &RowHere,
+        here: &LexemeMaskAt,
         reserved: &ReservedTokens,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
         let trie = draft.vocabulary.trie();
-        let crossings = here.row.crossings.iter().flat_map(|crossings| crossings.iter());
+        let crossings = here.mask.crossings.iter().flat_map(|crossings| crossings.iter());
         for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
             let tags: Vec<Tag> = crossings.residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
             let next_nodes = |first| match Switch::MaskFewCrossing.is_on() {
@@ -238,7 +238,7 @@ impl Run<'_> {
             }
             let before = crossings.memory_bytes();
             let known = crossings.crossings(vocabulary);
-            self.lexeme_cache.rows_bytes += crossings.memory_bytes() - before;
+            self.lexeme_cache.masks_bytes += crossings.memory_bytes() - before;
             let allow = |suffix, assumed| known.tokens(suffix).for_each(|token| allow(token, assumed));
             match expansion.additional {
                 true => self.read_after_key(known, &mut threads, assumed, allow)?,
@@ -277,10 +277,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether any byte can come after the lexeme of a dense thread where its row does not know how tokens go on.
-    fn anything_follows(&mut self, thread: Entry, expansion: &Expansion, here: &RowHere) -> Result<bool, EngineError> {
+    /// Whether any byte can come after the lexeme of a dense thread where its lexeme mask does not say how tokens go on.
+    fn anything_follows(
+        &mut self,
+        thread: Entry,
+        expansion: &Expansion,
+        here: &LexemeMaskAt,
+    ) -> Result<bool, EngineError> {
         let mut threads = Vec::new();
-        for &residual in here.row.unkept.iter().flatten() {
+        for &residual in here.mask.unkept.iter().flatten() {
             for tag in here.tags_of(residual) {
                 self.follow(expansion, tag, thread, &mut threads)?;
             }

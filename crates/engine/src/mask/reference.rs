@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 
 use stencilm_support::{Extension, MANY, Recent};
 
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 /// A whole mask.
 pub(crate) struct Base {
     words: Box<[u32]>,
-    /// The address of the row that it began with: another one may have it later, and then a comparison is in vain.
-    row: usize,
+    /// The address of the lexeme mask that it began with: another one may have it later, and then a comparison is in vain.
+    lexeme_mask: usize,
     /// See [`crate::mask::delta::NamedRows`].
     pub number: OnceLock<u32>,
 }
@@ -42,19 +42,20 @@ impl Base {
 pub(crate) struct Bases(Recent<Arc<Base>>);
 
 impl Bases {
-    /// A mask that is kept, and the tokens in which this one, which began with a row, differs from it: no more than
+    /// A mask that is kept, and the tokens in which this one, which began with a lexeme mask, differs from it: no more than
     /// [`MANY`].
-    pub fn near(&mut self, words: &[u32], row: Option<&Arc<Row>>) -> (Arc<Base>, Vec<u32>) {
-        let row = row.map_or(0, |row| Arc::as_ptr(row).addr());
+    pub fn near(&mut self, words: &[u32], lexeme_mask: Option<&Arc<LexemeMask>>) -> (Arc<Base>, Vec<u32>) {
+        let lexeme_mask = lexeme_mask.map_or(0, |lexeme_mask| Arc::as_ptr(lexeme_mask).addr());
         let few = |base: &Arc<Base>| Some((base.clone(), few_differences(words, &base.words)?));
-        let is_near = |base: &&Arc<Base>| Switch::MaskReference.is_on() && row != 0 && base.row == row;
+        let is_near =
+            |base: &&Arc<Base>| Switch::MaskReference.is_on() && lexeme_mask != 0 && base.lexeme_mask == lexeme_mask;
         let near = self.0.iter().filter(is_near).find_map(few);
         if let Some((near, flipped)) = near {
             self.0.find(|base| Arc::ptr_eq(base, &near));
             return (near, flipped);
         }
-        let base = Arc::new(Base { words: words.into(), row, number: OnceLock::new() });
-        if row != 0 {
+        let base = Arc::new(Base { words: words.into(), lexeme_mask, number: OnceLock::new() });
+        if lexeme_mask != 0 {
             self.0.push(base.clone());
         }
         (base, Vec::new())
@@ -89,9 +90,9 @@ mod tests {
     use stencilm_support::RECENT;
 
     #[test]
-    fn near_masks_of_a_row_share_their_words() {
-        let row = || Some(Arc::new(Row::of_set(TokenSet::empty(12_800), None, Box::default())));
-        let (mut bases, one, other) = (Bases::default(), row(), row());
+    fn near_masks_of_a_lexeme_mask_share_their_words() {
+        let lexeme_mask = || Some(Arc::new(LexemeMask::of_set(TokenSet::empty(12_800), None, Box::default())));
+        let (mut bases, one, other) = (Bases::default(), lexeme_mask(), lexeme_mask());
         let first = vec![0x0f0f_0f0f; 400];
         let (base, flipped) = bases.near(&first, one.as_ref());
         assert!(flipped.is_empty());
@@ -104,8 +105,8 @@ mod tests {
         base.write(&mut written);
         flipped.iter().for_each(|&token| token_set::flip(&mut written, token));
         assert_eq!(written, second);
-        for (words, row) in [(vec![0; 400], &one), (first.clone(), &other), (first.clone(), &None)] {
-            let (far, flipped) = bases.near(&words, row.as_ref());
+        for (words, lexeme_mask) in [(vec![0; 400], &one), (first.clone(), &other), (first.clone(), &None)] {
+            let (far, flipped) = bases.near(&words, lexeme_mask.as_ref());
             assert!(!Arc::ptr_eq(&base, &far) && flipped.is_empty());
         }
         for number in 0..2 * RECENT as u32 {

@@ -10,7 +10,7 @@ use stencilm_regex::StateId;
 
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
-use crate::lexeme::mask::{Row, RowHere};
+use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::Run;
@@ -49,8 +49,8 @@ impl Run<'_> {
             if (memory.seen == NIL && !expansion.has_reserved) || !self.lexeme_cache.is_dense(dfa, state)? {
                 continue;
             }
-            let RowHere { row, .. } = self.lexeme_cache.row(vocabulary, dfa, state)?;
-            if !row.unkept.is_empty() {
+            let LexemeMaskAt { mask, .. } = self.lexeme_cache.mask(vocabulary, dfa, state)?;
+            if !mask.unkept.is_empty() {
                 // Then the thread was walked like a narrow one, and the unverified tokens are known from there.
                 continue;
             }
@@ -68,19 +68,25 @@ impl Run<'_> {
                 asked.push(place);
             }
             let begun = BegunKey { members, class, so_far, seen };
-            self.ends_of_seen_keys(vocabulary, &row, &begun, tokens);
+            self.ends_of_seen_keys(vocabulary, &mask, &begun, tokens);
         }
         Ok(())
     }
 
-    /// The tokens of a row that end a begun key where it is one that the object has already.
-    fn ends_of_seen_keys(&self, vocabulary: &Tokens, row: &Row, begun: &BegunKey, tokens: &mut Vec<Unverified>) {
+    /// The tokens of a lexeme mask that end a begun key where it is one that the object has already.
+    fn ends_of_seen_keys(
+        &self,
+        vocabulary: &Tokens,
+        mask: &LexemeMask,
+        begun: &BegunKey,
+        tokens: &mut Vec<Unverified>,
+    ) {
         let trie = vocabulary.trie();
         let BegunKey { members, class, so_far, seen } = begun;
         let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
         let Some(body) = body else {
             // With escapes so far, every way to end the key is looked at.
-            for &node in row.ends.iter() {
+            for &node in mask.ends.iter() {
                 let below = trie.entries_below(node as usize);
                 let example = below.clone().next().expect("every node leads to a token");
                 let bytes = vocabulary.token_bytes(example).expect("a token in the trie spells bytes");
@@ -96,7 +102,7 @@ impl Run<'_> {
         if seen.is_empty() && reserved.is_empty() {
             return;
         }
-        for (node, gained) in row.escaped_ends(vocabulary) {
+        for (node, gained) in mask.escaped_ends(vocabulary) {
             let is_seen = || seen.iter().any(|key| key.strip_prefix(body) == Some(&**gained));
             let rest = |name: &Arc<str>| name.as_bytes()[body.len()..].cmp(gained);
             if is_seen() || reserved.binary_search_by(rest).is_ok() {

@@ -25,7 +25,7 @@ use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// Of the tokens beside a row so many are taken with the same beginning.
+/// Of the tokens in which a mask differs from its row so many are taken with the same beginning.
 const MAX_SAME_BEGINNING: u32 = 6;
 
 /// So many visits go by until a layout is measured again, which takes as long as some masks.

@@ -179,7 +179,7 @@ pub(crate) struct Scratch {
     next: Vec<Entry>,
     /// Those whose mask is asked for.
     pub saturated: Vec<Entry>,
-    /// The tokens in which a mask differs from its row.
+    /// The tokens in which a mask differs from the lexeme mask that it began with.
     pub flipped: Vec<u32>,
     pub path: Path,
 }

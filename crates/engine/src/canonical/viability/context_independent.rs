@@ -18,7 +18,7 @@ use crate::canonical::viability::ends::Anywhere;
 use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
-use crate::lexeme::mask::{CHARACTERS_AFTER, Row, RowHere, RunsInside};
+use crate::lexeme::mask::{CHARACTERS_AFTER, LexemeMask, LexemeMaskAt, RunsInside};
 use crate::machine::expansion::{Automaton, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
@@ -28,19 +28,19 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 use crate::vocabulary::tokens::Tokens;
 
-/// What is known of the tokens of dense lexemes, by their rows.
+/// What is known of the tokens of dense lexemes, by their lexeme masks.
 #[derive(Default)]
 pub(crate) struct ContextIndependent {
-    rows: FxHashMap<usize, LexemeFacts>,
+    lexemes: FxHashMap<usize, LexemeFacts>,
     /// By the character of their runs.
     classes: FxHashMap<usize, RunFacts>,
-    /// Bytes that rows and classes take.
+    /// Bytes that lexemes and classes take.
     bytes: usize,
 }
 
 struct LexemeFacts {
-    /// Kept, so that no other row gets its place in memory.
-    row: Arc<Row>,
+    /// Kept, so that no other lexeme mask gets its place in memory.
+    mask: Arc<LexemeMask>,
     /// A class of characters in whose lexemes most tokens are as here.
     class: Option<usize>,
     /// Those that are; without a class those that are viable wherever they come.
@@ -57,8 +57,8 @@ struct LexemeFacts {
 
 /// What is known of runs of characters that may always go on.
 struct RunFacts {
-    /// Kept, so that nothing else gets its place in memory. It is the same in every lexeme cache that has a row of the class, but
-    /// automata are not.
+    /// Kept, so that nothing else gets its place in memory. It is the same in every lexeme cache that has a lexeme mask of
+    /// the class, but automata are not.
     character: Arc<ExprId>,
     /// All that they read.
     all: Arc<TokenSet>,
@@ -67,14 +67,14 @@ struct RunFacts {
     others: Vec<u32>,
     /// The tokens that are viable at a place, whatever the context.
     at: FxHashMap<CursorId, Arc<TokenSet>>,
-    /// Those that a search has decided, as in the answers about rows.
+    /// Those that a search has decided, as in the answers about lexemes.
     searched: FxHashSet<(u32, CursorId)>,
 }
 
 /// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
 pub(crate) struct AtPlace {
     /// The viable ones, whatever the context: those of one set that are in the other, and some more. The sets are those of the
-    /// row and of its class, for there are many rows and places.
+    /// lexeme mask and of its class, for there are many masks and places.
     independent: (Arc<TokenSet>, Option<Arc<TokenSet>>),
     more: Vec<u32>,
     /// The others, by the state of the lexeme after them.
@@ -87,19 +87,19 @@ impl AtPlace {
     /// Takes the context-independent ones out of a set.
     pub fn clear_independent(&self, tokens: &mut [u32]) {
         match &self.independent {
-            (row, None) => tokens.iter_mut().zip(row.words()).for_each(|(word, row)| *word &= !row),
-            (row, Some(class)) => {
-                let both = row.words().iter().zip(class.words());
-                tokens.iter_mut().zip(both).for_each(|(word, (row, class))| *word &= !(row & class));
+            (all, None) => tokens.iter_mut().zip(all.words()).for_each(|(word, all)| *word &= !all),
+            (all, Some(class)) => {
+                let both = all.words().iter().zip(class.words());
+                tokens.iter_mut().zip(both).for_each(|(word, (all, class))| *word &= !(all & class));
             }
         }
         self.more.iter().for_each(|&token| token_set::clear(tokens, token));
     }
 }
 
-/// The row of a dense thread, and the tokens after which its lexeme certainly goes on.
+/// The lexeme mask of a dense thread, and the tokens after which its lexeme certainly goes on.
 pub(crate) struct IndependentTokens {
-    pub here: RowHere,
+    pub here: LexemeMaskAt,
     pub known: Arc<AtPlace>,
     /// Those that end the lexeme where runs of characters end.
     pub ending: Option<Arc<Ending>>,
@@ -114,7 +114,7 @@ pub(crate) struct Ending {
 impl LexemeFacts {
     /// Whether any number of characters may come, and nothing else within the lexeme.
     fn is_unbounded(&self) -> bool {
-        self.row.runs.as_ref().is_some_and(|runs| runs.max.is_none())
+        self.mask.runs.as_ref().is_some_and(|runs| runs.max.is_none())
     }
 
     /// Whether answers about a token are kept.
@@ -129,7 +129,7 @@ impl ContextIndependent {
         self.bytes
     }
 
-    /// Adds a row, read from a state.
+    /// Adds what is known of a lexeme mask, read from a state.
     fn lay_out(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -137,55 +137,55 @@ impl ContextIndependent {
         anywhere: &mut Anywhere,
         reader: &Reader<'_>,
         state: u32,
-        row: &Arc<Row>,
+        mask: &Arc<LexemeMask>,
     ) -> Result<(), LimitExceeded> {
-        let runs = row.runs.as_ref().filter(|_| state & IN_WHITESPACE == 0 && Switch::CanonicalClasses.is_on());
+        let runs = mask.runs.as_ref().filter(|_| state & IN_WHITESPACE == 0 && Switch::CanonicalClasses.is_on());
         let class = match runs {
             Some(runs) => as_in_class(lexeme_cache, encoding, anywhere, self, runs)?,
             None => None,
         };
-        let near = class.map(|class| near_class(encoding.tokens(), row.clone(), class));
-        // Near the end of a bounded run a class decides nothing about many tokens: all of the row are judged then.
+        let near = class.map(|class| near_class(encoding.tokens(), mask.clone(), class));
+        // Near the end of a bounded run a class decides nothing about many tokens: all of the mask are judged then.
         let laid_out = match near.filter(|near| near.others.len() <= MANY) {
             Some(near) => near,
-            None => independent_row(lexeme_cache, encoding, anywhere, reader, state, row.clone())?,
+            None => independent_facts(lexeme_cache, encoding, anywhere, reader, state, mask.clone())?,
         };
         let sets = if laid_out.ending.is_some() { 3 } else { 2 };
         self.bytes += sets * encoding.tokens().mask_words() * 4 + laid_out.others.len() * 4;
-        self.rows.insert(Arc::as_ptr(row) as usize, laid_out);
+        self.lexemes.insert(Arc::as_ptr(mask) as usize, laid_out);
         Ok(())
     }
 
-    /// Whether answers about a token within the lexeme of a row are kept.
-    pub fn keeps(&self, row: &Arc<Row>, token: u32) -> bool {
+    /// Whether answers about a token inside a lexeme mask are kept.
+    pub fn keeps(&self, mask: &Arc<LexemeMask>, token: u32) -> bool {
         Switch::CanonicalAnswers.is_on()
-            && self.rows.get(&(Arc::as_ptr(row) as usize)).is_some_and(|row| row.keeps(token))
+            && self.lexemes.get(&(Arc::as_ptr(mask) as usize)).is_some_and(|facts| facts.keeps(token))
     }
 
-    /// What a search has decided about a token within the lexeme of a row, with the place after it, whatever follows the
+    /// What a search has decided about a token inside a lexeme mask, with the place after it, whatever follows the
     /// lexeme.
-    pub fn answer(&self, row: &Arc<Row>, token: u32, after: CursorId) -> Option<bool> {
-        let row = self.rows.get(&(Arc::as_ptr(row) as usize))?;
+    pub fn answer(&self, mask: &Arc<LexemeMask>, token: u32, after: CursorId) -> Option<bool> {
+        let facts = self.lexemes.get(&(Arc::as_ptr(mask) as usize))?;
         let key = (token, after);
-        if let Some(&known) = row.answers.get(&key) {
+        if let Some(&known) = facts.answers.get(&key) {
             return Some(known);
         }
         // What is viable in unbounded runs is so in all of them.
-        let class = row.class.as_ref().filter(|_| row.is_unbounded())?;
-        let known = row.tokens.contains(token) && self.classes.get(class)?.searched.contains(&key);
+        let class = facts.class.as_ref().filter(|_| facts.is_unbounded())?;
+        let known = facts.tokens.contains(token) && self.classes.get(class)?.searched.contains(&key);
         known.then_some(true)
     }
 
     /// Keeps what a search has decided.
-    pub fn add(&mut self, row: &Arc<Row>, token: u32, after: CursorId, is_viable: bool) {
-        let Some(row) = self.rows.get_mut(&(Arc::as_ptr(row) as usize)) else { return };
+    pub fn add(&mut self, mask: &Arc<LexemeMask>, token: u32, after: CursorId, is_viable: bool) {
+        let Some(facts) = self.lexemes.get_mut(&(Arc::as_ptr(mask) as usize)) else { return };
         let key = (token, after);
         self.bytes += 16;
-        row.answers.insert(key, is_viable);
+        facts.answers.insert(key, is_viable);
         if is_viable
-            && row.is_unbounded()
-            && row.tokens.contains(token)
-            && let Some(class) = row.class.as_ref().and_then(|class| self.classes.get_mut(class))
+            && facts.is_unbounded()
+            && facts.tokens.contains(token)
+            && let Some(class) = facts.class.as_ref().and_then(|class| self.classes.get_mut(class))
         {
             class.searched.insert(key);
         }
@@ -214,33 +214,33 @@ impl Run<'_> {
         let vocabulary = encoding.tokens();
         let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
         let Automaton::Dfa(dfa) = expansion.automaton else { return Ok(None) };
-        let Some(here) = self.row_of(vocabulary, thread, &expansion)? else { return Ok(None) };
-        if here.row.count <= MANY && Switch::CanonicalFewTokens.is_on() {
+        let Some(here) = self.lexeme_mask(vocabulary, thread, &expansion)? else { return Ok(None) };
+        if here.mask.count <= MANY && Switch::CanonicalFewTokens.is_on() {
             return Ok(None);
         }
         let set_bytes = vocabulary.mask_words() * 4;
-        let name = Arc::as_ptr(&here.row) as usize;
+        let name = Arc::as_ptr(&here.mask) as usize;
         let lexeme_cache = &mut *self.lexeme_cache;
         let reader = Reader { expansion: Some(&expansion), dfa };
         if context_independent.bytes > LARGE_BUDGET {
-            (context_independent.rows, context_independent.classes, context_independent.bytes) = Default::default();
+            (context_independent.lexemes, context_independent.classes, context_independent.bytes) = Default::default();
         }
-        if !context_independent.rows.contains_key(&name) {
-            context_independent.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.row)?;
+        if !context_independent.lexemes.contains_key(&name) {
+            context_independent.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.mask)?;
         }
-        let row = context_independent.rows.get_mut(&name).expect("it was there or is there now");
-        if let Some(known) = row.at.get(&place) {
-            return Ok(Some(IndependentTokens { here, known: known.clone(), ending: row.ending.clone() }));
+        let facts = context_independent.lexemes.get_mut(&name).expect("it was there or is there now");
+        if let Some(known) = facts.at.get(&place) {
+            return Ok(Some(IndependentTokens { here, known: known.clone(), ending: facts.ending.clone() }));
         }
-        let mut independent = (row.tokens.clone(), None);
+        let mut independent = (facts.tokens.clone(), None);
         let mut open = Vec::new();
-        if let Some(class) = &row.class {
-            let class = context_independent.classes.get_mut(class).expect("classes go together with their rows");
+        if let Some(class) = &facts.class {
+            let class = context_independent.classes.get_mut(class).expect("classes go together with their lexemes");
             if !class.at.contains_key(&place) {
                 context_independent.bytes += set_bytes;
             }
             let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
-            for (word, (within, known)) in row.tokens.words().iter().zip(known.words()).enumerate() {
+            for (word, (within, known)) in facts.tokens.words().iter().zip(known.words()).enumerate() {
                 let mut bits = within & !known;
                 while bits != 0 {
                     open.push(word as u32 * BITS + bits.trailing_zeros());
@@ -254,7 +254,7 @@ impl Run<'_> {
         // By state of the lexeme, in the order in which they come.
         let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
-        for &token in row.others.iter().chain(&open) {
+        for &token in facts.others.iter().chain(&open) {
             match within.is_viable(thread.state, place, token)? {
                 (_, true) => more.push(token),
                 (Some(state), false) if state & IN_WHITESPACE == 0 => {
@@ -271,8 +271,8 @@ impl Run<'_> {
         let inside: Vec<Equivalence> = inside.collect();
         let bytes = (more.len() + rest.len()) * 4 + inside.iter().map(Equivalence::memory_bytes).sum::<usize>();
         let at = AtPlace { independent, more, inside, rest };
-        let (known, ending) = (Arc::new(at), row.ending.clone());
-        row.at.insert(place, known.clone());
+        let (known, ending) = (Arc::new(at), facts.ending.clone());
+        facts.at.insert(place, known.clone());
         context_independent.bytes += bytes;
         Ok(Some(IndependentTokens { here, known, ending }))
     }
@@ -351,9 +351,9 @@ fn unbounded(lexeme_cache: &mut LexemeCache, character: ExprId) -> Result<Reader
     Ok(Reader { expansion: None, dfa: lexeme_cache.dfa(&[unbounded])? })
 }
 
-/// The tokens of a row, and those that spell the same: what is written with characters has tokens for bytes beside them.
-fn all_of(vocabulary: &Tokens, row: &Row) -> TokenSet {
-    let mut tokens = row.to_set(vocabulary.vocab_size());
+/// The tokens of a lexeme mask, and those that spell the same: what is written with characters has tokens for bytes beside them.
+fn all_of(vocabulary: &Tokens, mask: &LexemeMask) -> TokenSet {
+    let mut tokens = mask.to_set(vocabulary.vocab_size());
     for (first, others) in vocabulary.duplicates() {
         if tokens.contains(*first) {
             others.iter().for_each(|&other| tokens.insert(other));
@@ -362,18 +362,18 @@ fn all_of(vocabulary: &Tokens, row: &Row) -> TokenSet {
     tokens
 }
 
-/// What is known of a row whose tokens are nearly all as in a class.
-fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, Arc<TokenSet>)) -> LexemeFacts {
-    let mut others = all_of(vocabulary, &row);
-    // The row has nearly always all that the class reads.
+/// What is known of a lexeme mask whose tokens are nearly all as in a class.
+fn near_class(vocabulary: &Tokens, mask: Arc<LexemeMask>, (class, mut within): (usize, Arc<TokenSet>)) -> LexemeFacts {
+    let mut others = all_of(vocabulary, &mask);
+    // The mask has nearly always all that the class reads.
     if within.words().iter().zip(others.words()).any(|(within, other)| within & !other != 0) {
         token_set::keep(Arc::make_mut(&mut within).words_mut(), others.words());
     }
     others.words_mut().iter_mut().zip(within.words()).for_each(|(other, within)| *other &= !within);
     let mut ending = None;
-    if row.only_crossing_tokens().is_some() {
+    if mask.only_crossing_tokens().is_some() {
         let mut end = Ending { tokens: Vec::new(), set: TokenSet::empty(vocabulary.vocab_size()) };
-        for token in row.ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
+        for token in mask.ends.iter().filter_map(|&node| vocabulary.trie().entry_at(node as usize)) {
             if others.contains(token) {
                 others.remove(token);
                 end.set.insert(token);
@@ -383,21 +383,21 @@ fn near_class(vocabulary: &Tokens, row: Arc<Row>, (class, mut within): (usize, A
         ending = Some(Arc::new(end));
     }
     let (at, answers) = Default::default();
-    LexemeFacts { row, class: Some(class), tokens: within, others: others.iter().collect(), ending, at, answers }
+    LexemeFacts { mask, class: Some(class), tokens: within, others: others.iter().collect(), ending, at, answers }
 }
 
-/// What is known of a row wherever it comes.
-fn independent_row(
+/// What is known of a lexeme mask, whatever comes before it.
+fn independent_facts(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,
     known: &mut Anywhere,
     reader: &Reader<'_>,
     state: u32,
-    row: Arc<Row>,
+    mask: Arc<LexemeMask>,
 ) -> Result<LexemeFacts, LimitExceeded> {
-    let tokens = all_of(encoding.tokens(), &row);
+    let tokens = all_of(encoding.tokens(), &mask);
     let (anywhere, mut others) = independent_within(lexeme_cache, encoding, known, reader, state, tokens)?;
     others.retain(|&token| state & IN_WHITESPACE == 0 || !encoding.is_whitespace(token));
     let (at, answers) = Default::default();
-    Ok(LexemeFacts { row, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })
+    Ok(LexemeFacts { mask, class: None, tokens: Arc::new(anywhere), others, ending: None, at, answers })
 }

@@ -14,7 +14,7 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::crossing::Crossings;
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::mask::cache::DependencyCaches;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
@@ -33,7 +33,7 @@ pub(crate) struct ReadSuffix {
 /// The suffixes that a grammar reads after a lexeme.
 struct ReadSuffixes {
     /// Kept, so that no other suffixes get their place in memory.
-    _row: Arc<Row>,
+    _mask: Arc<LexemeMask>,
     read: Arc<[ReadSuffix]>,
 }
 
@@ -52,12 +52,12 @@ impl SuffixesAfter {
         self.0.memory_bytes()
     }
 
-    /// Those that are read at a configuration after a lexeme, of a row with these crossing tokens; in the order of their trie.
+    /// Those that are read at a configuration after a lexeme whose mask has these crossing tokens; in the order of their trie.
     pub(crate) fn read(
         &mut self,
         run: &mut Run<'_>,
         start: SetId,
-        (row, crossings): (&Arc<Row>, &Crossings),
+        (mask, crossings): (&Arc<LexemeMask>, &Crossings),
     ) -> Result<Arc<[ReadSuffix]>, EngineError> {
         // What an array has seen is not in the description of a configuration.
         if run.is_exact() || !Switch::CanonicalReadSuffixes.is_on() {
@@ -67,7 +67,7 @@ impl SuffixesAfter {
         let (found, was_known) = self.0.of(name).get_or_compute(run, start, |run| {
             let read = run.read_suffixes(start, crossings)?;
             let size = size_of_val(&read[..]);
-            Ok((ReadSuffixes { _row: row.clone(), read }, size))
+            Ok((ReadSuffixes { _mask: mask.clone(), read }, size))
         })?;
         // The slow twin of what was found before: read anew.
         debug_assert!(!was_known || found.read == run.tracked(|run| run.read_suffixes(start, crossings)).0?);
@@ -116,7 +116,7 @@ pub(crate) struct CrossingClasses {
 /// What is known of tokens by one list of suffixes, at one place.
 struct CrossingClassesAt {
     /// Kept, so that no other suffixes get their place in memory.
-    _row: Arc<Row>,
+    _mask: Arc<LexemeMask>,
     /// By number of the suffix, one more for tokens that end with the lexeme; as far as it was asked for.
     with: Box<[Option<Equivalence>]>,
 }
@@ -127,10 +127,10 @@ impl CrossingClasses {
         self.known.memory_bytes()
     }
 
-    /// What is known of the crossing tokens of a row, at a place.
+    /// What is known of the crossing tokens of a lexeme mask, at a place.
     pub fn here<'s>(
         &'s mut self,
-        row: &Arc<Row>,
+        mask: &Arc<LexemeMask>,
         crossings: &'s Crossings,
         place: CursorId,
     ) -> CrossingClassesHere<'s> {
@@ -142,7 +142,7 @@ impl CrossingClasses {
         let (known, bytes) = self.known.get_or_make((name, place), || {
             let with: Box<[Option<Equivalence>]> = (0..=crossings.num_suffixes()).map(|_| None).collect();
             let bytes = size_of_val(&*with);
-            (CrossingClassesAt { _row: row.clone(), with }, bytes)
+            (CrossingClassesAt { _mask: mask.clone(), with }, bytes)
         });
         CrossingClassesHere { crossings, place, known: &mut known.with, bytes }
     }

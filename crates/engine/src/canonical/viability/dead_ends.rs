@@ -141,7 +141,7 @@ impl Run<'_> {
     ) -> Result<DeadEnds, EngineError> {
         let mut known = encoding.known();
         let place = known.places.of(cursor);
-        let mut rows: Vec<(Entry, IndependentTokens)> = Vec::new();
+        let mut dense: Vec<(Entry, IndependentTokens)> = Vec::new();
         let threads = self.stacks.entries(configuration).to_vec();
         for &thread in &threads {
             let Known { places, context_independent, anywhere, .. } = &mut *known;
@@ -151,13 +151,13 @@ impl Run<'_> {
                 thread,
                 place,
             )? {
-                rows.push((thread, found));
+                dense.push((thread, found));
             }
         }
         let mut found = DeadEnds::default();
         let Known {
             places,
-            rows: row_cache,
+            rows,
             context_independent,
             whitespace: whitespace_cache,
             crossing_classes,
@@ -165,7 +165,7 @@ impl Run<'_> {
             pending_tokens,
             ..
         } = &mut *known;
-        let mut search = Search::new(encoding, places, row_cache, search);
+        let mut search = Search::new(encoding, places, rows, search);
         let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
         let mut pending = Pending::new(encoding, (mask, fitting), pending_tokens, whitespace.is_some());
         if let Some(whitespace) = &whitespace {
@@ -174,11 +174,11 @@ impl Run<'_> {
             decided.open.iter().for_each(|&token| pending.add_whitespace(token));
         }
         let mut questions = Questions { run: self, encoding, search, whitespace: None, configuration, place, threads };
-        questions.begin(&rows, kept, &mut pending);
+        questions.begin(&dense, kept, &mut pending);
         if whitespace.is_none() && questions.threads.len() > 1 {
             questions.settle_whitespace(in_lexemes, whitespace_cache, &mut pending)?;
         }
-        for (thread, here) in &rows {
+        for (thread, here) in &dense {
             let crossing_decided = questions.ask_equivalent(
                 *thread,
                 here,
@@ -192,7 +192,7 @@ impl Run<'_> {
         if let Some(whitespace) = whitespace {
             questions.whitespace = Some((whitespace, WhitespaceAnswers::new(&whitespace)));
         }
-        questions.ask_pending(&pending, before, &rows, (context_independent, whitespace_cache), &mut found)?;
+        questions.ask_pending(&pending, before, &dense, (context_independent, whitespace_cache), &mut found)?;
         found.sort();
         Ok(found)
     }
@@ -225,7 +225,7 @@ impl Questions<'_, '_> {
         &mut self,
         pending: &Pending<'_>,
         before: Option<u32>,
-        rows: &[(Entry, IndependentTokens)],
+        dense: &[(Entry, IndependentTokens)],
         (context_independent, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
         found: &mut DeadEnds,
     ) -> Result<(), EngineError> {
@@ -243,7 +243,7 @@ impl Questions<'_, '_> {
                 found.leave_open(token, [!unmerged]);
             }
             let Some(after) = after_both[usize::from(!unmerged)] else { continue };
-            match self.known(token, after, rows, context_independent) {
+            match self.known(token, after, dense, context_independent) {
                 Some(true) => {}
                 Some(false) => found.add(token, unmerged),
                 None => {
@@ -257,7 +257,7 @@ impl Questions<'_, '_> {
         // Those with a common beginning come together, so that the grammar reads what they have in common once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
         for Asked { token, unmerged, after, .. } in asked {
-            if !self.ask(token, after, rows, (context_independent, whitespace_cache))? {
+            if !self.ask(token, after, dense, (context_independent, whitespace_cache))? {
                 found.add(token, unmerged);
             }
         }

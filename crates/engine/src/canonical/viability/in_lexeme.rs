@@ -18,7 +18,7 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::{Path, Reader as _};
 
-/// Rows of more tokens are judged by what may come in most states, and only the others one by one.
+/// Lexeme masks of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
 
 /// A lexeme that tokens are read in.
@@ -43,7 +43,7 @@ impl<'a> Within<'a> {
 
     /// The state after a token from one before it, and whether the lexeme certainly goes on there.
     pub fn is_viable(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
-        // States are those of one automaton, rows belong to all that read the same.
+        // States are those of one automaton, lexeme masks belong to all that read the same.
         let mut state = state;
         for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
             match self.reader.next(self.lexeme_cache, state, byte)? {

@@ -53,23 +53,24 @@ impl<'m> Pending<'m> {
         }
     }
 
-    /// Adds all that no row decides.
-    pub fn add_all<'r>(&mut self, rows: impl Iterator<Item = &'r IndependentTokens>) {
+    /// Adds all that no dense thread decides.
+    pub fn add_all<'r>(&mut self, dense: impl Iterator<Item = &'r IndependentTokens>) {
         let mut tokens = self.mask.to_vec();
-        rows.for_each(|row| row.known.clear_independent(&mut tokens));
+        dense.for_each(|independent| independent.known.clear_independent(&mut tokens));
         token_set::iter(&tokens).for_each(|token| self.add(token));
     }
 
-    /// Adds those within the lexeme of a row that are known by groups.
-    pub fn add_inside(&mut self, row: &IndependentTokens) {
-        let groups = row.known.inside.iter().flat_map(|equivalence| &equivalence.groups);
+    /// Adds those within the lexeme of a dense thread that are known by groups.
+    pub fn add_inside(&mut self, independent: &IndependentTokens) {
+        let groups = independent.known.inside.iter().flat_map(|equivalence| &equivalence.groups);
         groups.flat_map(|group| &group.tokens).for_each(|&(_, token)| self.add(token));
     }
 
-    /// Adds those that end the lexeme of a row with which the mask begins, or leave it, or are of something else.
-    pub fn add_outside(&mut self, row: &IndependentTokens, kept: Option<&KeptMask>) {
-        row.ending.iter().flat_map(|ending| &ending.tokens).for_each(|&token| self.add(token));
-        let beside = kept.and_then(|kept| kept.beside(&row.here.row));
+    /// Adds those that end the lexeme of the dense thread with whose lexeme mask the mask begins, or leave it, or are of
+    /// something else.
+    pub fn add_outside(&mut self, independent: &IndependentTokens, kept: Option<&KeptMask>) {
+        independent.ending.iter().flat_map(|ending| &ending.tokens).for_each(|&token| self.add(token));
+        let beside = kept.and_then(|kept| kept.beside(&independent.here.mask));
         beside.into_iter().flatten().for_each(|&token| self.add(token));
     }
 

@@ -14,7 +14,7 @@ use crate::canonical::viability::equivalence::Equivalence;
 use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
 use crate::canonical::whitespace::runs::BeforeWhitespace;
 use crate::error::EngineError;
-use crate::lexeme::mask::{Row, RowHere};
+use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::mask::cache::KeptMask;
@@ -42,12 +42,12 @@ impl Run<'_> {
         self.stacks.configuration(&mut threads)
     }
 
-    /// The configuration after a lexeme that a thread reads, where these residuals of its row have matched.
+    /// The configuration after a lexeme that a thread reads, where these residuals of its lexeme mask have matched.
     fn after_lexeme(
         &mut self,
         thread: Entry,
         expansion: &Expansion,
-        here: &RowHere,
+        here: &LexemeMaskAt,
         residuals: &[u32],
     ) -> Result<SetId, EngineError> {
         let mut threads = Vec::new();
@@ -78,16 +78,16 @@ pub(crate) struct Questions<'q, 'r> {
 
 impl Questions<'_, '_> {
     /// Finds the tokens of which it is not known yet whether they are viable.
-    pub fn begin(&self, rows: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, pending: &mut Pending<'_>) {
-        // Nearly all masks begin with the row of the only thread that has one.
-        let beside = match rows {
-            [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.row)).map(|_| (thread, only)),
+    pub fn begin(&self, dense: &[(Entry, IndependentTokens)], kept: Option<&KeptMask>, pending: &mut Pending<'_>) {
+        // Nearly all masks begin with the lexeme mask of the only thread that has one.
+        let beside = match dense {
+            [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.mask)).map(|_| (thread, only)),
             _ => None,
         };
         // Groups after a lexeme have one of those that spell the same.
         let has_all = self.encoding.tokens().duplicates().is_empty() && Switch::CanonicalGroups.is_on();
         let Some((thread, only)) = beside.filter(|_| has_all) else {
-            return pending.add_all(rows.iter().map(|(_, row)| row));
+            return pending.add_all(dense.iter().map(|(_, independent)| independent));
         };
         pending.by_groups = self.threads.len() == 1 && !self.run.remembers(self.threads[0]);
         only.known.rest.iter().for_each(|&token| pending.add(token));
@@ -100,8 +100,8 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// Asks for the tokens of a row by what follows its lexeme. Those after which the grammar stands at the same place are one
-    /// question. Whether those that leave the lexeme were asked for, too.
+    /// Asks for the tokens of a lexeme mask by what follows the lexeme. Those after which the grammar stands at the same place
+    /// are one question. Whether those that leave the lexeme were asked for, too.
     pub fn ask_equivalent(
         &mut self,
         thread: Entry,
@@ -114,7 +114,7 @@ impl Questions<'_, '_> {
         }
         let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
         for equivalence in known.inside.iter() {
-            let answer = |token, place| context_independent.answer(&here.row, token, place);
+            let answer = |token, place| context_independent.answer(&here.mask, token, place);
             if equivalence.groups.iter().all(|group| group.decided(answer).is_some()) {
                 for group in &equivalence.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
@@ -130,8 +130,8 @@ impl Questions<'_, '_> {
             let after = self.run.after_state(thread, &expansion, state)?;
             self.settle_equivalent(after, equivalence, answer, |_, _| true, pending)?;
         }
-        let row = &here.row;
-        let Some(crossing_tokens) = row.only_crossing_tokens() else { return Ok(false) };
+        let mask = &here.mask;
+        let Some(crossing_tokens) = mask.only_crossing_tokens() else { return Ok(false) };
         let start = self.run.after_lexeme(thread, &expansion, here, &crossing_tokens.residuals)?;
         let alive = self.search.next_bytes(self.run, start)?.0;
         let vocabulary = self.encoding.tokens();
@@ -139,12 +139,12 @@ impl Questions<'_, '_> {
             return Ok(false);
         }
         let crossings = crossing_tokens.crossings(vocabulary);
-        let mut classes = crossing_classes.here(row, crossings, self.place);
+        let mut classes = crossing_classes.here(mask, crossings, self.place);
         if let Some(ending) = ending {
             let equivalence = classes.with(self.encoding, self.search.places, None);
             self.settle_equivalent(start, equivalence, |_, _| None, |_, token| ending.set.contains(token), pending)?;
         }
-        let read = after.read(self.run, start, (row, crossings))?;
+        let read = after.read(self.run, start, (mask, crossings))?;
         for suffix in read.iter() {
             let equivalence = classes.with(self.encoding, self.search.places, Some(suffix.suffix));
             if equivalence.keep_ends_before(&suffix.certain) {
@@ -201,38 +201,38 @@ impl Questions<'_, '_> {
         Ok(())
     }
 
-    /// Whether a token is viable, where the rows know that.
+    /// Whether a token is viable, where the dense threads decide that.
     pub fn known(
         &self,
         token: u32,
         after: CursorId,
-        rows: &[(Entry, IndependentTokens)],
+        dense: &[(Entry, IndependentTokens)],
         context_independent: &ContextIndependent,
     ) -> Option<bool> {
-        let mut known = rows.iter().map(|(_, row)| context_independent.answer(&row.here.row, token, after));
+        let mut known = dense.iter().map(|(_, thread)| context_independent.answer(&thread.here.mask, token, after));
         match self.threads.len() {
             1 => known.next()?,
             _ => known.any(|known| known == Some(true)).then_some(true),
         }
     }
 
-    /// Whether a token has a continuation, at the place after it, where not all rows decide that.
+    /// Whether a token has a continuation, at the place after it, where not all dense threads decide that.
     pub fn ask(
         &mut self,
         token: u32,
         after: CursorId,
-        rows: &[(Entry, IndependentTokens)],
+        dense: &[(Entry, IndependentTokens)],
         (context_independent, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
     ) -> Result<bool, EngineError> {
         let here = self.configuration;
-        for (thread, IndependentTokens { here: RowHere { row, .. }, .. }) in rows {
+        for (thread, IndependentTokens { here: LexemeMaskAt { mask, .. }, .. }) in dense {
             let is_only = self.threads.len() == 1;
-            match context_independent.answer(row, token, after) {
+            match context_independent.answer(mask, token, after) {
                 Some(true) => return Ok(true),
                 // Another thread may have a continuation where this one does not.
                 Some(false) if is_only => return Ok(false),
                 Some(false) => {}
-                None if context_independent.keeps(row, token) && self.search.looked_in_all <= SEARCHED => {
+                None if context_independent.keeps(mask, token) && self.search.looked_in_all <= SEARCHED => {
                     let alone = match is_only {
                         true => here,
                         false => self.run.stacks.configuration(&mut vec![*thread])?,
@@ -240,9 +240,9 @@ impl Questions<'_, '_> {
                     self.search.stay_with(Some(*thread));
                     let found = self.search_after(alone, token, after)?;
                     if self.holds_of_lexeme(*thread, found) {
-                        context_independent.add(row, token, after, found != Some(false));
+                        context_independent.add(mask, token, after, found != Some(false));
                         if found != Some(false) {
-                            self.ask_other_place(*thread, alone, (token, after), (row, context_independent))?;
+                            self.ask_other_place(*thread, alone, (token, after), (mask, context_independent))?;
                         }
                     }
                     if is_only || found != Some(false) {
@@ -273,24 +273,24 @@ impl Questions<'_, '_> {
         }
     }
 
-    /// Asks for the other place after a token that stays within the lexeme of a row and is viable at one place: what is viable
+    /// Asks for the other place after a token that stays within a dense lexeme and is viable at one place: what is viable
     /// at both is not asked for at this place again, whatever token stands before.
     fn ask_other_place(
         &mut self,
         thread: Entry,
         alone: SetId,
         (token, after): (u32, CursorId),
-        (row, context_independent): (&Arc<Row>, &mut ContextIndependent),
+        (mask, context_independent): (&Arc<LexemeMask>, &mut ContextIndependent),
     ) -> Result<(), EngineError> {
         let after_both = self.search.places.advance_both(self.encoding, self.place, token);
         let other = after_both.into_iter().flatten().find(|&other_place| other_place != after);
         let is_asked = |&other: &CursorId| {
-            self.search.looked_in_all <= SEARCHED && context_independent.answer(row, token, other).is_none()
+            self.search.looked_in_all <= SEARCHED && context_independent.answer(mask, token, other).is_none()
         };
         if let Some(other) = other.filter(is_asked) {
             let found = self.search_after(alone, token, other)?;
             if self.holds_of_lexeme(thread, found) {
-                context_independent.add(row, token, other, found != Some(false));
+                context_independent.add(mask, token, other, found != Some(false));
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::canonical::encoding::Known;
 use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
 use crate::canonical::whitespace::runs::WhitespaceInLexemes;
 use crate::error::EngineError;
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::mask::cache::KeptMask;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
@@ -153,14 +153,14 @@ impl Longer<'_> {
 
 /// The tokens that a mask of few may have, in any order and perhaps some twice; `None` where they are not listed.
 pub(crate) fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32> + '_> {
-    let (row, beside) = listed(kept)?;
-    let row = row.and_then(|row| row.listed.as_deref()).unwrap_or_default();
-    Some(row.iter().chain(beside).copied())
+    let (lexeme_mask, beside) = listed(kept)?;
+    let inside = lexeme_mask.and_then(|lexeme_mask| lexeme_mask.listed.as_deref()).unwrap_or_default();
+    Some(inside.iter().chain(beside).copied())
 }
 
-/// The same as the row that the mask begins with, if there is one, and what is listed beside it.
-fn listed(kept: &KeptMask) -> Option<(Option<&Arc<Row>>, &[u32])> {
-    kept.beside_row().filter(|(row, _)| row.is_none_or(|row| row.listed.is_some()))
+/// The same as the lexeme mask that the mask began with, if there is one, and what is listed beside it.
+fn listed(kept: &KeptMask) -> Option<(Option<&Arc<LexemeMask>>, &[u32])> {
+    kept.beside_lexeme_mask().filter(|(lexeme_mask, _)| lexeme_mask.is_none_or(|mask| mask.listed.is_some()))
 }
 
 /// The tokens of a sparse mask, without the whitespace tokens where these are `decided`.
@@ -171,18 +171,18 @@ fn tokens_of_few(
     decided: bool,
 ) -> Vec<u32> {
     let mut tokens: Vec<u32> = match plain.and_then(listed) {
-        Some((row, beside)) => {
-            let row = match row {
-                // Nearly always it is the row of the whitespace tokens.
-                Some(row) if decided => whitespace_cache.listed_others(encoding, row),
-                Some(row) => row.listed.as_deref().unwrap_or_default(),
+        Some((lexeme_mask, beside)) => {
+            let inside = match lexeme_mask {
+                // Nearly always it is that of the whitespace tokens.
+                Some(lexeme_mask) if decided => whitespace_cache.listed_others(encoding, lexeme_mask),
+                Some(lexeme_mask) => lexeme_mask.listed.as_deref().unwrap_or_default(),
                 None => &[],
             };
-            row.iter().chain(beside).copied().collect()
+            inside.iter().chain(beside).copied().collect()
         }
         None => token_set::iter(mask).collect(),
     };
-    // What is listed beside the row may be in it, where the mask lacks it.
+    // What is listed beside the lexeme mask may be in it, where the mask lacks it.
     tokens.retain(|&token| token_set::get(mask, token) && !(decided && encoding.is_whitespace(token)));
     tokens
 }

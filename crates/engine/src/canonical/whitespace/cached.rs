@@ -14,7 +14,7 @@ use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::search::{Search, TokenEnd};
 use crate::error::EngineError;
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
@@ -36,8 +36,8 @@ pub(crate) struct WhitespaceCache {
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
     decided: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
     anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
-    /// By sparse row: those of its tokens that are not whitespace. The row is kept so that no other gets its address.
-    others: Bounded<usize, (Arc<Row>, Box<[u32]>)>,
+    /// By sparse lexeme mask: those of its tokens that are not whitespace. The mask is kept so that no other gets its address.
+    others: Bounded<usize, (Arc<LexemeMask>, Box<[u32]>)>,
 }
 
 impl WhitespaceCache {
@@ -70,14 +70,14 @@ impl WhitespaceCache {
         found
     }
 
-    /// The tokens of a sparse row that are not whitespace.
-    pub fn listed_others(&mut self, encoding: &Encoder, row: &Arc<Row>) -> &[u32] {
-        let name = Arc::as_ptr(row) as usize;
+    /// The tokens of a sparse lexeme mask that are not whitespace.
+    pub fn listed_others(&mut self, encoding: &Encoder, mask: &Arc<LexemeMask>) -> &[u32] {
+        let name = Arc::as_ptr(mask) as usize;
         let (known, _) = self.others.get_or_make(name, || {
-            let listed = row.listed.iter().flatten().copied();
+            let listed = mask.listed.iter().flatten().copied();
             let others: Box<[u32]> = listed.filter(|&token| !encoding.is_whitespace(token)).collect();
             let bytes = size_of_val(&*others);
-            ((row.clone(), others), bytes)
+            ((mask.clone(), others), bytes)
         });
         &known.1
     }

@@ -14,7 +14,7 @@ use crate::lexeme::find::char_runs::Run;
 use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Start, Unfinished};
 use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::find::unbounded_runs::{RunsOf, open_run, plain};
-use crate::lexeme::mask::{BYTES_AFTER, Row};
+use crate::lexeme::mask::{BYTES_AFTER, LexemeMask};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
@@ -28,7 +28,7 @@ struct AnyRun {
     end: Option<ByteSet>,
 }
 
-/// Finds the row of a dense state as that of the same language without what says nothing.
+/// Finds the mask of a dense state as that of the same language without what says nothing.
 pub(crate) struct WithoutRedundant;
 
 impl Finder for WithoutRedundant {
@@ -43,26 +43,26 @@ impl Finder for WithoutRedundant {
         }
         let same = lexemes.without_redundant(this.residual)?;
         let is_same = same == this.residual;
-        Ok((!is_same).then(|| Next::After(Larger { is_same: true, ..Larger::new(same, SameRow) })))
+        Ok((!is_same).then(|| Next::After(Larger { is_same: true, ..Larger::new(same, SameMask) })))
     }
 }
 
-/// The row of the same language.
-struct SameRow;
+/// The mask of the same language.
+struct SameMask;
 
-impl Rest for SameRow {
+impl Rest for SameMask {
     fn finish(
         &self,
         _: &mut LexemeCache,
         _: &Tokens,
         _: Unfinished,
-        larger: &Arc<Row>,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        larger: &Arc<LexemeMask>,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
         Ok(Some(larger.clone()))
     }
 }
 
-/// Finds the row of a dense state from those of its alternatives.
+/// Finds the mask of a dense state from those of its alternatives.
 pub(crate) struct ByAlternative;
 
 impl Finder for ByAlternative {
@@ -75,7 +75,7 @@ impl Finder for ByAlternative {
         if !lexemes.is_dense_enough(vocabulary, this.from)? {
             return Ok(None);
         }
-        Ok(lexemes.row_of_alternatives(vocabulary, this.residual)?.map(Next::found))
+        Ok(lexemes.mask_of_alternatives(vocabulary, this.residual)?.map(Next::found))
     }
 }
 
@@ -153,12 +153,12 @@ impl LexemeCache {
         }
     }
 
-    /// The row of some alternatives from that of each; `None` where these are not plain to see.
-    pub(crate) fn row_of_alternatives(
+    /// The mask of some alternatives from that of each; `None` where these are not plain to see.
+    pub(crate) fn mask_of_alternatives(
         &mut self,
         vocabulary: &Tokens,
         residual: ExprId,
-    ) -> Result<Option<Row>, LimitExceeded> {
+    ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
         let horizon = vocabulary.trie().max_depth() + BYTES_AFTER as usize;
         // Where no text may come in any of them, all together are walked at less cost.
@@ -174,36 +174,40 @@ impl LexemeCache {
         let mut inside = TokenSet::empty(vocabulary.vocab_size());
         let mut nodes: Vec<u32> = Vec::new();
         for alternative in alternatives {
-            let Some(row) = self.row_of_alternative(vocabulary, alternative)? else { return Ok(None) };
-            if row.crossings.is_none() || !row.unkept.is_empty() {
+            let Some(mask) = self.mask_of_alternative(vocabulary, alternative)? else { return Ok(None) };
+            if mask.crossings.is_none() || !mask.unkept.is_empty() {
                 return Ok(None);
             }
-            row.add_inside(inside.words_mut());
-            nodes.extend_from_slice(&row.ends);
+            mask.add_inside(inside.words_mut());
+            nodes.extend_from_slice(&mask.ends);
         }
         nodes.sort_unstable();
         nodes.dedup();
         let from = Start { dfa: self.dfa(&[residual])?, state: StateId::START, one: true };
         let mut ends = Ends::default();
         nodes.into_iter().for_each(|node| ends.push(vocabulary, node as usize, from.state));
-        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+        Ok(Some(self.mask_with(vocabulary, from, Inside::Set(inside), ends)))
     }
 
-    /// The row of an alternative that is a run of characters or reads few tokens; `None` otherwise.
-    fn row_of_alternative(&mut self, vocabulary: &Tokens, residual: ExprId) -> Result<Option<Arc<Row>>, LimitExceeded> {
+    /// The mask of an alternative that is a run of characters or reads few tokens; `None` otherwise.
+    fn mask_of_alternative(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
         let key = (Box::from([residual]), None);
-        if let Some(known) = self.rows.get(&key) {
+        if let Some(known) = self.masks.get(&key) {
             return Ok(Some(known.clone()));
         }
-        if let Some(row) = self.row_of_run(vocabulary, residual)? {
-            return Ok(Some(self.keep(key, row)));
+        if let Some(mask) = self.mask_of_run(vocabulary, residual)? {
+            return Ok(Some(self.keep(key, mask)));
         }
         let from = Start { dfa: self.dfa(&[residual])?, state: StateId::START, one: true };
-        if let Some(row) = self.row_of_open_run(vocabulary, residual, from)? {
-            return Ok(Some(self.keep(key, row)));
+        if let Some(mask) = self.mask_of_open_run(vocabulary, residual, from)? {
+            return Ok(Some(self.keep(key, mask)));
         }
-        let row = self.row_by_walk(vocabulary, from, LOOKED_AT)?;
-        Ok(row.map(|row| self.keep(key, row)))
+        let mask = self.mask_by_walk(vocabulary, from, LOOKED_AT)?;
+        Ok(mask.map(|mask| self.keep(key, mask)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Texts of at most so many characters that match something else, too: the row of that, without the tokens that are too long.
+//! Texts of at most so many characters that match something else, too: the mask of that, without the tokens that are too long.
 //!
 //! A pattern beside a `maxLength` is an intersection, and every character leaves another one, with a new count. A walk of the
 //! vocabulary from one of them meets a new one at each of its places, and has to find out whether it matches anything. But
@@ -16,7 +16,7 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Unfinished};
 use crate::lexeme::find::unbounded_runs::RunsOf;
-use crate::lexeme::mask::{CHARACTERS_AFTER, Row};
+use crate::lexeme::mask::{CHARACTERS_AFTER, LexemeMask};
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -35,7 +35,7 @@ pub(crate) struct Bounded {
     longest: u32,
 }
 
-/// Finds the row of a pattern with a greatest length from that of the pattern.
+/// Finds the mask of a pattern with a greatest length from that of the pattern.
 pub(crate) struct BoundedPatterns;
 
 impl Finder for BoundedPatterns {
@@ -45,7 +45,7 @@ impl Finder for BoundedPatterns {
         vocabulary: &Tokens,
         this: Unfinished,
     ) -> Result<Option<Next>, LimitExceeded> {
-        let bounded = lexemes.row_of_bounded(vocabulary, this.residual)?;
+        let bounded = lexemes.mask_of_bounded(vocabulary, this.residual)?;
         let bounded = bounded.filter(|bounded| lexemes.is_simpler(bounded.other, this.residual));
         Ok(bounded.map(|bounded| Next::After(Larger::new(bounded.other, bounded))))
     }
@@ -57,16 +57,16 @@ impl Rest for Bounded {
         lexemes: &mut LexemeCache,
         vocabulary: &Tokens,
         _: Unfinished,
-        larger: &Arc<Row>,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        larger: &Arc<LexemeMask>,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
         lexemes.finish_bounded(vocabulary, self, larger)
     }
 }
 
 impl LexemeCache {
-    /// The larger language from whose row that of at most so many characters that also match something else is made;
+    /// The larger language from whose mask that of at most so many characters that also match something else is made;
     /// `None` where it is nothing of the kind, or where many tokens come near the bound.
-    pub(crate) fn row_of_bounded(
+    pub(crate) fn mask_of_bounded(
         &mut self,
         vocabulary: &Tokens,
         residual: ExprId,
@@ -92,14 +92,14 @@ impl LexemeCache {
         Ok(few.then_some(Bounded { run, max, other, certain, longest }))
     }
 
-    /// The row of at most so many characters that also match something else, from the row of that; `None` where that does
+    /// The mask of at most so many characters that also match something else, from the mask of that; `None` where that does
     /// not say enough.
     pub(crate) fn finish_bounded(
         &mut self,
         vocabulary: &Tokens,
         bounded: &Bounded,
-        larger: &Arc<Row>,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        larger: &Arc<LexemeMask>,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
         let &Bounded { ref run, max, other, certain, longest } = bounded;
         if certain >= longest + CHARACTERS_AFTER {
             return Ok(Some(larger.clone()));
@@ -123,7 +123,7 @@ impl LexemeCache {
             true => crossings.clone(),
             false => Arc::new(crossings.iter().map(|crossings| crossings.without(vocabulary, &not_here)).collect()),
         };
-        Ok(Some(Arc::new(Row::of_set(inside, Some(crossings), Box::default()).with_ends(ends))))
+        Ok(Some(Arc::new(LexemeMask::of_set(inside, Some(crossings), Box::default()).with_ends(ends))))
     }
 
     /// Takes out the tokens that begin more than `certain` characters and leave too little room for what must follow.

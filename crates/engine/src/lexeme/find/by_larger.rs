@@ -1,9 +1,9 @@
-//! Rows from those of larger languages that differ in few tokens.
+//! Lexeme masks from those of larger languages that differ in few tokens.
 //!
 //! Three kinds of languages are near a larger one. `text & ~words` is nearly `text`, and a repetition with a greatest count nearly
-//! the same without: both are walked together, and no further than they may differ ([`LexemeCache::row_near`]). A text in which
+//! the same without: both are walked together, and no further than they may differ ([`LexemeCache::mask_near`]). A text in which
 //! something must not occur is where it was after nearly every character: only the other characters are looked for in the
-//! vocabulary ([`LexemeCache::row_by_difference`]). And in the middle of what must not occur it is there again after nearly
+//! vocabulary ([`LexemeCache::mask_by_difference`]). And in the middle of what must not occur it is there again after nearly
 //! every one: such a state is near that one, too.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use stencilm_support::{LimitExceeded, SEARCHED};
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
 use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Start, Unfinished};
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -36,7 +36,7 @@ const BYTES_OF_CHARACTER: usize = 4;
 /// States of a lexeme and of a larger language after the same text.
 type Pair = (StateId, StateId);
 
-/// Finds the row of a language from that of a larger one without counts and complements, unless a short walk finds it.
+/// Finds the mask of a language from that of a larger one without counts and complements, unless a short walk finds it.
 pub(crate) struct ByLarger;
 
 impl Finder for ByLarger {
@@ -70,8 +70,8 @@ impl Finder for ByLarger {
                 _ => {}
             }
         }
-        Ok(Some(match lexemes.row_by_walk(vocabulary, from, SEARCHED)? {
-            Some(row) => Next::found(row),
+        Ok(Some(match lexemes.mask_by_walk(vocabulary, from, SEARCHED)? {
+            Some(mask) => Next::found(mask),
             None => Next::After(Larger::new(base, Near { base })),
         }))
     }
@@ -88,9 +88,9 @@ impl Rest for Near {
         lexemes: &mut LexemeCache,
         vocabulary: &Tokens,
         this: Unfinished,
-        larger: &Arc<Row>,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
-        Ok(lexemes.row_near(vocabulary, this.from, self.base, larger)?.map(Arc::new))
+        larger: &Arc<LexemeMask>,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
+        Ok(lexemes.mask_near(vocabulary, this.from, self.base, larger)?.map(Arc::new))
     }
 }
 
@@ -105,9 +105,9 @@ impl Rest for Different {
         lexemes: &mut LexemeCache,
         vocabulary: &Tokens,
         this: Unfinished,
-        larger: &Arc<Row>,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
-        Ok(lexemes.row_by_difference(vocabulary, this.from, self.base, larger)?.map(Arc::new))
+        larger: &Arc<LexemeMask>,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
+        Ok(lexemes.mask_by_difference(vocabulary, this.from, self.base, larger)?.map(Arc::new))
     }
 }
 
@@ -146,15 +146,15 @@ impl LexemeCache {
         Ok(most.filter(|&(count, _)| count > 0 && 2 * count >= all).map(|(_, rest)| rest))
     }
 
-    /// The row of a residual from that of a larger language: both are walked together, and no further than they may
+    /// The mask of a residual from that of a larger language: both are walked together, and no further than they may
     /// differ. `None` where the other language turns out not to be larger.
-    pub(crate) fn row_near(
+    pub(crate) fn mask_near(
         &mut self,
         vocabulary: &Tokens,
         from: Start,
         base: ExprId,
-        larger: &Row,
-    ) -> Result<Option<Row>, LimitExceeded> {
+        larger: &LexemeMask,
+    ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let (own, whole) = (from.dfa, self.dfa(&[base])?);
         let trie = vocabulary.trie();
         let mut inside = larger.to_set(vocabulary.vocab_size());
@@ -217,15 +217,15 @@ impl LexemeCache {
         if relaxed.expr == larger { relaxed.agreement } else { 0 }
     }
 
-    /// The row of a residual from that of a larger language, where after nearly every character both are where they were: only
+    /// The mask of a residual from that of a larger language, where after nearly every character both are where they were: only
     /// what begins with another one is walked. `None` where that is not so, or the other language turns out not to be larger.
-    pub(crate) fn row_by_difference(
+    pub(crate) fn mask_by_difference(
         &mut self,
         vocabulary: &Tokens,
         from: Start,
         base: ExprId,
-        larger: &Row,
-    ) -> Result<Option<Row>, LimitExceeded> {
+        larger: &LexemeMask,
+    ) -> Result<Option<LexemeMask>, LimitExceeded> {
         if larger.crossings.is_none() || !larger.unkept.is_empty() {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Rows without a walk of the vocabulary: from runs of characters.
+//! Lexeme masks without a walk of the vocabulary: from runs of characters.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::find::finder::{FEW_OF, Finder, Next, Start, Unfinished};
 use crate::lexeme::find::found::{Ends, Inside, MAX_BELOW_ENDS};
 use crate::lexeme::find::unbounded_runs::{Open, RunsOf, open_run};
-use crate::lexeme::mask::{BYTES_AFTER, CHARACTERS_AFTER, Row};
+use crate::lexeme::mask::{BYTES_AFTER, CHARACTERS_AFTER, LexemeMask};
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// Finds the row of a run of characters, perhaps counted, before something else.
+/// Finds the mask of a run of characters, perhaps counted, before something else.
 pub(crate) struct CharRuns;
 
 impl Finder for CharRuns {
@@ -26,11 +26,11 @@ impl Finder for CharRuns {
         vocabulary: &Tokens,
         this: Unfinished,
     ) -> Result<Option<Next>, LimitExceeded> {
-        Ok(lexemes.row_of_run(vocabulary, this.residual)?.map(Next::found))
+        Ok(lexemes.mask_of_run(vocabulary, this.residual)?.map(Next::found))
     }
 }
 
-/// Finds the row of a text of any characters that can always still become what is asked for.
+/// Finds the mask of a text of any characters that can always still become what is asked for.
 pub(crate) struct UnboundedRuns;
 
 impl Finder for UnboundedRuns {
@@ -40,7 +40,7 @@ impl Finder for UnboundedRuns {
         vocabulary: &Tokens,
         this: Unfinished,
     ) -> Result<Option<Next>, LimitExceeded> {
-        Ok(lexemes.row_of_open_run(vocabulary, this.residual, this.from)?.map(Next::found))
+        Ok(lexemes.mask_of_open_run(vocabulary, this.residual, this.from)?.map(Next::found))
     }
 }
 
@@ -61,19 +61,23 @@ impl LexemeCache {
             let stops = before.map_or(ByteSet::of(b'"'), |runs| *runs.known_stops()).union(&stops);
             let counted = counted || before.is_some_and(ClassRuns::is_counted);
             let name = before.map_or_else(|| Arc::new(character), |runs| runs.character.clone());
-            self.rows_bytes -= before.map_or(0, ClassRuns::memory_bytes);
+            self.masks_bytes -= before.map_or(0, ClassRuns::memory_bytes);
             let dfa = self.dfa(&[character])?;
             let (automaton, deriver) = (&mut self.dfas[dfa.0 as usize], &mut self.deriver);
             let runs = ClassRuns::find(vocabulary, name, automaton, deriver, stops, counted)?;
-            self.rows_bytes += runs.as_ref().map_or(0, ClassRuns::memory_bytes);
+            self.masks_bytes += runs.as_ref().map_or(0, ClassRuns::memory_bytes);
             self.classes.insert(character, runs);
         }
         Ok(self.classes.get_mut(&character).and_then(Option::as_mut))
     }
 
-    /// The row of `C{a,b}X`, where `X` begins with no byte that begins a character: of the tokens with so many
+    /// The mask of `C{a,b}X`, where `X` begins with no byte that begins a character: of the tokens with so many
     /// characters, and what reads `X` where a run of them stops.
-    pub(crate) fn row_of_run(&mut self, vocabulary: &Tokens, residual: ExprId) -> Result<Option<Row>, LimitExceeded> {
+    pub(crate) fn mask_of_run(
+        &mut self,
+        vocabulary: &Tokens,
+        residual: ExprId,
+    ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let Some(Run { character, min, max, tail }) = Run::of(&self.deriver.exprs, residual) else {
             return Ok(None);
         };
@@ -96,10 +100,10 @@ impl LexemeCache {
         let stops = runs.stops().iter().filter(|stops| first.contains(stops.byte));
         if one_byte && stops.clone().map(|stops| stops.below).sum::<usize>() <= MAX_BELOW_ENDS {
             let before = runs.memory_bytes();
-            let row = runs.row(vocabulary, min, max, first, known).with_runs(runs.character.clone(), most);
+            let mask = runs.mask(vocabulary, min, max, first, known).with_runs(runs.character.clone(), most);
             let grown = runs.memory_bytes() - before;
-            self.rows_bytes += grown;
-            return Ok(Some(row));
+            self.masks_bytes += grown;
+            return Ok(Some(mask));
         }
         let counts = min..=max.unwrap_or(u32::MAX);
         let stops = stops.flat_map(|stops| &stops.nodes).filter(|(_, rounds)| counts.contains(rounds));
@@ -118,8 +122,8 @@ impl LexemeCache {
             self.read_after_run(vocabulary, (after, node), &mut states, &mut inside, &mut ends)?;
         }
         let from = Start { dfa: after, state: StateId::START, one: true };
-        let row = self.row_with(vocabulary, from, Inside::Set(inside), ends);
-        Ok(Some(if one_byte { row.with_runs(name, most) } else { row }))
+        let mask = self.mask_with(vocabulary, from, Inside::Set(inside), ends);
+        Ok(Some(if one_byte { mask.with_runs(name, most) } else { mask }))
     }
 
     /// Reads what comes after a run from a node of the trie on, with whose byte it begins: the tokens that stay within it, and
@@ -150,14 +154,14 @@ impl LexemeCache {
         )
     }
 
-    /// The row of a text of characters before a byte that begins none, which can always still become one: a text with
+    /// The mask of a text of characters before a byte that begins none, which can always still become one: a text with
     /// a pattern somewhere in it. Every run of characters may come, so only the ends are to be found.
-    pub(crate) fn row_of_open_run(
+    pub(crate) fn mask_of_open_run(
         &mut self,
         vocabulary: &Tokens,
         residual: ExprId,
         from: Start,
-    ) -> Result<Option<Row>, LimitExceeded> {
+    ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let horizon = vocabulary.trie().max_depth() + BYTES_AFTER as usize;
         let Some(Open { character, counted, completing, ended }) = open_run(&self.deriver.exprs, residual, horizon)
         else {
@@ -202,7 +206,7 @@ impl LexemeCache {
             )?;
         }
         let runs = self.classes[&character].as_ref().expect("the runs were just found");
-        self.rows_bytes += runs.memory_bytes() - before;
+        self.masks_bytes += runs.memory_bytes() - before;
         found.sort_unstable_by_key(|&(node, _)| node);
         for (node, state) in found {
             if !self.accepts(from.dfa, state).is_empty() {
@@ -214,6 +218,6 @@ impl LexemeCache {
         }
         // At least so many, for no token has more characters than bytes.
         let most = trie.max_depth() as u32 + CHARACTERS_AFTER;
-        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends).with_runs(name, Some(most))))
+        Ok(Some(self.mask_with(vocabulary, from, Inside::Set(inside), ends).with_runs(name, Some(most))))
     }
 }

@@ -1,4 +1,4 @@
-//! Rows by a walk: what an automaton reads of the vocabulary, and where it ends.
+//! Lexeme masks by a walk: what an automaton reads of the vocabulary, and where it ends.
 
 use stencilm_regex::{Deriver, Dfa, StateId};
 use stencilm_support::{FEW, LimitExceeded};
@@ -6,7 +6,7 @@ use stencilm_support::{FEW, LimitExceeded};
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::finder::Start;
 use crate::lexeme::find::found::{Ends, Inside};
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::switches::Switch;
 use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::Kinds;
@@ -20,14 +20,14 @@ use crate::vocabulary::trie::WalkError;
 pub(crate) type Part = ((usize, usize), usize);
 
 impl LexemeCache {
-    /// The row of what is read from a state, of the whole vocabulary; `None` where more nodes than these would have to be
+    /// The mask of what is read from a state, of the whole vocabulary; `None` where more nodes than these would have to be
     /// looked at.
-    pub(crate) fn row_by_walk(
+    pub(crate) fn mask_by_walk(
         &mut self,
         vocabulary: &Tokens,
         from: Start,
         enough: usize,
-    ) -> Result<Option<Row>, LimitExceeded> {
+    ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let automaton = &mut self.dfas[from.dfa.0 as usize];
         let known = self.kinds.take().filter(|(dfa, _)| *dfa == from.dfa);
         let mut walk = Walk::new(vocabulary, automaton, &mut self.deriver, enough);
@@ -37,20 +37,20 @@ impl LexemeCache {
         let ends = walk.ends;
         self.kinds = Some((from.dfa, kinds));
         match found {
-            Ok(inside) => Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends))),
+            Ok(inside) => Ok(Some(self.mask_with(vocabulary, from, Inside::Set(inside), ends))),
             Err(Stopped::Enough) => Ok(None),
             Err(Stopped::Limit(limit)) => Err(limit),
         }
     }
 
-    /// As [`LexemeCache::row_by_walk`], byte by byte over some parts of the trie, with these tokens beside what is found.
-    pub(crate) fn row_of_parts(
+    /// As [`LexemeCache::mask_by_walk`], byte by byte over some parts of the trie, with these tokens beside what is found.
+    pub(crate) fn mask_of_parts(
         &mut self,
         vocabulary: &Tokens,
         from: Start,
         mut parts: Vec<Part>,
         mut tokens: Vec<u32>,
-    ) -> Result<Row, LimitExceeded> {
+    ) -> Result<LexemeMask, LimitExceeded> {
         let trie = vocabulary.trie();
         let mut states = vec![0; trie.max_depth() + 1];
         let mut walk = Walk::new(vocabulary, &mut self.dfas[from.dfa.0 as usize], &mut self.deriver, usize::MAX);
@@ -64,7 +64,7 @@ impl LexemeCache {
             }
         }
         let ends = walk.ends;
-        Ok(self.row_with(vocabulary, from, Inside::Listed(tokens), ends))
+        Ok(self.mask_with(vocabulary, from, Inside::Listed(tokens), ends))
     }
 }
 

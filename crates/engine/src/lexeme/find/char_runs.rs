@@ -1,7 +1,7 @@
 //! Runs of characters: how many characters of a class every token of a vocabulary begins with.
 //!
 //! That does not depend on what a lexeme asks for, so one walk of the vocabulary serves every lexeme that goes on with
-//! characters of the class, as the body of a JSON string does. A string near its greatest length has the row of an
+//! characters of the class, as the body of a JSON string does. A string near its greatest length has the mask of an
 //! unbounded one without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the
 //! places where a run of eight characters has ended.
 
@@ -13,7 +13,7 @@ use stencilm_regex::{ByteSet, Deriver, Dfa, Expr, ExprId, ExprSet};
 use stencilm_support::{LimitExceeded, MANY};
 
 use crate::lexeme::crossing::{CrossingTokens, Crossings, Suffixes};
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::characters::{Characters, Counted, RunsFound};
 use crate::vocabulary::token_lengths::{LONG_TOKEN, Lengths};
 use crate::vocabulary::token_set::TokenSet;
@@ -165,7 +165,7 @@ impl ClassRuns {
         Ok(Some(ClassRuns { character, any, num_any, counts, few, stops, known, endings }))
     }
 
-    /// The same without what was made of it for single rows.
+    /// The same without what was made of it for single masks.
     pub fn renewed(&self) -> ClassRuns {
         let by_byte =
             |stops: &Stops| Stops { byte: stops.byte, nodes: stops.nodes.clone(), below: stops.below, paths: None };
@@ -244,8 +244,8 @@ impl ClassRuns {
         }
     }
 
-    /// The tokens of more characters than these, where they are few and all in which the row of at most so many characters
-    /// and a byte of `end` differs from that of any number; `None` also before there was a row that ends so.
+    /// The tokens of more characters than these, where they are few and all in which the mask of at most so many characters
+    /// and a byte of `end` differs from that of any number; `None` also before there was a mask that ends so.
     pub fn few_longer(&self, max: u32, end: ByteSet) -> Option<&[u32]> {
         let longer = self.beginning(max, u32::MAX);
         let few = !longer.is_empty() && longer.len() <= MANY;
@@ -277,16 +277,16 @@ impl ClassRuns {
         (paths, nodes)
     }
 
-    /// The row of so many characters and one byte of `end`, which begins no character; with the suffixes after such a byte,
+    /// The mask of so many characters and one byte of `end`, which begins no character; with the suffixes after such a byte,
     /// where they are known.
-    pub fn row(
+    pub fn mask(
         &mut self,
         vocabulary: &Tokens,
         min: u32,
         max: Option<u32>,
         end: ByteSet,
         known: Option<Arc<Suffixes>>,
-    ) -> Row {
+    ) -> LexemeMask {
         let stops = &self.stops;
         let ending = self.endings.entry(end).or_insert_with(|| Ending::new(vocabulary, stops, end, known));
         let Left { ends, crossings, tokens } = ending.left(min, max);
@@ -296,10 +296,10 @@ impl ClassRuns {
             (Counts::OfBytes(_), Some(_)) => inside.len() - without.len(),
             _ => self.num_any + tokens,
         };
-        Row::of_shared(inside, without, count, Some(crossings), Box::default()).with_ends(ends)
+        LexemeMask::of_shared(inside, without, count, Some(crossings), Box::default()).with_ends(ends)
     }
 
-    /// The tokens of the row of so many characters and a known ending: a set that rows share, and what is not in the row.
+    /// The tokens of the mask of so many characters and a known ending: a set that masks share, and what is not in the mask.
     fn inside(&mut self, min: u32, max: Option<u32>, end: ByteSet) -> (Arc<TokenSet>, Vec<u32>) {
         let longer = match (&self.counts, max) {
             (Counts::Listed(counted), Some(max)) => counted.between(max, u32::MAX),
@@ -367,7 +367,7 @@ impl Ending {
 
     /// Where runs of so many characters are left.
     fn left(&mut self, min: u32, max: Option<u32>) -> Left {
-        // Most bounds are far away: all rows of those share this.
+        // Most bounds are far away: all masks of those share this.
         let has_all = min == 0 && max.is_none_or(|max| max >= self.longest);
         if let Some(all) = self.all.as_ref().filter(|_| has_all) {
             return all.clone();

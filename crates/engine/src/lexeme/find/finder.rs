@@ -6,15 +6,15 @@ use stencilm_regex::{ExprId, StateId};
 use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::tokens::Tokens;
 
 /// With more nodes to look at than this part of all, a walk that takes characters together is cheaper.
 pub(crate) const FEW_OF: usize = 8;
 
-/// A way to find the row of a residual.
+/// A way to find the lexeme mask of a residual.
 pub(crate) trait Finder: Sync {
-    /// The row, or a larger language whose row it is made from; `None` where the residual is nothing of the kind.
+    /// The lexeme mask, or a larger language whose mask it is made from; `None` where the residual is nothing of the kind.
     fn find(
         &self,
         lexemes: &mut LexemeCache,
@@ -23,25 +23,25 @@ pub(crate) trait Finder: Sync {
     ) -> Result<Option<Next>, LimitExceeded>;
 }
 
-/// What is left to do once the row of a larger language is there.
+/// What is left to do once the mask of a larger language is there.
 pub(crate) trait Rest {
-    /// The row of a residual from that of the larger language; `None` where that does not say enough.
+    /// The mask of a residual from that of the larger language; `None` where that does not say enough.
     fn finish(
         &self,
         lexemes: &mut LexemeCache,
         vocabulary: &Tokens,
         this: Unfinished,
-        larger: &Arc<Row>,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded>;
+        larger: &Arc<LexemeMask>,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded>;
 }
 
-/// What is next in making a row.
+/// What is next in making a mask.
 pub(crate) enum Next {
-    Found(Arc<Row>),
+    Found(Arc<LexemeMask>),
     After(Larger),
 }
 
-/// A larger language whose row another row is made from.
+/// A larger language whose mask another mask is made from.
 pub(crate) struct Larger {
     pub expr: ExprId,
     pub rest: Box<dyn Rest>,
@@ -49,25 +49,25 @@ pub(crate) struct Larger {
     pub is_same: bool,
     /// Whether it is read with others that have lost their limits of length.
     pub is_limited: bool,
-    /// The finder to go on with where its row does not say enough.
+    /// The finder to go on with where its mask does not say enough.
     pub next: usize,
 }
 
 impl Next {
-    /// A row that is there.
-    pub fn found(row: Row) -> Next {
-        Next::Found(Arc::new(row))
+    /// A lexeme mask that is there.
+    pub fn found(mask: LexemeMask) -> Next {
+        Next::Found(Arc::new(mask))
     }
 }
 
 impl Larger {
-    /// A language from whose row what is left to do makes that of another.
+    /// A language from whose mask what is left to do makes that of another.
     pub fn new(expr: ExprId, rest: impl Rest + 'static) -> Larger {
         Larger { expr, rest: Box::new(rest), is_same: false, is_limited: false, next: 0 }
     }
 }
 
-/// A residual whose row is being made.
+/// A residual whose mask is being made.
 #[derive(Clone, Copy)]
 pub(crate) struct Unfinished {
     pub residual: ExprId,

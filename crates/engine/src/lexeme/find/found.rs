@@ -1,4 +1,5 @@
-//! What a finder has found, and the row that it makes: the tokens inside of the lexeme, and the nodes of the trie at which it ends.
+//! What a finder has found, and the lexeme mask that it makes: the tokens inside the lexeme, and the nodes of the trie at which
+//! the lexeme ends.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use stencilm_support::{LOOKED_AT, SEARCHED};
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::crossing::{CrossingTokens, Crossings};
 use crate::lexeme::find::finder::Start;
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -58,15 +59,15 @@ impl Ends {
 }
 
 impl LexemeCache {
-    /// The row of these tokens inside of what an automaton reads, and these ends.
-    pub(crate) fn row_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> Row {
+    /// The mask of these tokens inside of what an automaton reads, and these ends.
+    pub(crate) fn mask_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> LexemeMask {
         let Ends { nodes: mut ends, below } = ends;
         // A walk may meet a node twice, where a token without a shape goes on from it.
         ends.sort_unstable_by_key(|&(node, _)| node);
         ends.dedup();
         let total: usize = below.iter().flatten().sum();
         let byte = only_byte_before(vocabulary.trie(), &ends);
-        // To sort the suffixes after a byte takes as long as some hundred small rows.
+        // To sort the suffixes after a byte takes as long as some hundred small masks.
         let byte = byte.filter(|_| Switch::LexemeSuffixes.is_on());
         let byte = byte.filter(|byte| total >= LOOKED_AT || self.suffixes.contains_key(byte));
         let shared = byte.and_then(|byte| self.suffixes_after(vocabulary, byte));
@@ -108,11 +109,11 @@ impl LexemeCache {
         }
         let all = unkept.is_empty();
         let crossings = (all || !kept.is_empty()).then(|| Arc::new(kept));
-        let row = match inside {
-            Inside::Set(inside) => Row::of_set(inside, crossings, unkept.into()),
-            Inside::Listed(tokens) => Row::of_tokens(vocabulary.vocab_size(), tokens, crossings, unkept.into()),
+        let mask = match inside {
+            Inside::Set(inside) => LexemeMask::of_set(inside, crossings, unkept.into()),
+            Inside::Listed(tokens) => LexemeMask::of_tokens(vocabulary.vocab_size(), tokens, crossings, unkept.into()),
         };
-        if all { row.with_ends(ends.into_iter().map(|(node, _)| node).collect::<Vec<_>>()) } else { row }
+        if all { mask.with_ends(ends.into_iter().map(|(node, _)| node).collect::<Vec<_>>()) } else { mask }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::finder::{Finder, Next, Start, Unfinished};
 use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::find::limits::{Beside, Limited, Read};
-use crate::lexeme::mask::Row;
+use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -31,7 +31,7 @@ struct Begun {
     certain: usize,
 }
 
-/// Finds the row of what begins with languages that a program tells.
+/// Finds the mask of what begins with languages that a program tells.
 pub(crate) struct LanguageRuns;
 
 impl Finder for LanguageRuns {
@@ -41,18 +41,18 @@ impl Finder for LanguageRuns {
         vocabulary: &Tokens,
         this: Unfinished,
     ) -> Result<Option<Next>, LimitExceeded> {
-        Ok(lexemes.row_of_language(vocabulary, this.residual)?.map(Next::found))
+        Ok(lexemes.mask_of_language(vocabulary, this.residual)?.map(Next::found))
     }
 }
 
 impl LexemeCache {
-    /// The row of what begins with languages decided by a program; `None` where it is not that, or where more than a run
+    /// The mask of what begins with languages decided by a program; `None` where it is not that, or where more than a run
     /// of bytes may come first.
-    pub(crate) fn row_of_language(
+    pub(crate) fn mask_of_language(
         &mut self,
         vocabulary: &Tokens,
         residual: ExprId,
-    ) -> Result<Option<Row>, LimitExceeded> {
+    ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let Some(begun) = self.begun_language(residual)? else { return Ok(None) };
         // With what may follow a member.
         let mut stops = ByteSet::EMPTY;
@@ -75,7 +75,7 @@ impl LexemeCache {
         begun.drop_dead_ends(vocabulary, &mut inside)?;
         let ends = self.ends_of_language(vocabulary, &begun, &nodes, &mut inside)?;
         let from = Start { dfa: self.dfa(&[byte])?, state: StateId::START, one: true };
-        Ok(Some(self.row_with(vocabulary, from, Inside::Set(inside), ends)))
+        Ok(Some(self.mask_with(vocabulary, from, Inside::Set(inside), ends)))
     }
 
     fn begun_language(&mut self, residual: ExprId) -> Result<Option<Begun>, LimitExceeded> {

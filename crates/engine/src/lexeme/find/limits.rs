@@ -14,7 +14,7 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
 use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Unfinished};
 use crate::lexeme::find::unbounded_runs::RunsOf;
-use crate::lexeme::mask::{BYTES_AFTER, Row};
+use crate::lexeme::mask::{BYTES_AFTER, LexemeMask};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
@@ -51,12 +51,12 @@ impl Limited {
     }
 }
 
-/// Finds the row of a text within limits of length from that without them.
+/// Finds the mask of a text within limits of length from that without them.
 pub(crate) struct LengthLimits;
 
 impl Finder for LengthLimits {
     fn find(&self, lexemes: &mut LexemeCache, _: &Tokens, this: Unfinished) -> Result<Option<Next>, LimitExceeded> {
-        let limited = lexemes.limited_row(this.residual)?;
+        let limited = lexemes.limited_for_mask(this.residual)?;
         Ok(limited.map(|limited| Next::After(Larger { is_limited: true, ..Larger::new(limited.without, limited) })))
     }
 }
@@ -67,8 +67,8 @@ impl Rest for Limited {
         lexemes: &mut LexemeCache,
         vocabulary: &Tokens,
         _: Unfinished,
-        larger: &Arc<Row>,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        larger: &Arc<LexemeMask>,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
         lexemes.finish_limited(vocabulary, self, larger)
     }
 }
@@ -130,8 +130,8 @@ impl LexemeCache {
         Ok(Some(Limited { without, limits: limits.into(), runs, most, agreement }))
     }
 
-    /// The same where the row of the larger language helps.
-    pub(crate) fn limited_row(&mut self, residual: ExprId) -> Result<Option<Limited>, LimitExceeded> {
+    /// The same where the mask of the larger language helps.
+    pub(crate) fn limited_for_mask(&mut self, residual: ExprId) -> Result<Option<Limited>, LimitExceeded> {
         let Some(limited) = self.without_limits(residual)? else { return Ok(None) };
         // What completes a language decided by a program hangs on each of its bytes.
         let is_decided = self.deriver.exprs.language_alternatives(limited.without).is_some();
@@ -174,13 +174,13 @@ impl LexemeCache {
         })
     }
 
-    /// The row of a residual from that without its limits; `None` where that does not say enough.
+    /// The mask of a residual from that without its limits; `None` where that does not say enough.
     pub(crate) fn finish_limited(
         &mut self,
         vocabulary: &Tokens,
         limited: &Limited,
-        larger: &Arc<Row>,
-    ) -> Result<Option<Arc<Row>>, LimitExceeded> {
+        larger: &Arc<LexemeMask>,
+    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
         let trie = vocabulary.trie();
         let horizon = u32::try_from(trie.max_depth()).unwrap_or(u32::MAX).saturating_add(BYTES_AFTER);
         if limited.unaffected() >= horizon {

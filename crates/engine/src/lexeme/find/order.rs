@@ -1,6 +1,6 @@
-//! How rows are found: counted where characters repeat, from a similar row, or by a walk through the vocabulary.
+//! How lexeme masks are found: counted where characters repeat, from a similar mask, or by a walk through the vocabulary.
 //!
-//! Rows are worth a walk for dense states (a string body takes nearly every token), and for lexemes after
+//! Lexeme masks are worth a walk for dense states (a string body takes nearly every token), and for lexemes after
 //! whitespace. Other states are walked in their place, see `mask/optimistic.rs`.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stencilm_regex::{ByteSet, ExprId, StateId, Tag};
 use stencilm_support::{LimitExceeded, memory};
 
-use crate::lexeme::cache::{DfaId, LexemeCache, RowKey};
+use crate::lexeme::cache::{DfaId, LexemeCache, LexemeMaskKey};
 use crate::lexeme::find::alternatives::{ByAlternative, WithoutRedundant};
 use crate::lexeme::find::bounded_patterns::BoundedPatterns;
 use crate::lexeme::find::by_larger::ByLarger;
@@ -16,7 +16,7 @@ use crate::lexeme::find::by_runs::{CharRuns, UnboundedRuns};
 use crate::lexeme::find::finder::{Finder, Larger, Next, Start, Unfinished};
 use crate::lexeme::find::language_runs::LanguageRuns;
 use crate::lexeme::find::limits::LengthLimits;
-use crate::lexeme::mask::{Row, RowHere};
+use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::switches::Switch;
 use crate::vocabulary::tokens::Tokens;
 
@@ -36,41 +36,41 @@ const FINDERS: [(Switch, &dyn Finder); 8] = [
 ];
 
 impl LexemeCache {
-    /// The row of a state.
+    /// The lexeme mask of a state.
     ///
-    /// A row may be made from the row of a larger language, and that one from a still larger one. The languages get
+    /// A mask may be made from the mask of a larger language, and that one from a still larger one. The languages get
     /// simpler on the way by [`ExprSet::complexity`](stencilm_regex::ExprSet::complexity), which is checked, or are at least as simple and
     /// lead to themselves, after which they do get simpler. So this ends; and they are a list here, so that no input makes it
     /// recurse.
-    pub fn row(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<RowHere, LimitExceeded> {
+    pub fn mask(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<LexemeMaskAt, LimitExceeded> {
         let (distinct, tags) = self.distinct(dfa, state);
         let key = (distinct, None);
-        if let Some(row) = self.rows.get(&key) {
-            return Ok(RowHere { row: row.clone(), tags });
+        if let Some(mask) = self.masks.get(&key) {
+            return Ok(LexemeMaskAt { mask: mask.clone(), tags });
         }
         let from = self.start_of(&key.0, dfa, state)?;
         let [residual] = *key.0 else {
-            let row = self.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends");
-            return Ok(RowHere { row: self.keep(key, row), tags });
+            let mask = self.mask_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends");
+            return Ok(LexemeMaskAt { mask: self.keep(key, mask), tags });
         };
         let mut waiting: Vec<(Unfinished, Larger)> = Vec::new();
         let mut current = Unfinished { residual, from, is_pruned: false };
         let mut next = self.find(vocabulary, current, 0)?;
         loop {
-            let row = match next {
-                Next::Found(row) => {
-                    if Arc::strong_count(&row) == 1 {
-                        self.rows_bytes += row.memory_bytes();
+            let mask = match next {
+                Next::Found(mask) => {
+                    if Arc::strong_count(&mask) == 1 {
+                        self.masks_bytes += mask.memory_bytes();
                     }
                     self.in_keys += memory::of_slice::<ExprId>(1);
-                    self.rows.insert((Box::new([current.residual]), None), row.clone());
-                    row
+                    self.masks.insert((Box::new([current.residual]), None), mask.clone());
+                    mask
                 }
                 Next::After(larger) => {
                     let expr = larger.expr;
                     let (is_limited, is_same) = (larger.is_limited, larger.is_same);
                     waiting.push((current, larger));
-                    match self.rows.get(&(Box::from([expr]), None)) {
+                    match self.masks.get(&(Box::from([expr]), None)) {
                         Some(known) => known.clone(),
                         None => {
                             let (dfa, state) = match is_limited {
@@ -88,16 +88,16 @@ impl LexemeCache {
                     }
                 }
             };
-            let Some((unfinished, larger)) = waiting.pop() else { return Ok(RowHere { row, tags }) };
+            let Some((unfinished, larger)) = waiting.pop() else { return Ok(LexemeMaskAt { mask, tags }) };
             current = unfinished;
-            next = match larger.rest.finish(self, vocabulary, current, &row)? {
-                Some(row) => Next::Found(row),
+            next = match larger.rest.finish(self, vocabulary, current, &mask)? {
+                Some(mask) => Next::Found(mask),
                 None => self.find(vocabulary, current, larger.next)?,
             };
         }
     }
 
-    /// The row of a single residual, or a larger language whose row it is made from: of the first finder from this one on that
+    /// The mask of a single residual, or a larger language whose mask it is made from: of the first finder from this one on that
     /// knows either.
     fn find(&mut self, vocabulary: &Tokens, this: Unfinished, first: usize) -> Result<Next, LimitExceeded> {
         for (number, (switch, finder)) in FINDERS.iter().enumerate().skip(first) {
@@ -110,11 +110,11 @@ impl LexemeCache {
                 None => {}
             }
         }
-        let row = self.row_by_walk(vocabulary, this.from, usize::MAX)?.expect("a walk without a limit ends");
-        Ok(Next::Found(Arc::new(row)))
+        let mask = self.mask_by_walk(vocabulary, this.from, usize::MAX)?.expect("a walk without a limit ends");
+        Ok(Next::Found(Arc::new(mask)))
     }
 
-    /// Whether the row of one expression may be made from that of another.
+    /// Whether the mask of one expression may be made from that of another.
     pub(crate) fn is_simpler(&self, larger: ExprId, residual: ExprId) -> bool {
         let exprs = &self.deriver.exprs;
         exprs.complexity(larger) < exprs.complexity(residual)
@@ -129,21 +129,21 @@ impl LexemeCache {
         }
     }
 
-    /// The row of the start of an automaton after at most so many whitespace bytes.
-    pub fn row_after_whitespace(
+    /// The mask of the start of an automaton after at most so many whitespace bytes.
+    pub fn mask_after_whitespace(
         &mut self,
         vocabulary: &Tokens,
         dfa: DfaId,
         whitespace: ByteSet,
         most: Option<u32>,
-    ) -> Result<RowHere, LimitExceeded> {
+    ) -> Result<LexemeMaskAt, LimitExceeded> {
         let most = self.whitespace_runs(vocabulary, whitespace).clamped(most);
-        // Lexemes that differ in counts too large to matter have the same row.
+        // Lexemes that differ in counts too large to matter have the same mask.
         let start = self.saturated(dfa, StateId::START)?;
         let (distinct, tags) = self.distinct(dfa, start);
         let key = (distinct, Some((whitespace, most)));
-        if let Some(row) = self.rows.get(&key) {
-            return Ok(RowHere { row: row.clone(), tags });
+        if let Some(mask) = self.masks.get(&key) {
+            return Ok(LexemeMaskAt { mask: mask.clone(), tags });
         }
         let mut parts = Vec::new();
         for byte in self.live_bytes(dfa, start)?.intersect(&whitespace.complement()).iter() {
@@ -156,8 +156,8 @@ impl LexemeCache {
         }
         let runs = self.whitespace_runs(vocabulary, whitespace).tokens(Some(most)).collect();
         let from = self.start_of(&key.0, dfa, start)?;
-        let row = self.row_of_parts(vocabulary, from, parts, runs)?;
-        Ok(RowHere { row: self.keep(key, row), tags })
+        let mask = self.mask_of_parts(vocabulary, from, parts, runs)?;
+        Ok(LexemeMaskAt { mask: self.keep(key, mask), tags })
     }
 
     /// The distinct residuals of a state, ascending, and the tags of each, by its position among them.
@@ -175,12 +175,12 @@ impl LexemeCache {
         (distinct.into(), tags)
     }
 
-    pub(crate) fn keep(&mut self, key: RowKey, row: Row) -> Arc<Row> {
-        let row = Arc::new(row);
-        self.rows_bytes += row.memory_bytes();
+    pub(crate) fn keep(&mut self, key: LexemeMaskKey, mask: LexemeMask) -> Arc<LexemeMask> {
+        let mask = Arc::new(mask);
+        self.masks_bytes += mask.memory_bytes();
         self.in_keys += memory::of_slice::<ExprId>(key.0.len());
-        self.rows.insert(key, row.clone());
-        row
+        self.masks.insert(key, mask.clone());
+        mask
     }
 }
 

@@ -34,10 +34,10 @@ fn vocabulary_of(pieces: &[&str], length: usize) -> Tokens {
     Tokens::new(&tokens, tokens.len(), &[], &[]).unwrap()
 }
 
-/// A row as what it says: the tokens inside, and those that leave, each with its suffix.
-fn said(row: &Row, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
+/// A mask as what it says: the tokens inside, and those that leave, each with its suffix.
+fn said(mask: &LexemeMask, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) {
     let mut crossing = BTreeSet::new();
-    for crossings in row.crossings.iter().flat_map(|crossings| crossings.iter()) {
+    for crossings in mask.crossings.iter().flat_map(|crossings| crossings.iter()) {
         let crossings = crossings.crossings(vocabulary);
         let suffixes = crossings.suffixes().clone();
         let mut found: Vec<(u32, Vec<u8>)> = Vec::new();
@@ -61,7 +61,7 @@ fn said(row: &Row, vocabulary: &Tokens) -> (TokenSet, BTreeSet<(Vec<u8>, u32)>) 
             crossing.extend(crossings.tokens(suffix).map(|token| (bytes.clone(), token)));
         }
     }
-    (row.to_set(vocabulary.vocab_size()), crossing)
+    (mask.to_set(vocabulary.vocab_size()), crossing)
 }
 
 fn string_lexeme(keywords: &str) -> (Grammar, ExprId) {
@@ -80,23 +80,23 @@ fn after(lexeme_cache: &mut LexemeCache, dfa: DfaId, text: &[u8]) -> StateId {
     state
 }
 
-/// The row of an expression; `None` where it matches nothing.
-fn row_of(lexeme_cache: &mut LexemeCache, vocabulary: &Tokens, expr: ExprId) -> Option<Arc<Row>> {
+/// The mask of an expression; `None` where it matches nothing.
+fn mask_of(lexeme_cache: &mut LexemeCache, vocabulary: &Tokens, expr: ExprId) -> Option<Arc<LexemeMask>> {
     let dfa = lexeme_cache.dfa(&[expr]).unwrap();
     let dead = lexeme_cache.dfas[dfa.0 as usize].is_dead_at_start();
-    (!dead).then(|| lexeme_cache.row(vocabulary, dfa, StateId::START).unwrap().row)
+    (!dead).then(|| lexeme_cache.mask(vocabulary, dfa, StateId::START).unwrap().mask)
 }
 
-/// The row of a bounded text, made from that of the text without the bound.
-fn bounded_row(lexeme_cache: &mut LexemeCache, vocabulary: &Tokens, residual: ExprId) -> Option<Arc<Row>> {
-    let bounded = lexeme_cache.row_of_bounded(vocabulary, residual).unwrap()?;
+/// The mask of a bounded text, made from that of the text without the bound.
+fn bounded_mask(lexeme_cache: &mut LexemeCache, vocabulary: &Tokens, residual: ExprId) -> Option<Arc<LexemeMask>> {
+    let bounded = lexeme_cache.mask_of_bounded(vocabulary, residual).unwrap()?;
     assert!(lexeme_cache.is_simpler(bounded.other, residual));
-    let larger = row_of(lexeme_cache, vocabulary, bounded.other)?;
+    let larger = mask_of(lexeme_cache, vocabulary, bounded.other)?;
     lexeme_cache.finish_bounded(vocabulary, &bounded, &larger).unwrap()
 }
 
 #[test]
-fn every_finder_of_a_row_finds_the_row_of_a_walk() {
+fn every_finder_of_a_mask_finds_the_mask_of_a_walk() {
     let vocabulary = vocabulary();
     let open = [
         r#""pattern": "a1""#,
@@ -133,30 +133,31 @@ fn every_finder_of_a_row_finds_the_row_of_a_walk() {
             let state = after(&mut lexeme_cache, dfa, text.as_bytes());
             let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
             let from = Start { dfa, state, one: true };
-            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
-            let run = lexeme_cache.row_of_run(&vocabulary, residual).unwrap();
-            let open_run = lexeme_cache.row_of_open_run(&vocabulary, residual, from).unwrap();
+            let walked = lexeme_cache.mask_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let run = lexeme_cache.mask_of_run(&vocabulary, residual).unwrap();
+            let open_run = lexeme_cache.mask_of_open_run(&vocabulary, residual, from).unwrap();
             if index < open.len() && text == "\"" {
                 assert!(run.is_some() || open_run.is_some(), "{keywords}: no walk is needed");
             }
             let near = lexeme_cache.base_of(residual).and_then(|base| {
-                let larger = row_of(&mut lexeme_cache, &vocabulary, base)?;
-                Some(lexeme_cache.row_near(&vocabulary, from, base, &larger).unwrap().expect("a base is larger"))
+                let larger = mask_of(&mut lexeme_cache, &vocabulary, base)?;
+                Some(lexeme_cache.mask_near(&vocabulary, from, base, &larger).unwrap().expect("a base is larger"))
             });
-            let bounded = bounded_row(&mut lexeme_cache, &vocabulary, residual);
+            let bounded = bounded_mask(&mut lexeme_cache, &vocabulary, residual);
             let owned = [run, open_run, near].into_iter().flatten().map(Arc::new);
-            for row in owned.chain(bounded) {
-                assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
-                let ends =
-                    |row: &Row| !row.unkept.is_empty() || row.crossings.iter().any(|crossings| !crossings.is_empty());
-                assert_eq!(ends(&row), ends(&walked), "{keywords} behind {text}");
+            for mask in owned.chain(bounded) {
+                assert!(said(&mask, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
+                let ends = |mask: &LexemeMask| {
+                    !mask.unkept.is_empty() || mask.crossings.iter().any(|crossings| !crossings.is_empty())
+                };
+                assert_eq!(ends(&mask), ends(&walked), "{keywords} behind {text}");
             }
         }
     }
 }
 
 #[test]
-fn the_row_of_a_bounded_text_is_that_of_a_walk() {
+fn the_mask_of_a_bounded_text_is_that_of_a_walk() {
     let vocabulary = vocabulary();
     let patterns = [
         r"^(?:\\S+\\s+){0,3}\\S+$",
@@ -193,19 +194,19 @@ fn the_row_of_a_bounded_text_is_that_of_a_walk() {
             ] {
                 let state = after(&mut lexeme_cache, dfa, &[b"\"", text.as_bytes()].concat());
                 let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
-                let Some(row) = bounded_row(&mut lexeme_cache, &vocabulary, residual) else { continue };
+                let Some(mask) = bounded_mask(&mut lexeme_cache, &vocabulary, residual) else { continue };
                 found += 1;
                 let from = Start { dfa, state, one: true };
-                let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
-                assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
+                let walked = lexeme_cache.mask_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+                assert!(said(&mask, &vocabulary) == said(&walked, &vocabulary), "{keywords} behind {text}");
             }
         }
     }
-    assert!(found > 60, "{found} rows were found so");
+    assert!(found > 60, "{found} masks were found so");
 }
 
 #[test]
-fn the_row_within_limits_of_length_is_that_of_a_walk() {
+fn the_mask_within_limits_of_length_is_that_of_a_walk() {
     let vocabulary = vocabulary_of(&["a", "1", "-", "\"", "\",", "xyz", "abababab", "日本"], 4);
     let cores = ["[ab](?:xyz|[ab]|\u{65e5}\u{672c})*(?:-[ab1]+)*", "(?:[ab]|-?1|\u{e9})+", "[ab]*(?:1[a-z]{3}|-)*"];
     let limits = [
@@ -235,22 +236,22 @@ fn the_row_within_limits_of_length_is_that_of_a_walk() {
             let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
             let Some(limited) = lexeme_cache.without_limits(residual).unwrap() else { continue };
             assert!(lexeme_cache.is_simpler(limited.without, residual));
-            let larger = row_of(&mut lexeme_cache, &vocabulary, limited.without).unwrap();
-            let Some(row) = lexeme_cache.finish_limited(&vocabulary, &limited, &larger).unwrap() else { continue };
+            let larger = mask_of(&mut lexeme_cache, &vocabulary, limited.without).unwrap();
+            let Some(mask) = lexeme_cache.finish_limited(&vocabulary, &limited, &larger).unwrap() else { continue };
             let from = Start { dfa, state, one: true };
-            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
-            assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{core} {limits:?} behind {text}");
+            let walked = lexeme_cache.mask_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            assert!(said(&mask, &vocabulary) == said(&walked, &vocabulary), "{core} {limits:?} behind {text}");
             found += 1;
-            differ += u32::from(said(&row, &vocabulary) != said(&larger, &vocabulary));
+            differ += u32::from(said(&mask, &vocabulary) != said(&larger, &vocabulary));
         }
     }
-    assert!(found > 20 && differ > 5, "{found} rows were found so, {differ} of them other than without the limits");
+    assert!(found > 20 && differ > 5, "{found} masks were found so, {differ} of them other than without the limits");
 }
 
-/// Languages of which a row may have been its own base, or have led to one that was.
+/// Languages of which a mask may have been its own base, or have led to one that was.
 #[test]
-fn a_row_is_made_from_simpler_ones() {
-    // So large that a row is not just walked.
+fn a_mask_is_made_from_simpler_ones() {
+    // So large that a mask is not just walked.
     let vocabulary = vocabulary_of(&["a", "b", "1", "-", " ", "é", "xyz", "日本", "\n", "ba", "2", "c"], 4);
     assert!(vocabulary.trie().len() > SEARCHED);
     let patterns = [
@@ -289,11 +290,11 @@ fn a_row_is_made_from_simpler_ones() {
                 assert!(exprs.complexity(base) < exprs.complexity(residual), "{pattern} behind {text}");
             }
             let from = Start { dfa, state, one: true };
-            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
-            let RowHere { row, .. } = lexeme_cache.row(&vocabulary, dfa, state).unwrap();
-            assert!(said(&row, &vocabulary).0 == said(&walked, &vocabulary).0, "{pattern} behind {text}");
-            if row.unkept.is_empty() && walked.unkept.is_empty() {
-                assert!(said(&row, &vocabulary).1 == said(&walked, &vocabulary).1, "{pattern} behind {text}");
+            let walked = lexeme_cache.mask_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let LexemeMaskAt { mask, .. } = lexeme_cache.mask(&vocabulary, dfa, state).unwrap();
+            assert!(said(&mask, &vocabulary).0 == said(&walked, &vocabulary).0, "{pattern} behind {text}");
+            if mask.unkept.is_empty() && walked.unkept.is_empty() {
+                assert!(said(&mask, &vocabulary).1 == said(&walked, &vocabulary).1, "{pattern} behind {text}");
             }
         }
     }
@@ -301,7 +302,7 @@ fn a_row_is_made_from_simpler_ones() {
 
 /// Texts in which something must not occur, from every state that some beginnings lead to: by the characters that matter alone.
 #[test]
-fn the_row_of_a_text_without_something_is_that_of_a_walk() {
+fn the_mask_of_a_text_without_something_is_that_of_a_walk() {
     let vocabulary = vocabulary_of(&["a", "b", "1", "\"", "\",", "\\\"", "\\u00", "61", "é", "日本", "\\", "\\n"], 4);
     assert!(vocabulary.trie().len() > SEARCHED);
     let keywords = [
@@ -344,20 +345,20 @@ fn the_row_of_a_text_without_something_is_that_of_a_walk() {
             match lexeme_cache.usual_of(residual).unwrap() {
                 Some(usual) if usual == residual => {
                     let Some(base) = lexeme_cache.base_of(residual) else { continue };
-                    let larger = row_of(&mut lexeme_cache, &vocabulary, base).unwrap();
+                    let larger = mask_of(&mut lexeme_cache, &vocabulary, base).unwrap();
                     let from = Start { dfa, state, one: true };
                     apart +=
-                        u32::from(lexeme_cache.row_by_difference(&vocabulary, from, base, &larger).unwrap().is_some());
+                        u32::from(lexeme_cache.mask_by_difference(&vocabulary, from, base, &larger).unwrap().is_some());
                 }
                 Some(_) => near += 1,
                 None => {}
             }
             let from = Start { dfa, state, one: true };
-            let walked = lexeme_cache.row_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
-            let RowHere { row, .. } = lexeme_cache.row(&vocabulary, dfa, state).unwrap();
-            assert!(said(&row, &vocabulary).0 == said(&walked, &vocabulary).0, "{keywords} behind {text}");
-            if row.unkept.is_empty() && walked.unkept.is_empty() {
-                assert!(said(&row, &vocabulary).1 == said(&walked, &vocabulary).1, "{keywords} behind {text}");
+            let walked = lexeme_cache.mask_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let LexemeMaskAt { mask, .. } = lexeme_cache.mask(&vocabulary, dfa, state).unwrap();
+            assert!(said(&mask, &vocabulary).0 == said(&walked, &vocabulary).0, "{keywords} behind {text}");
+            if mask.unkept.is_empty() && walked.unkept.is_empty() {
+                assert!(said(&mask, &vocabulary).1 == said(&walked, &vocabulary).1, "{keywords} behind {text}");
             }
         }
     }
@@ -368,11 +369,11 @@ fn the_row_of_a_text_without_something_is_that_of_a_walk() {
 #[derive(Default)]
 struct FoundByAlternatives {
     fewer: u32,
-    rows: u32,
+    masks: u32,
 }
 
 impl FoundByAlternatives {
-    /// Holds the row of an expression after some texts to that of a walk.
+    /// Holds the mask of an expression after some texts to that of a walk.
     fn hold(
         &mut self,
         vocabulary: &Tokens,
@@ -386,22 +387,22 @@ impl FoundByAlternatives {
             let state = after(lexeme_cache, dfa, text.as_bytes());
             let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
             let from = Start { dfa, state, one: true };
-            let walked = lexeme_cache.row_by_walk(vocabulary, from, usize::MAX).unwrap().unwrap();
+            let walked = lexeme_cache.mask_by_walk(vocabulary, from, usize::MAX).unwrap().unwrap();
             let walked = said(&walked, vocabulary);
             let same = lexeme_cache.without_redundant(residual).unwrap();
             self.fewer += u32::from(same != residual);
             for expr in [residual, same] {
                 let dfa = lexeme_cache.dfa(&[expr]).unwrap();
                 let from = Start { dfa, state: StateId::START, one: true };
-                let again = lexeme_cache.row_by_walk(vocabulary, from, usize::MAX).unwrap().unwrap();
-                let alternatives = lexeme_cache.row_of_alternatives(vocabulary, expr).unwrap();
-                self.rows += u32::from(alternatives.is_some());
-                for row in [again].into_iter().chain(alternatives) {
-                    assert!(said(&row, vocabulary) == walked, "{shown:?} behind {text}");
+                let again = lexeme_cache.mask_by_walk(vocabulary, from, usize::MAX).unwrap().unwrap();
+                let alternatives = lexeme_cache.mask_of_alternatives(vocabulary, expr).unwrap();
+                self.masks += u32::from(alternatives.is_some());
+                for mask in [again].into_iter().chain(alternatives) {
+                    assert!(said(&mask, vocabulary) == walked, "{shown:?} behind {text}");
                 }
             }
-            let RowHere { row, .. } = lexeme_cache.row(vocabulary, dfa, state).unwrap();
-            assert!(said(&row, vocabulary) == walked, "{shown:?} behind {text}");
+            let LexemeMaskAt { mask, .. } = lexeme_cache.mask(vocabulary, dfa, state).unwrap();
+            assert!(said(&mask, vocabulary) == walked, "{shown:?} behind {text}");
         }
     }
 }
@@ -413,7 +414,7 @@ fn parsed(exprs: &mut ExprSet, pattern: &str) -> ExprId {
 
 /// Alternatives of which one is a run of characters, and such runs beside what says all that they say.
 #[test]
-fn the_row_of_alternatives_is_that_of_a_walk() {
+fn the_mask_of_alternatives_is_that_of_a_walk() {
     let vocabulary = vocabulary_of(&["a", "b", "1", "-", "\"", "\",", "\n", "é", "xyz", "日本"], 4);
     let patterns = [
         r#"[^"]*"|a1-[^"]*"|[^"]*a1[^"]*""#,
@@ -437,8 +438,8 @@ fn the_row_of_alternatives_is_that_of_a_walk() {
         }
         found.hold(&vocabulary, &mut lexeme_cache, expr, &texts, &(pattern, beside));
     }
-    let FoundByAlternatives { fewer, rows } = found;
-    assert!(fewer > 40 && rows > 60, "{fewer} were said with less, {rows} found by alternatives");
+    let FoundByAlternatives { fewer, masks } = found;
+    assert!(fewer > 40 && masks > 60, "{fewer} were said with less, {masks} found by alternatives");
 }
 
 /// Each two of some texts as alternatives and both at once; of some each says all that the other one says.
@@ -479,7 +480,7 @@ fn alternatives_that_say_the_same_stay() {
 
 /// Of alternatives one may end with a byte with which the other pattern does not end.
 #[test]
-fn the_row_of_patterns_that_end_with_several_bytes_is_that_of_a_walk() {
+fn the_mask_of_patterns_that_end_with_several_bytes_is_that_of_a_walk() {
     let vocabulary = vocabulary_of(&["a", "b", "1", "-", "\"", "'"], 3);
     let patterns = [
         (r#"[^"']*a[^"']*""#, r#"[^"']*b[^"']*'|[^"'1]*""#),
@@ -493,10 +494,10 @@ fn the_row_of_patterns_that_end_with_several_bytes_is_that_of_a_walk() {
         let parts = [parsed(exprs, one), parsed(exprs, other)];
         let both = exprs.and(&parts);
         for text in ["", "-", "b", "1"] {
-            let found = rows_after(&mut lexeme_cache, &vocabulary, both, text).unwrap();
-            let Some((walked, rows)) = found else { continue };
-            for row in rows {
-                assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{one} and {other} behind {text}");
+            let found = masks_after(&mut lexeme_cache, &vocabulary, both, text).unwrap();
+            let Some((walked, masks)) = found else { continue };
+            for mask in masks {
+                assert!(said(&mask, &vocabulary) == said(&walked, &vocabulary), "{one} and {other} behind {text}");
             }
         }
     }
@@ -513,16 +514,16 @@ fn ending() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![r#"""#, "'", r#"["']"#])
 }
 
-/// The row of a walk, and those that are found in other ways.
-type Rows = (Row, Vec<Arc<Row>>);
+/// The mask of a walk, and those that are found in other ways.
+type Masks = (LexemeMask, Vec<Arc<LexemeMask>>);
 
-/// The rows after a text; `None` where nothing is left to be read.
-fn rows_after(
+/// The masks after a text; `None` where nothing is left to be read.
+fn masks_after(
     lexeme_cache: &mut LexemeCache,
     vocabulary: &Tokens,
     expr: ExprId,
     text: &str,
-) -> Result<Option<Rows>, LimitExceeded> {
+) -> Result<Option<Masks>, LimitExceeded> {
     let dfa = lexeme_cache.dfa(&[expr])?;
     let mut state = StateId::START;
     for byte in text.bytes() {
@@ -533,18 +534,18 @@ fn rows_after(
     }
     let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { return Ok(None) };
     let from = Start { dfa, state, one: true };
-    let walked = lexeme_cache.row_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends");
-    let open = lexeme_cache.row_of_open_run(vocabulary, residual, from)?.map(Arc::new);
-    let row = lexeme_cache.row(vocabulary, dfa, state)?.row;
-    Ok(Some((walked, open.into_iter().chain([row]).collect())))
+    let walked = lexeme_cache.mask_by_walk(vocabulary, from, usize::MAX)?.expect("a walk without a limit ends");
+    let open = lexeme_cache.mask_of_open_run(vocabulary, residual, from)?.map(Arc::new);
+    let mask = lexeme_cache.mask(vocabulary, dfa, state)?.mask;
+    Ok(Some((walked, open.into_iter().chain([mask]).collect())))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// The row of several patterns together, of which each alternative has an end of its own.
+    /// The mask of several patterns together, of which each alternative has an end of its own.
     #[test]
-    fn the_row_of_patterns_together_is_that_of_a_walk(
+    fn the_mask_of_patterns_together_is_that_of_a_walk(
         patterns in prop::collection::vec(prop::collection::vec((pieces(), ending()), 1..3), 2..4),
         text in "[ab1-]{0,3}",
     ) {
@@ -559,10 +560,10 @@ proptest! {
             })
             .collect();
         let both = exprs.and(&parts);
-        // What takes too long to search is no row at all.
-        let Ok(Some((walked, rows))) = rows_after(&mut lexeme_cache, &vocabulary, both, &text) else { return Ok(()) };
-        for row in rows {
-            prop_assert!(said(&row, &vocabulary) == said(&walked, &vocabulary), "{patterns:?} behind {text}");
+        // What takes too long to search is no mask at all.
+        let Ok(Some((walked, masks))) = masks_after(&mut lexeme_cache, &vocabulary, both, &text) else { return Ok(()) };
+        for mask in masks {
+            prop_assert!(said(&mask, &vocabulary) == said(&walked, &vocabulary), "{patterns:?} behind {text}");
         }
     }
 }
