@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::lexeme::crossing::{Crossings, Suffixes};
 use crate::machine::expansion::OptionalWhitespace;
 use crate::machine::layout::{ExpansionId, Frame};
-use crate::mask::value_keys::ShapeId;
+use crate::mask::value_keys::StructuralKey;
 use crate::parse::stepper::{Assumptions, Run};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
@@ -35,7 +35,7 @@ struct ValueAfterKey {
     whitespace: Option<OptionalWhitespace>,
     /// The colon as the lexeme cache knows it.
     colon: ExprId,
-    value: ShapeId,
+    value: StructuralKey,
 }
 
 /// What goes on after a key up to the end of a value.
@@ -148,7 +148,9 @@ impl Run<'_> {
             return Ok(None);
         }
         let whitespace = expansion.whitespace;
-        let Some(value) = self.machine.shape_of(self.lexeme_cache.extensions.get(), value) else { return Ok(None) };
+        let Some(value) = self.machine.structural_key(self.lexeme_cache.extensions.get(), value) else {
+            return Ok(None);
+        };
         let colon = self.machine.grammar().members(members).surface.colon;
         let colon = self.machine.lexeme(self.lexeme_cache, colon)?;
         let name = (Arc::as_ptr(suffixes).addr(), ValueAfterKey { whitespace, colon, value });

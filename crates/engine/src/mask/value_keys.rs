@@ -1,8 +1,8 @@
-//! Values that are the same in many grammars: each shape has a number, the same in all grammars of a vocabulary.
+//! Values that are the same in many grammars: each has a structural key, the same in all grammars of a vocabulary.
 //!
 //! Nearly every object of a schema may have members that the schema does not speak of, with any value, and nearly every schema
 //! has strings and numbers. What tokens do within such a value is the same wherever it stands, so it is worth finding once for
-//! all grammars. A shape is a description of all that can be reached from a node; equal descriptions are one number.
+//! all grammars. The key is the number of a description of all that can be reached from a node: equal descriptions have one.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{ArraySurface, ItemsId, KeySpace, MembersId, Node, NodeId, Surface};
@@ -11,55 +11,55 @@ use stencilm_support::{Extension, MANY, Map, SEARCHED};
 
 use crate::machine::layout::Machine;
 
-/// The shape of a value, a number of one vocabulary's lexemes.
+/// The structural key of a value, a number of one vocabulary's lexemes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct ShapeId(u32);
+pub(crate) struct StructuralKey(u32);
 
-/// The numbers of the shapes that were seen.
+/// The keys of the descriptions that were seen.
 #[derive(Default)]
-pub(crate) struct ValueShapes {
-    numbers: FxHashMap<Box<[u32]>, ShapeId>,
+pub(crate) struct StructuralKeys {
+    keys: FxHashMap<Box<[u32]>, StructuralKey>,
 }
 
-impl ValueShapes {
-    fn number(&mut self, description: Vec<u32>) -> Option<ShapeId> {
-        let next = ShapeId(self.numbers.len() as u32);
-        match self.numbers.get(&description[..]) {
+impl StructuralKeys {
+    fn key_of(&mut self, description: Vec<u32>) -> Option<StructuralKey> {
+        let next = StructuralKey(self.keys.len() as u32);
+        match self.keys.get(&description[..]) {
             Some(&known) => Some(known),
-            None if self.numbers.len() >= SEARCHED => None,
+            None if self.keys.len() >= SEARCHED => None,
             None => {
-                self.numbers.insert(description.into(), next);
+                self.keys.insert(description.into(), next);
                 Some(next)
             }
         }
     }
 }
 
-impl Extension for ValueShapes {
+impl Extension for StructuralKeys {
     fn memory_bytes(&self) -> usize {
-        self.numbers.keys().map(|description| 32 + description.len() * 4).sum()
+        self.keys.keys().map(|description| 32 + description.len() * 4).sum()
     }
 }
 
-/// The shapes of the values of one grammar, `None` of those that have none.
+/// The structural keys of the values of one grammar, `None` of those that have none.
 #[derive(Default)]
-struct ShapesOfValues(Map<NodeId, Option<ShapeId>>);
+struct KeysOfValues(Map<NodeId, Option<StructuralKey>>);
 
-impl Extension for ShapesOfValues {
+impl Extension for KeysOfValues {
     fn memory_bytes(&self) -> usize {
         self.0.memory_bytes()
     }
 }
 
 impl Machine {
-    /// The shape of a value; `None` where it is large, or made of what belongs to this grammar alone.
-    pub(crate) fn shape_of(&mut self, shapes: &mut ValueShapes, value: NodeId) -> Option<ShapeId> {
-        if let Some(&known) = self.extensions.get::<ShapesOfValues>().0.get(&value) {
+    /// The structural key of a value; `None` where it is large, or made of what belongs to this grammar alone.
+    pub(crate) fn structural_key(&mut self, keys: &mut StructuralKeys, value: NodeId) -> Option<StructuralKey> {
+        if let Some(&known) = self.extensions.get::<KeysOfValues>().0.get(&value) {
             return known;
         }
-        let shape = Description::of(self, value).and_then(|words| shapes.number(words));
-        self.extensions.get::<ShapesOfValues>().0.insert(value, shape);
-        shape
+        let key = Description::of(self, value).and_then(|words| keys.key_of(words));
+        self.extensions.get::<KeysOfValues>().0.insert(value, key);
+        key
     }
 }
 
@@ -191,8 +191,13 @@ mod tests {
     use crate::lexeme::single_tokens::TokenEdges;
     use crate::shared::Vocabulary;
 
-    /// The shape of the values of additional members.
-    fn shape(shapes: &mut ValueShapes, known: &str, value: &str, options: &JsonSchemaOptions) -> Option<ShapeId> {
+    /// The structural key of the values of additional members.
+    fn key_of(
+        keys: &mut StructuralKeys,
+        known: &str,
+        value: &str,
+        options: &JsonSchemaOptions,
+    ) -> Option<StructuralKey> {
         let schema = format!(r#"{{"type": "object", "properties": {{{known}}}, "additionalProperties": {value}}}"#);
         let grammar = Arc::new(from_json_schema(&schema, options).expect("the schema is fine"));
         let vocabulary = Vocabulary::new(&[Some("a")], 1, &[], &[]).expect("one token");
@@ -201,21 +206,21 @@ mod tests {
         let named = |members: &Members| members.declared.iter().any(|known| ["a", "b"].contains(&&*known.name));
         let object = grammar.all_members().iter().position(named);
         let value = grammar.all_members()[object.expect("the object is there")].additional[0].value;
-        machine.shape_of(shapes, value)
+        machine.structural_key(keys, value)
     }
 
     #[test]
-    fn shapes_are_the_same_in_all_grammars_where_the_values_are() {
-        let mut shapes = ValueShapes::default();
+    fn structural_keys_are_the_same_in_all_grammars_where_the_values_are() {
+        let mut keys = StructuralKeys::default();
         let additional = JsonSchemaOptions::default();
         let any_order = JsonSchemaOptions { any_order: true, ..additional.clone() };
         let narrow = JsonSchemaOptions { max_whitespace: Some(3), ..additional.clone() };
-        let any = shape(&mut shapes, r#""a": true"#, "{}", &any_order);
-        let text = shape(&mut shapes, r#""a": true"#, r#"{"type": "string"}"#, &additional);
+        let any = key_of(&mut keys, r#""a": true"#, "{}", &any_order);
+        let text = key_of(&mut keys, r#""a": true"#, r#"{"type": "string"}"#, &additional);
         assert!(any.is_some() && text.is_some() && any != text);
         for known in [r#""b": true"#, r#""a": true, "b": {"type": "integer"}"#] {
-            assert_eq!(shape(&mut shapes, known, "{}", &any_order), any, "{known}");
-            assert_eq!(shape(&mut shapes, known, r#"{"type": "string"}"#, &additional), text, "{known}");
+            assert_eq!(key_of(&mut keys, known, "{}", &any_order), any, "{known}");
+            assert_eq!(key_of(&mut keys, known, r#"{"type": "string"}"#, &additional), text, "{known}");
         }
         for (value, options) in [
             (r#"{"type": "array"}"#, &additional),
@@ -223,12 +228,12 @@ mod tests {
             (r#"{"type": "array", "items": {"type": "string"}}"#, &additional),
             ("{}", &narrow),
         ] {
-            let other = shape(&mut shapes, r#""a": true"#, value, options);
+            let other = key_of(&mut keys, r#""a": true"#, value, options);
             assert!(other != any && other != text, "{value}");
-            assert_eq!(shape(&mut shapes, r#""b": true"#, value, options), other, "{value}");
+            assert_eq!(key_of(&mut keys, r#""b": true"#, value, options), other, "{value}");
         }
         for own in [r#"{"const": "red"}"#, r#"{"type": "object", "properties": {"x": {}}}"#, r#"{"pattern": "^x+y"}"#] {
-            assert_eq!(shape(&mut shapes, r#""a": true"#, own, &additional), None, "{own}");
+            assert_eq!(key_of(&mut keys, r#""a": true"#, own, &additional), None, "{own}");
         }
     }
 }
