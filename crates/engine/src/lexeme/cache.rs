@@ -19,7 +19,7 @@ pub use crate::lexeme::ids::DfaId;
 use crate::lexeme::mask::LexemeMask;
 use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace, WhitespaceRuns};
 use crate::switches::Switch;
-use crate::vocabulary::categories::Kinds;
+use crate::vocabulary::categories::Categories;
 use crate::vocabulary::tokens::Tokens;
 
 /// A state is dense when at least this many of the 256 bytes are live: a class such as "any character" or "any letter",
@@ -46,8 +46,8 @@ pub struct LexemeCache {
     whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
     /// The suffixes after a byte, where they are not too many.
     pub(crate) suffixes: FxHashMap<u8, Option<Arc<Suffixes>>>,
-    /// How the automaton that was walked last reads kinds of characters.
-    pub(crate) kinds: Option<(DfaId, Kinds)>,
+    /// How the automaton that was walked last reads categories of characters.
+    pub(crate) categories: Option<(DfaId, Categories)>,
     /// Bytes that the keys of automata own, and those of masks.
     pub(crate) in_keys: usize,
     /// How many bytes there were of what is counted at once when the rest was measured, and how many it was.
@@ -77,7 +77,7 @@ impl LexemeCache {
             completions: Completions::default(),
             whitespace_runs: FxHashMap::default(),
             suffixes: FxHashMap::default(),
-            kinds: None,
+            categories: None,
             in_keys: 0,
             measured: (0, 0),
             progress: ([0; 3], 0),
@@ -160,8 +160,8 @@ impl LexemeCache {
     /// Bytes held by what grows little.
     fn memory_bytes_apart(&self) -> usize {
         let runs: usize = self.whitespace_runs.values().map(WhitespaceRuns::memory_bytes).sum();
-        let kinds = self.kinds.as_ref().map_or(0, |(_, kinds)| kinds.memory_bytes());
-        self.extensions.memory_bytes() + runs + kinds
+        let categories = self.categories.as_ref().map_or(0, |(_, categories)| categories.memory_bytes());
+        self.extensions.memory_bytes() + runs + categories
     }
 
     /// Begins an operation, which has limits of its own.

@@ -1,4 +1,4 @@
-//! Kinds of characters, and how an automaton reads a character of a kind: patterns seldom distinguish two of one kind.
+//! Categories of characters, and how an automaton reads a character of each: patterns seldom distinguish two of one category.
 
 use std::sync::LazyLock;
 
@@ -8,19 +8,19 @@ use stencilm_support::LimitExceeded;
 
 use crate::vocabulary::automaton::Automaton;
 
-/// How many kinds there are.
-pub(crate) const KINDS: usize = 43;
+/// How many categories there are.
+pub(crate) const CATEGORIES: usize = 43;
 
 /// Characters beyond ASCII that some regular expression takes for white space.
 pub(crate) const WHITESPACE: u8 = 40;
 /// The others beyond ASCII.
 pub(crate) const OTHER: u8 = 41;
-/// The first byte of any of them, whole or broken: no kind of character, but a step on the way to one.
+/// The first byte of any of them, whole or broken: no category of characters, but a step on the way to one.
 pub(crate) const HIGH: u8 = 42;
 
-/// The kind of a character of ASCII: small letters, capital letters, digits, control characters but three, and each of the
+/// The category of a character of ASCII: small letters, capital letters, digits, control characters but three, and each of the
 /// others on its own.
-pub(crate) const fn kind_of(byte: u8) -> u8 {
+pub(crate) const fn category_of(byte: u8) -> u8 {
     match byte {
         b'a'..=b'z' => 0,
         b'A'..=b'Z' => 1,
@@ -52,12 +52,12 @@ const WHITESPACE_RANGES: [(u32, u32); 10] = [
     (0x11_0000, 0x11_0000),
 ];
 
-/// The kind of a character beyond ASCII.
-pub(crate) fn kind_beyond_ascii(character: u32) -> u8 {
+/// The category of a character beyond ASCII.
+pub(crate) fn category_beyond_ascii(character: u32) -> u8 {
     if WHITESPACE_RANGES.iter().any(|&(first, last)| (first..=last).contains(&character)) { WHITESPACE } else { OTHER }
 }
 
-/// The bytes of the characters beyond ASCII, by kind: whitespace, and the others.
+/// The bytes of the characters beyond ASCII, by category: whitespace, and the others.
 static BEYOND_ASCII: LazyLock<[Vec<Utf8Sequence>; 2]> = LazyLock::new(|| {
     let character = |code| char::from_u32(code).expect("no bound is a surrogate");
     let bytes = |first, last| Utf8Sequences::new(character(first), character(last));
@@ -74,7 +74,7 @@ static BEYOND_ASCII: LazyLock<[Vec<Utf8Sequence>; 2]> = LazyLock::new(|| {
     [whitespace.collect(), others]
 });
 
-/// Where the characters of a kind lead from a state.
+/// Where the characters of a category lead from a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Read {
     /// None of them goes on.
@@ -97,24 +97,24 @@ const ACCEPTS: u32 = 1 << 31;
 /// The bytes of some characters, of the first byte, the second, and so on.
 type Bytes = Vec<Vec<u8>>;
 
-/// An automaton that is read by kinds of characters.
-pub(crate) struct Kinds {
-    /// By kind, for those of ASCII, the bytes that stand for them in the automaton.
+/// An automaton that is read by categories of characters.
+pub(crate) struct Categories {
+    /// By category, for those of ASCII, the bytes that stand for them in the automaton.
     bytes: Vec<Vec<u8>>,
-    /// For the kinds beyond ASCII the same of every byte of a character, once they are asked for.
+    /// For the categories beyond ASCII the same of every byte of a character, once they are asked for.
     beyond: Option<[Vec<Bytes>; 2]>,
-    /// By state and kind where they lead.
+    /// By state and category where they lead.
     table: Vec<u32>,
 }
 
-impl Kinds {
+impl Categories {
     /// For an automaton.
-    pub fn new(automaton: &impl Automaton) -> Kinds {
-        let mut bytes: Vec<Vec<u8>> = vec![Vec::new(); KINDS];
+    pub fn new(automaton: &impl Automaton) -> Categories {
+        let mut bytes: Vec<Vec<u8>> = vec![Vec::new(); CATEGORIES];
         for byte in 0..0x80 {
-            add(automaton, &mut bytes[usize::from(kind_of(byte))], byte);
+            add(automaton, &mut bytes[usize::from(category_of(byte))], byte);
         }
-        Kinds { bytes, beyond: None, table: Vec::new() }
+        Categories { bytes, beyond: None, table: Vec::new() }
     }
 
     /// Bytes of memory held, nearly all of them.
@@ -122,10 +122,15 @@ impl Kinds {
         self.table.len() * 4
     }
 
-    /// Where the characters of a kind lead; after [`HIGH`] the automaton is where it was.
+    /// Where the characters of a category lead; after [`HIGH`] the automaton is where it was.
     #[inline]
-    pub fn read(&mut self, automaton: &mut impl Automaton, state: StateId, kind: u8) -> Result<Read, LimitExceeded> {
-        let next = self.known(automaton, state, kind)?;
+    pub fn read(
+        &mut self,
+        automaton: &mut impl Automaton,
+        state: StateId,
+        category: u8,
+    ) -> Result<Read, LimitExceeded> {
+        let next = self.known(automaton, state, category)?;
         Ok(match next {
             MIXED | WITHIN => Read::Mixed,
             0 => Read::Dead,
@@ -134,19 +139,19 @@ impl Kinds {
     }
 
     #[inline]
-    fn known(&mut self, automaton: &mut impl Automaton, state: StateId, kind: u8) -> Result<u32, LimitExceeded> {
-        let cell = state.0 as usize * KINDS + usize::from(kind);
+    fn known(&mut self, automaton: &mut impl Automaton, state: StateId, category: u8) -> Result<u32, LimitExceeded> {
+        let cell = state.0 as usize * CATEGORIES + usize::from(category);
         match self.table.get(cell) {
             Some(&next) if next != UNKNOWN => Ok(next),
-            _ => self.look_up(automaton, state, kind),
+            _ => self.look_up(automaton, state, category),
         }
     }
 
     #[cold]
-    fn look_up(&mut self, automaton: &mut impl Automaton, state: StateId, kind: u8) -> Result<u32, LimitExceeded> {
-        let next = match kind {
+    fn look_up(&mut self, automaton: &mut impl Automaton, state: StateId, category: u8) -> Result<u32, LimitExceeded> {
+        let next = match category {
             HIGH => {
-                let [other, whitespace] = [OTHER, WHITESPACE].map(|kind| self.known(automaton, state, kind));
+                let [other, whitespace] = [OTHER, WHITESPACE].map(|category| self.known(automaton, state, category));
                 match (other?, whitespace?) {
                     (MIXED | WITHIN, _) | (_, WITHIN) => MIXED,
                     (0, 0) => 0,
@@ -157,11 +162,11 @@ impl Kinds {
             }
             WHITESPACE | OTHER => {
                 let beyond = self.beyond.get_or_insert_with(|| bytes_beyond_ascii(automaton));
-                beyond_ascii(automaton, state, &beyond[usize::from(kind - WHITESPACE)])?
+                beyond_ascii(automaton, state, &beyond[usize::from(category - WHITESPACE)])?
             }
             _ => {
                 let mut next = UNKNOWN;
-                for &byte in &self.bytes[usize::from(kind)] {
+                for &byte in &self.bytes[usize::from(category)] {
                     next = joined(next, step(automaton, state, byte)?);
                     if next == MIXED {
                         break;
@@ -170,11 +175,11 @@ impl Kinds {
                 next
             }
         };
-        let end = (state.0 as usize + 1) * KINDS;
+        let end = (state.0 as usize + 1) * CATEGORIES;
         if self.table.len() < end {
             self.table.resize(end, UNKNOWN);
         }
-        self.table[state.0 as usize * KINDS + usize::from(kind)] = next;
+        self.table[state.0 as usize * CATEGORIES + usize::from(category)] = next;
         Ok(next)
     }
 }
@@ -198,11 +203,11 @@ fn add(automaton: &impl Automaton, bytes: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// The bytes of the characters beyond ASCII, by kind, as far as an automaton distinguishes them.
+/// The bytes of the characters beyond ASCII, by category, as far as an automaton distinguishes them.
 fn bytes_beyond_ascii(automaton: &impl Automaton) -> [Vec<Bytes>; 2] {
-    [0, 1].map(|kind| {
+    [0, 1].map(|category| {
         let mut found: Vec<Bytes> = Vec::new();
-        for sequence in &BEYOND_ASCII[kind] {
+        for sequence in &BEYOND_ASCII[category] {
             let bytes = sequence.as_slice().iter().map(|range| {
                 let mut bytes = Vec::new();
                 (range.start..=range.end).for_each(|byte| add(automaton, &mut bytes, byte));
@@ -252,12 +257,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_has_a_kind_and_every_kind_a_byte() {
-        let mut found = [0; KINDS];
-        (0..=u8::MAX).for_each(|byte| found[usize::from(kind_of(byte))] += 1);
+    fn every_byte_has_a_category_and_every_category_a_byte() {
+        let mut found = [0; CATEGORIES];
+        (0..=u8::MAX).for_each(|byte| found[usize::from(category_of(byte))] += 1);
         assert_eq!((found[0], found[1], found[2], found[6], found[usize::from(HIGH)]), (26, 26, 10, 30, 128));
-        let single = (3..40).filter(|&kind| kind != 6);
-        assert!(single.into_iter().all(|kind: usize| found[kind] == 1), "{found:?}");
+        let single = (3..40).filter(|&category| category != 6);
+        assert!(single.into_iter().all(|category: usize| found[category] == 1), "{found:?}");
         assert_eq!(found[usize::from(WHITESPACE)] + found[usize::from(OTHER)], 0);
     }
 }

@@ -1,24 +1,24 @@
-//! Tokens by their shapes, the kinds of their characters one after the other: a tree of some thousand nodes where the trie has
-//! some hundred thousand.
+//! Tokens by their shapes, the categories of their characters one after the other: a tree of some thousand nodes where the
+//! trie has some hundred thousand.
 //!
-//! A walk leads an automaton through the shapes, a kind of character at a time, wherever all characters of the kind lead
-//! to the same state. Where they do not, the nodes of the trie with this shape are walked on from, byte by byte. Tokens
+//! A walk leads an automaton through the shapes, one category at a time, wherever all characters of the category lead to the
+//! same state. Where they do not, the nodes of the trie with this shape are walked on from, byte by byte. Tokens
 //! that are no whole characters have no shape; they are few, and walked by themselves.
 
-use crate::vocabulary::categories::{HIGH, KINDS, kind_beyond_ascii, kind_of};
+use crate::vocabulary::categories::{CATEGORIES, HIGH, category_beyond_ascii, category_of};
 use crate::vocabulary::lead_bytes::Rest;
 use crate::vocabulary::trie::Trie;
 
 /// A node of the tree of shapes.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    /// The kind of character that leads here, or [`HIGH`] in front of one beyond ASCII.
-    pub kind: u8,
+    /// The category of the character that leads here, or [`HIGH`] in front of one beyond ASCII.
+    pub category: u8,
     /// How many steps lead here, 1 for a first one.
     pub depth: u32,
     /// How many nodes there are here and below.
     pub size: u32,
-    /// The kinds that may come here or below, as bits.
+    /// The categories that may come here or below, as bits.
     pub below: u64,
     /// Where its tokens begin, before those of the nodes below.
     tokens: u32,
@@ -64,7 +64,7 @@ enum At {
 /// A shape while the tree is made.
 #[derive(Clone)]
 struct Growing {
-    children: [u32; KINDS],
+    children: [u32; CATEGORIES],
     tokens: Vec<u32>,
     places: Vec<u32>,
 }
@@ -73,16 +73,16 @@ struct Growing {
 const NONE: u32 = u32::MAX;
 
 impl Growing {
-    const NEW: Growing = Growing { children: [NONE; KINDS], tokens: Vec::new(), places: Vec::new() };
+    const NEW: Growing = Growing { children: [NONE; CATEGORIES], tokens: Vec::new(), places: Vec::new() };
 }
 
-fn child(shapes: &mut Vec<Growing>, shape: u32, kind: u8) -> u32 {
-    let known = shapes[shape as usize].children[usize::from(kind)];
+fn child(shapes: &mut Vec<Growing>, shape: u32, category: u8) -> u32 {
+    let known = shapes[shape as usize].children[usize::from(category)];
     if known != NONE {
         return known;
     }
     let new = shapes.len() as u32;
-    shapes[shape as usize].children[usize::from(kind)] = new;
+    shapes[shape as usize].children[usize::from(category)] = new;
     shapes.push(Growing::NEW);
     new
 }
@@ -99,7 +99,7 @@ impl Shapes {
             path.truncate(depth);
             let (_, above, _) = *path.last().expect("the path begins with the root");
             let at = match above {
-                At::Shape(shape) if byte.is_ascii() => At::Shape(child(&mut growing, shape, kind_of(byte))),
+                At::Shape(shape) if byte.is_ascii() => At::Shape(child(&mut growing, shape, category_of(byte))),
                 At::Shape(shape) => {
                     let high = child(&mut growing, shape, HIGH);
                     growing[high as usize].places.push(node as u32);
@@ -112,7 +112,7 @@ impl Shapes {
                     let so_far = so_far << 6 | u32::from(byte & 0x3F);
                     match rest.after() {
                         Some(rest) => At::Within { high, rest, so_far },
-                        None => At::Shape(child(&mut growing, high, kind_beyond_ascii(so_far))),
+                        None => At::Shape(child(&mut growing, high, category_beyond_ascii(so_far))),
                     }
                 }
                 At::Within { .. } | At::NonUtf8Node => At::NonUtf8Node,
@@ -152,12 +152,12 @@ impl Shapes {
         let mut shapes = Shapes::default();
         let children = |shape: u32, depth: u32| {
             let children = growing[shape as usize].children.iter().enumerate().rev();
-            children.filter(|&(_, &child)| child != NONE).map(move |(kind, &child)| (child, kind as u8, depth))
+            children.filter(|&(_, &child)| child != NONE).map(move |(category, &child)| (child, category as u8, depth))
         };
         let mut work: Vec<(u32, u8, u32)> = children(0, 1).collect();
-        while let Some((shape, kind, depth)) = work.pop() {
+        while let Some((shape, category, depth)) = work.pop() {
             let (tokens, places) = (shapes.tokens.len() as u32, shapes.places.len() as u32);
-            shapes.nodes.push(Shape { kind, depth, size: 1, below: 0, tokens, places });
+            shapes.nodes.push(Shape { category, depth, size: 1, below: 0, tokens, places });
             shapes.tokens.extend(&growing[shape as usize].tokens);
             shapes.places.extend(&growing[shape as usize].places);
             shapes.max_depth = shapes.max_depth.max(depth as usize);
@@ -170,10 +170,10 @@ impl Shapes {
             let (size, below) = std::mem::take(&mut above[depth + 1]);
             (node.size, node.below) = (size + 1, below);
             above[depth].0 += node.size;
-            above[depth].1 |= below | 1 << node.kind;
+            above[depth].1 |= below | 1 << node.category;
         }
         let (tokens, places) = (shapes.tokens.len() as u32, shapes.places.len() as u32);
-        shapes.nodes.push(Shape { kind: 0, depth: 0, size: 0, below: 0, tokens, places });
+        shapes.nodes.push(Shape { category: 0, depth: 0, size: 0, below: 0, tokens, places });
         shapes.nodes.shrink_to_fit();
         shapes.tokens.shrink_to_fit();
         shapes.places.shrink_to_fit();

@@ -1,11 +1,11 @@
-//! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton distinguishes characters of a kind.
+//! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton distinguishes characters of a category.
 
 use stencilm_regex::StateId;
 use stencilm_support::{LimitExceeded, check_time};
 
 use crate::switches::Switch;
 use crate::vocabulary::automaton::Automaton;
-use crate::vocabulary::categories::{HIGH, Kinds, OTHER, Read, WHITESPACE};
+use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
 use crate::vocabulary::category_trie::Shapes;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
@@ -27,11 +27,11 @@ pub(crate) trait Reader: Automaton {
         Ok(())
     }
 
-    /// All characters of a kind lead from here to a state, where something may end; these are the nodes of the trie to which
+    /// All characters of a category lead from here to a state, where something may end; these are the nodes of the trie to which
     /// they lead. Gives where the walk stands then, and whether that is as good as where it stood.
     fn reads(&mut self, at: Self::At, next: StateId, ends: bool, nodes: &[u32]) -> (Self::At, bool);
 
-    /// No character of a kind may come here.
+    /// No character of a category may come here.
     fn refuses(&mut self, _at: Self::At, _nodes: &[u32]) {}
 
     /// Reads a byte that leads to a node of the trie; `None` where it is dead. Nothing is made of it where there
@@ -92,14 +92,14 @@ impl Found {
 /// The tokens that are read from somewhere; `dense` says that these are most of them.
 pub(crate) fn read<R: Reader>(
     vocabulary: &Tokens,
-    kinds: &mut Kinds,
+    categories: &mut Categories,
     reader: &mut R,
     start: R::At,
     dense: bool,
 ) -> Result<TokenSet, R::Stopped> {
     let tokens = if dense { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
     let mut found = Found { tokens, dense };
-    read_shapes(vocabulary, kinds, reader, start, &mut found)?;
+    read_shapes(vocabulary, categories, reader, start, &mut found)?;
     read_non_utf8(vocabulary, reader, start, &mut found)?;
     Ok(found.tokens)
 }
@@ -107,13 +107,13 @@ pub(crate) fn read<R: Reader>(
 /// Reads the tokens that have shapes, and some of the others.
 fn read_shapes<R: Reader>(
     vocabulary: &Tokens,
-    kinds: &mut Kinds,
+    categories: &mut Categories,
     reader: &mut R,
     start: R::At,
     found: &mut Found,
 ) -> Result<(), R::Stopped> {
     let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
-    // By state the kinds that lead to where the walk is as good as where it stood.
+    // By state the categories that lead to where the walk is as good as where it stood.
     let mut same: Vec<u64> = Vec::new();
     let mut path = vec![start; shapes.max_depth() + 1];
     let mut trie_path = vec![start; trie.max_depth() + 1];
@@ -123,13 +123,13 @@ fn read_shapes<R: Reader>(
         let shape = shapes.node(index);
         let (above, end) = (path[shape.depth as usize - 1], index + shape.size as usize);
         let read = match Switch::LexemeCategories.is_on() {
-            true => kinds.read(reader, R::state(above), shape.kind)?,
+            true => categories.read(reader, R::state(above), shape.category)?,
             false => Read::Mixed,
         };
         match read {
             Read::Dead => {
                 // The last byte of a character is never live alone.
-                if shape.kind != WHITESPACE && shape.kind != OTHER {
+                if shape.category != WHITESPACE && shape.category != OTHER {
                     reader.refuses(above, shapes.places(index));
                 }
                 found.refuses_all(shapes, index, end);
@@ -138,7 +138,7 @@ fn read_shapes<R: Reader>(
             Read::Mixed => {
                 for &node in shapes.places(index) {
                     check_time()?;
-                    let at = if shape.kind == WHITESPACE || shape.kind == OTHER {
+                    let at = if shape.category == WHITESPACE || shape.category == OTHER {
                         after_first_bytes(vocabulary, reader, above, node)?
                     } else {
                         Some(above)
@@ -152,7 +152,7 @@ fn read_shapes<R: Reader>(
                 index = end;
             }
             Read::To(next, ends) => {
-                let (at, is_same) = match shape.kind {
+                let (at, is_same) = match shape.category {
                     HIGH => (above, false),
                     _ => reader.reads(above, next, ends, shapes.places(index)),
                 };
@@ -160,7 +160,7 @@ fn read_shapes<R: Reader>(
                 if state >= same.len() {
                     same.resize(state + 1, 1 << HIGH);
                 }
-                same[state] |= u64::from(is_same) << shape.kind;
+                same[state] |= u64::from(is_same) << shape.category;
                 if shape.below & !same[state] == 0 {
                     found.reads_all(shapes, index, end);
                     // Here is all that a reader hears that lists.

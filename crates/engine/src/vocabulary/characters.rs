@@ -4,7 +4,7 @@ use stencilm_regex::{ByteSet, Deriver, Dfa, StateId};
 use stencilm_support::LimitExceeded;
 
 use crate::vocabulary::automaton::Automaton;
-use crate::vocabulary::categories::Kinds;
+use crate::vocabulary::categories::Categories;
 use crate::vocabulary::category_walk;
 use crate::vocabulary::category_walk::Reader;
 use crate::vocabulary::token_set::TokenSet;
@@ -100,8 +100,8 @@ impl<'a> Characters<'a> {
         let dense = 2 * trie.nodes_after(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
         let within = counted.then(Vec::new);
         let mut runs = Runs { characters: self, trie, stops, found: Vec::new(), within };
-        let mut kinds = Kinds::new(&runs);
-        let any = category_walk::read(vocabulary, &mut kinds, &mut runs, StateId::START.0, dense)?;
+        let mut categories = Categories::new(&runs);
+        let any = category_walk::read(vocabulary, &mut categories, &mut runs, StateId::START.0, dense)?;
         let Runs { mut found, within, .. } = runs;
         found.sort_unstable();
         found.dedup();

@@ -9,7 +9,7 @@ use crate::canonical::viability::ends::Judged;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::vocabulary::automaton::Derived;
-use crate::vocabulary::categories::{HIGH, Kinds, OTHER, Read, WHITESPACE};
+use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie;
@@ -128,7 +128,7 @@ impl trie::Reader for BytesWalk<'_, '_> {
     }
 }
 
-/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme distinguishes characters of a kind.
+/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme distinguishes characters of a category.
 pub(crate) struct ShapeWalk<'w, 's> {
     pub lexeme_cache: &'w mut LexemeCache,
     pub vocabulary: &'w Tokens,
@@ -141,21 +141,21 @@ impl ShapeWalk<'_, '_> {
     /// Judges the tokens that are read from a state. Where most bytes may come they are judged already, as in `most`.
     pub fn over_all(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let dfa = self.steps.reader.dfa;
-        let kinds = self.lexeme_cache.kinds.take().filter(|(known, _)| *known == dfa);
+        let categories = self.lexeme_cache.categories.take().filter(|(known, _)| *known == dfa);
         let LexemeCache { dfas, deriver, .. } = &mut *self.lexeme_cache;
         let automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
-        let mut kinds = kinds.map_or_else(|| Kinds::new(&automaton), |(_, kinds)| kinds);
-        let walked = self.over(&mut kinds, start, most);
-        self.lexeme_cache.kinds = Some((dfa, kinds));
+        let mut categories = categories.map_or_else(|| Categories::new(&automaton), |(_, categories)| categories);
+        let walked = self.over(&mut categories, start, most);
+        self.lexeme_cache.categories = Some((dfa, categories));
         walked?;
         self.over_non_utf8(start)
     }
 
     /// Judges those that have shapes, and some of the others.
-    fn over(&mut self, kinds: &mut Kinds, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
+    fn over(&mut self, categories: &mut Categories, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let (vocabulary, dfa) = (self.vocabulary, self.steps.reader.dfa);
         let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
-        // By state its number, where it was reached, and the kinds that lead back to it.
+        // By state its number, where it was reached, and the categories that lead back to it.
         let mut known: Vec<(Option<u32>, u64)> = Vec::new();
         let mut states = vec![start; shapes.max_depth() + 1];
         let mut trie_states = vec![0; trie.max_depth() + 1];
@@ -165,11 +165,11 @@ impl ShapeWalk<'_, '_> {
             let (above, end) = (states[shape.depth as usize - 1], index + shape.size as usize);
             let LexemeCache { dfas, deriver, .. } = &mut *self.lexeme_cache;
             let mut automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
-            match kinds.read(&mut automaton, above, shape.kind)? {
+            match categories.read(&mut automaton, above, shape.category)? {
                 Read::Dead => index = end,
                 Read::Mixed => {
                     for &node in shapes.places(index) {
-                        let above = match shape.kind {
+                        let above = match shape.category {
                             WHITESPACE | OTHER => self.after_first_bytes(above, node)?,
                             _ => above,
                         };
@@ -194,7 +194,7 @@ impl ShapeWalk<'_, '_> {
                     }
                     let (number, same) = &mut known[state];
                     if next == above {
-                        *same |= 1 << shape.kind;
+                        *same |= 1 << shape.category;
                     }
                     let (number, same) = match *number {
                         Some(number) => (number, *same),

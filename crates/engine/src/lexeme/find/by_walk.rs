@@ -9,7 +9,7 @@ use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::mask::LexemeMask;
 use crate::switches::Switch;
 use crate::vocabulary::automaton::Automaton;
-use crate::vocabulary::categories::Kinds;
+use crate::vocabulary::categories::Categories;
 use crate::vocabulary::category_walk;
 use crate::vocabulary::category_walk::Reader;
 use crate::vocabulary::lead_bytes::loops;
@@ -29,13 +29,13 @@ impl LexemeCache {
         enough: usize,
     ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let automaton = &mut self.dfas[from.dfa.0 as usize];
-        let known = self.kinds.take().filter(|(dfa, _)| *dfa == from.dfa);
+        let known = self.categories.take().filter(|(dfa, _)| *dfa == from.dfa);
         let mut walk = Walk::new(vocabulary, automaton, &mut self.deriver, enough);
-        let mut kinds = known.map_or_else(|| Kinds::new(&walk), |(_, kinds)| kinds);
+        let mut categories = known.map_or_else(|| Categories::new(&walk), |(_, categories)| categories);
         let dense = walk.is_dense(from.state)?;
-        let found = category_walk::read(vocabulary, &mut kinds, &mut walk, from.state, dense);
+        let found = category_walk::read(vocabulary, &mut categories, &mut walk, from.state, dense);
         let ends = walk.ends;
-        self.kinds = Some((from.dfa, kinds));
+        self.categories = Some((from.dfa, categories));
         match found {
             Ok(inside) => Ok(Some(self.mask_with(vocabulary, from, Inside::Set(inside), ends))),
             Err(Stopped::Enough) => Ok(None),
@@ -294,8 +294,8 @@ mod tests {
             };
             vocabulary.trie().walk(start, step, |token, _| inside.insert(token)).unwrap();
             let mut walk = Walk::new(&vocabulary, &mut automaton, &mut deriver, usize::MAX);
-            let (mut kinds, dense) = (Kinds::new(&walk), walk.is_dense(start).unwrap());
-            let Ok(found) = category_walk::read(&vocabulary, &mut kinds, &mut walk, start, dense) else {
+            let (mut categories, dense) = (Categories::new(&walk), walk.is_dense(start).unwrap());
+            let Ok(found) = category_walk::read(&vocabulary, &mut categories, &mut walk, start, dense) else {
                 panic!("there is no limit");
             };
             proptest::prop_assert_eq!(found, inside, "{} behind {:?}", PATTERNS[pattern], before);
