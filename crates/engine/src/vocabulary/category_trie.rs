@@ -1,17 +1,17 @@
-//! Tokens by their shapes, the categories of their characters one after the other: a tree of some thousand nodes where the
-//! trie has some hundred thousand.
+//! Tokens by their **category strings**, the categories of their characters one after the other: a trie of some thousand nodes
+//! where that of the tokens has some hundred thousand.
 //!
-//! A walk leads an automaton through the shapes, one category at a time, wherever all characters of the category lead to the
-//! same state. Where they do not, the nodes of the trie with this shape are walked on from, byte by byte. Tokens
-//! that are no whole characters have no shape; they are few, and walked by themselves.
+//! A walk leads an automaton through the category strings, one category at a time, wherever all characters of the category lead
+//! to the same state. Where they do not, the nodes of the tokens' trie with this category string are walked on from, byte by
+//! byte. Tokens that are no whole characters have no category string; they are few, and walked by themselves.
 
 use crate::vocabulary::categories::{CATEGORIES, HIGH, category_beyond_ascii, category_of};
 use crate::vocabulary::lead_bytes::Rest;
 use crate::vocabulary::trie::Trie;
 
-/// A node of the tree of shapes.
+/// A node of the trie of category strings.
 #[derive(Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct CategoryNode {
     /// The category of the character that leads here, or [`HIGH`] in front of one beyond ASCII.
     pub category: u8,
     /// How many steps lead here, 1 for a first one.
@@ -22,46 +22,46 @@ pub(crate) struct Shape {
     pub below: u64,
     /// Where its tokens begin, before those of the nodes below.
     tokens: u32,
-    /// Where the nodes of the trie with this shape begin.
+    /// Where the nodes of the tokens' trie with this category string begin.
     places: u32,
 }
 
-/// A node of the trie on the path to a token without a shape.
+/// A node of the trie on the path to a token without a category string.
 #[derive(Clone, Copy)]
 pub(crate) struct NonUtf8Node {
     /// The node.
     pub node: u32,
     /// Where the list goes on after those below it.
     pub end: u32,
-    /// Whether whole characters lead here, so that it has a shape.
-    pub has_shape: bool,
+    /// Whether whole characters lead here, so that it has a category string.
+    pub has_category_string: bool,
 }
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Shapes {
+pub(crate) struct CategoryTrie {
     /// In depth-first order, and one after the last.
-    nodes: Vec<Shape>,
+    nodes: Vec<CategoryNode>,
     tokens: Vec<u32>,
     places: Vec<u32>,
     non_utf8: Vec<NonUtf8Node>,
-    /// The tokens without shapes, ascending.
+    /// The tokens without category strings, ascending.
     without: Vec<u32>,
     max_depth: usize,
 }
 
-/// Where a node of the trie stands while the tree is made.
+/// Where a node of the tokens' trie stands while the category strings are found.
 #[derive(Clone, Copy)]
 enum At {
-    /// After whole characters of a shape.
-    Shape(u32),
+    /// After whole characters, at this node of the category strings.
+    Characters(u32),
     /// Within a character, which has begun so.
     Within { high: u32, rest: Rest, so_far: u32 },
     /// After bytes that are no characters.
     NonUtf8Node,
 }
 
-/// A shape while the tree is made.
+/// A node of the category strings while they are found.
 #[derive(Clone)]
 struct Growing {
     children: [u32; CATEGORIES],
@@ -76,32 +76,34 @@ impl Growing {
     const NEW: Growing = Growing { children: [NONE; CATEGORIES], tokens: Vec::new(), places: Vec::new() };
 }
 
-fn child(shapes: &mut Vec<Growing>, shape: u32, category: u8) -> u32 {
-    let known = shapes[shape as usize].children[usize::from(category)];
+fn child(growing: &mut Vec<Growing>, above: u32, category: u8) -> u32 {
+    let known = growing[above as usize].children[usize::from(category)];
     if known != NONE {
         return known;
     }
-    let new = shapes.len() as u32;
-    shapes[shape as usize].children[usize::from(category)] = new;
-    shapes.push(Growing::NEW);
+    let new = growing.len() as u32;
+    growing[above as usize].children[usize::from(category)] = new;
+    growing.push(Growing::NEW);
     new
 }
 
-impl Shapes {
+impl CategoryTrie {
     /// Of the tokens of a trie.
-    pub fn new(trie: &Trie) -> Shapes {
+    pub fn new(trie: &Trie) -> CategoryTrie {
         let mut growing = vec![Growing::NEW];
         let (mut non_utf8, mut without): (Vec<NonUtf8Node>, Vec<u32>) = Default::default();
-        // By depth the node there, where it stands, and whether it is in the list of those without shapes.
-        let mut path: Vec<(u32, At, bool)> = vec![(NONE, At::Shape(0), true)];
+        // By depth the node there, where it stands, and whether it is in the list of those without category strings.
+        let mut path: Vec<(u32, At, bool)> = vec![(NONE, At::Characters(0), true)];
         for node in 0..trie.len() {
             let (byte, depth) = (trie.byte(node), trie.depth(node));
             path.truncate(depth);
             let (_, above, _) = *path.last().expect("the path begins with the root");
             let at = match above {
-                At::Shape(shape) if byte.is_ascii() => At::Shape(child(&mut growing, shape, category_of(byte))),
-                At::Shape(shape) => {
-                    let high = child(&mut growing, shape, HIGH);
+                At::Characters(string) if byte.is_ascii() => {
+                    At::Characters(child(&mut growing, string, category_of(byte)))
+                }
+                At::Characters(string) => {
+                    let high = child(&mut growing, string, HIGH);
                     growing[high as usize].places.push(node as u32);
                     match Rest::after_first(byte) {
                         Some(rest) => At::Within { high, rest, so_far: u32::from(byte & rest.mask_of_first()) },
@@ -112,24 +114,28 @@ impl Shapes {
                     let so_far = so_far << 6 | u32::from(byte & 0x3F);
                     match rest.after() {
                         Some(rest) => At::Within { high, rest, so_far },
-                        None => At::Shape(child(&mut growing, high, category_beyond_ascii(so_far))),
+                        None => At::Characters(child(&mut growing, high, category_beyond_ascii(so_far))),
                     }
                 }
                 At::Within { .. } | At::NonUtf8Node => At::NonUtf8Node,
             };
-            if let At::Shape(shape) = at {
-                growing[shape as usize].places.push(node as u32);
+            if let At::Characters(string) = at {
+                growing[string as usize].places.push(node as u32);
             }
             path.push((node as u32, at, false));
             let Some(token) = trie.entry_at(node) else { continue };
-            if let At::Shape(shape) = at {
-                growing[shape as usize].tokens.push(token);
+            if let At::Characters(string) = at {
+                growing[string as usize].tokens.push(token);
                 continue;
             }
             without.push(token);
             for (node, at, listed) in path.iter_mut().filter(|(.., listed)| !listed) {
                 *listed = true;
-                non_utf8.push(NonUtf8Node { node: *node, end: 0, has_shape: matches!(at, At::Shape(_)) });
+                non_utf8.push(NonUtf8Node {
+                    node: *node,
+                    end: 0,
+                    has_category_string: matches!(at, At::Characters(_)),
+                });
             }
         }
         let mut open: Vec<usize> = Vec::new();
@@ -144,40 +150,40 @@ impl Shapes {
             open.push(index);
         }
         without.sort_unstable();
-        Shapes { non_utf8, without, ..Shapes::in_order(growing) }
+        CategoryTrie { non_utf8, without, ..CategoryTrie::in_order(growing) }
     }
 
     /// The nodes in depth-first order, without the root.
-    fn in_order(growing: Vec<Growing>) -> Shapes {
-        let mut shapes = Shapes::default();
-        let children = |shape: u32, depth: u32| {
-            let children = growing[shape as usize].children.iter().enumerate().rev();
+    fn in_order(growing: Vec<Growing>) -> CategoryTrie {
+        let mut ordered = CategoryTrie::default();
+        let children = |node: u32, depth: u32| {
+            let children = growing[node as usize].children.iter().enumerate().rev();
             children.filter(|&(_, &child)| child != NONE).map(move |(category, &child)| (child, category as u8, depth))
         };
         let mut work: Vec<(u32, u8, u32)> = children(0, 1).collect();
-        while let Some((shape, category, depth)) = work.pop() {
-            let (tokens, places) = (shapes.tokens.len() as u32, shapes.places.len() as u32);
-            shapes.nodes.push(Shape { category, depth, size: 1, below: 0, tokens, places });
-            shapes.tokens.extend(&growing[shape as usize].tokens);
-            shapes.places.extend(&growing[shape as usize].places);
-            shapes.max_depth = shapes.max_depth.max(depth as usize);
-            work.extend(children(shape, depth + 1));
+        while let Some((node, category, depth)) = work.pop() {
+            let (tokens, places) = (ordered.tokens.len() as u32, ordered.places.len() as u32);
+            ordered.nodes.push(CategoryNode { category, depth, size: 1, below: 0, tokens, places });
+            ordered.tokens.extend(&growing[node as usize].tokens);
+            ordered.places.extend(&growing[node as usize].places);
+            ordered.max_depth = ordered.max_depth.max(depth as usize);
+            work.extend(children(node, depth + 1));
         }
-        // From after: what is below a node is known when it is reached.
-        let mut above: Vec<(u32, u64)> = vec![(0, 0); shapes.max_depth + 2];
-        for node in shapes.nodes.iter_mut().rev() {
+        // From the last one on: what is below a node is known when it is reached.
+        let mut above: Vec<(u32, u64)> = vec![(0, 0); ordered.max_depth + 2];
+        for node in ordered.nodes.iter_mut().rev() {
             let depth = node.depth as usize;
             let (size, below) = std::mem::take(&mut above[depth + 1]);
             (node.size, node.below) = (size + 1, below);
             above[depth].0 += node.size;
             above[depth].1 |= below | 1 << node.category;
         }
-        let (tokens, places) = (shapes.tokens.len() as u32, shapes.places.len() as u32);
-        shapes.nodes.push(Shape { category: 0, depth: 0, size: 0, below: 0, tokens, places });
-        shapes.nodes.shrink_to_fit();
-        shapes.tokens.shrink_to_fit();
-        shapes.places.shrink_to_fit();
-        shapes
+        let (tokens, places) = (ordered.tokens.len() as u32, ordered.places.len() as u32);
+        ordered.nodes.push(CategoryNode { category: 0, depth: 0, size: 0, below: 0, tokens, places });
+        ordered.nodes.shrink_to_fit();
+        ordered.tokens.shrink_to_fit();
+        ordered.places.shrink_to_fit();
+        ordered
     }
 
     /// How many nodes there are, without the root.
@@ -192,7 +198,7 @@ impl Shapes {
 
     /// A node, or the one after the last.
     #[inline]
-    pub fn node(&self, index: usize) -> Shape {
+    pub fn node(&self, index: usize) -> CategoryNode {
         self.nodes[index]
     }
 
@@ -208,12 +214,12 @@ impl Shapes {
         self.nodes[index].tokens as usize
     }
 
-    /// All tokens that have shapes, in their order.
+    /// All tokens that have category strings, in the order of these.
     pub fn all_tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// The nodes of the trie with a shape; for [`HIGH`] those after the first byte of a character.
+    /// The nodes of the tokens' trie with a category string; for [`HIGH`] those after the first byte of a character.
     pub fn places(&self, index: usize) -> &[u32] {
         &self.places[self.nodes[index].places as usize..self.nodes[index + 1].places as usize]
     }
@@ -230,7 +236,7 @@ impl Shapes {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.len() * size_of::<Shape>()
+        self.nodes.len() * size_of::<CategoryNode>()
             + (self.tokens.len() + self.places.len() + self.without.len()) * 4
             + self.non_utf8.len() * size_of::<NonUtf8Node>()
     }

@@ -1,4 +1,4 @@
-//! Walks of a vocabulary by the shapes of its tokens, and byte by byte where an automaton distinguishes characters of a category.
+//! Walks of a vocabulary by category strings, and byte by byte where an automaton distinguishes characters of a category.
 
 use stencilm_regex::StateId;
 use stencilm_support::{LimitExceeded, check_time};
@@ -6,7 +6,7 @@ use stencilm_support::{LimitExceeded, check_time};
 use crate::switches::Switch;
 use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
-use crate::vocabulary::category_trie::Shapes;
+use crate::vocabulary::category_trie::CategoryTrie;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -22,7 +22,7 @@ pub(crate) trait Reader: Automaton {
     /// The state of the automaton.
     fn state(at: Self::At) -> StateId;
 
-    /// A node of the shapes is looked at.
+    /// A node of the category strings is looked at.
     fn look(&mut self) -> Result<(), Self::Stopped> {
         Ok(())
     }
@@ -71,14 +71,14 @@ impl Found {
         }
     }
 
-    /// The tokens of a shape and of those below are read.
-    fn reads_all(&mut self, shapes: &Shapes, index: usize, end: usize) {
-        self.reads(shapes.tokens(index, end));
+    /// The tokens of a category string and of those below are read.
+    fn reads_all(&mut self, category_trie: &CategoryTrie, index: usize, end: usize) {
+        self.reads(category_trie.tokens(index, end));
     }
 
-    /// The tokens of a shape and of those below are not read.
-    fn refuses_all(&mut self, shapes: &Shapes, index: usize, end: usize) {
-        self.refuses(shapes.tokens(index, end));
+    /// The tokens of a category string and of those below are not read.
+    fn refuses_all(&mut self, category_trie: &CategoryTrie, index: usize, end: usize) {
+        self.refuses(category_trie.tokens(index, end));
     }
 
     /// Tokens that are not read.
@@ -99,46 +99,46 @@ pub(crate) fn read<R: Reader>(
 ) -> Result<TokenSet, R::Stopped> {
     let tokens = if dense { vocabulary.spelled().clone() } else { TokenSet::empty(vocabulary.vocab_size()) };
     let mut found = Found { tokens, dense };
-    read_shapes(vocabulary, categories, reader, start, &mut found)?;
+    read_category_strings(vocabulary, categories, reader, start, &mut found)?;
     read_non_utf8(vocabulary, reader, start, &mut found)?;
     Ok(found.tokens)
 }
 
-/// Reads the tokens that have shapes, and some of the others.
-fn read_shapes<R: Reader>(
+/// Reads the tokens that have category strings, and some of the others.
+fn read_category_strings<R: Reader>(
     vocabulary: &Tokens,
     categories: &mut Categories,
     reader: &mut R,
     start: R::At,
     found: &mut Found,
 ) -> Result<(), R::Stopped> {
-    let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
+    let (category_trie, trie) = (vocabulary.category_trie(), vocabulary.trie());
     // By state the categories that lead to where the walk is as good as where it stood.
     let mut same: Vec<u64> = Vec::new();
-    let mut path = vec![start; shapes.max_depth() + 1];
+    let mut path = vec![start; category_trie.max_depth() + 1];
     let mut trie_path = vec![start; trie.max_depth() + 1];
     let mut index = 0;
-    while index < shapes.len() {
+    while index < category_trie.len() {
         reader.look()?;
-        let shape = shapes.node(index);
-        let (above, end) = (path[shape.depth as usize - 1], index + shape.size as usize);
+        let here = category_trie.node(index);
+        let (above, end) = (path[here.depth as usize - 1], index + here.size as usize);
         let read = match Switch::LexemeCategories.is_on() {
-            true => categories.read(reader, R::state(above), shape.category)?,
+            true => categories.read(reader, R::state(above), here.category)?,
             false => Read::Mixed,
         };
         match read {
             Read::Dead => {
                 // The last byte of a character is never live alone.
-                if shape.category != WHITESPACE && shape.category != OTHER {
-                    reader.refuses(above, shapes.places(index));
+                if here.category != WHITESPACE && here.category != OTHER {
+                    reader.refuses(above, category_trie.places(index));
                 }
-                found.refuses_all(shapes, index, end);
+                found.refuses_all(category_trie, index, end);
                 index = end;
             }
             Read::Mixed => {
-                for &node in shapes.places(index) {
+                for &node in category_trie.places(index) {
                     check_time()?;
-                    let at = if shape.category == WHITESPACE || shape.category == OTHER {
+                    let at = if here.category == WHITESPACE || here.category == OTHER {
                         after_first_bytes(vocabulary, reader, above, node)?
                     } else {
                         Some(above)
@@ -152,26 +152,26 @@ fn read_shapes<R: Reader>(
                 index = end;
             }
             Read::To(next, ends) => {
-                let (at, is_same) = match shape.category {
+                let (at, is_same) = match here.category {
                     HIGH => (above, false),
-                    _ => reader.reads(above, next, ends, shapes.places(index)),
+                    _ => reader.reads(above, next, ends, category_trie.places(index)),
                 };
                 let state = R::state(at).0 as usize;
                 if state >= same.len() {
                     same.resize(state + 1, 1 << HIGH);
                 }
-                same[state] |= u64::from(is_same) << shape.category;
-                if shape.below & !same[state] == 0 {
-                    found.reads_all(shapes, index, end);
+                same[state] |= u64::from(is_same) << here.category;
+                if here.below & !same[state] == 0 {
+                    found.reads_all(category_trie, index, end);
                     // Here is all that a reader hears that lists.
-                    reader.ends(at, shapes.tokens(index, index + 1));
+                    reader.ends(at, category_trie.tokens(index, index + 1));
                     index = end;
                     continue;
                 }
-                let tokens = shapes.tokens(index, index + 1);
+                let tokens = category_trie.tokens(index, index + 1);
                 found.reads(tokens);
                 reader.ends(at, tokens);
-                path[shape.depth as usize] = at;
+                path[here.depth as usize] = at;
                 index += 1;
             }
         }
@@ -191,10 +191,10 @@ fn read_below<R: Reader>(
     let trie = vocabulary.trie();
     let mut step = |at, byte, node| {
         let Some(next) = reader.byte(at, byte, Some(node))? else { return Ok(None) };
-        // Tokens without shapes are reported by themselves.
+        // Tokens without category strings are reported by themselves.
         if reader.lists()
             && let Some(token) = trie.entry_at(node)
-            && !vocabulary.shapes().is_non_utf8(token)
+            && !vocabulary.category_trie().is_non_utf8(token)
         {
             reader.ends(next, &[token]);
         }
@@ -221,21 +221,22 @@ fn after_first_bytes<R: Reader>(
     Ok(at)
 }
 
-/// Reads the tokens that have no shapes.
+/// Reads the tokens that have no category strings.
 fn read_non_utf8<R: Reader>(
     vocabulary: &Tokens,
     reader: &mut R,
     start: R::At,
     found: &mut Found,
 ) -> Result<(), R::Stopped> {
-    let (non_utf8, trie) = (vocabulary.shapes().non_utf8(), vocabulary.trie());
-    let token = |index: usize| trie.entry_at(non_utf8[index].node as usize).filter(|_| !non_utf8[index].has_shape);
+    let (non_utf8, trie) = (vocabulary.category_trie().non_utf8(), vocabulary.trie());
+    let token =
+        |index: usize| trie.entry_at(non_utf8[index].node as usize).filter(|_| !non_utf8[index].has_category_string);
     let mut path = vec![start; trie.max_depth() + 1];
     let mut index = 0;
     while index < non_utf8.len() {
         let (node, end) = (non_utf8[index].node as usize, non_utf8[index].end as usize);
         let depth = trie.depth(node);
-        let made_of = (!non_utf8[index].has_shape).then_some(node);
+        let made_of = (!non_utf8[index].has_category_string).then_some(node);
         let Some(at) = reader.byte(path[depth - 1], trie.byte(node), made_of)? else {
             (index..end).for_each(|index| found.refuses(token(index).as_slice()));
             index = end;

@@ -138,7 +138,7 @@ struct Runs<'r, 'a> {
     /// The nodes at which a run stops, each with the number of characters before it.
     found: Vec<(u32, u32)>,
     /// The tokens that are runs by their numbers of characters, where they are counted. In vectors of their own, because the
-    /// tokens of a shape are copied at once.
+    /// tokens of a category string are copied at once.
     within: Option<Vec<Vec<u32>>>,
 }
 
@@ -264,7 +264,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Reading by shapes finds what reading every byte does.
+        /// Reading by category strings finds what reading every byte does.
         #[test]
         fn runs_are_those_of_a_walk_of_the_trie(
             tokens in proptest::collection::btree_set(proptest::collection::vec(0usize..PIECES.len(), 1..5), 1..200),

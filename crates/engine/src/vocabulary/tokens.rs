@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use stencilm_support::FEW;
 
-use crate::vocabulary::category_trie::Shapes;
+use crate::vocabulary::category_trie::CategoryTrie;
 use crate::vocabulary::keys_within_tokens::WholeKeys;
 use crate::vocabulary::token_lengths::Lengths;
 use crate::vocabulary::token_set::TokenSet;
@@ -81,7 +81,7 @@ pub struct Tokens {
     common_words: OnceLock<Box<[u32]>>,
     whole_keys: OnceLock<WholeKeys>,
     lengths: OnceLock<Arc<Lengths>>,
-    shapes: OnceLock<Shapes>,
+    category_trie: OnceLock<CategoryTrie>,
 }
 
 impl Tokens {
@@ -146,7 +146,7 @@ impl Tokens {
             common_words: OnceLock::new(),
             whole_keys: OnceLock::new(),
             lengths: OnceLock::new(),
-            shapes: OnceLock::new(),
+            category_trie: OnceLock::new(),
             bytes,
             spans,
             vocab_size,
@@ -256,9 +256,9 @@ impl Tokens {
         self.lengths.get_or_init(|| Arc::new(Lengths::new(&self.trie, self.vocab_size)))
     }
 
-    /// The shapes of the tokens of the trie.
-    pub(crate) fn shapes(&self) -> &Shapes {
-        self.shapes.get_or_init(|| Shapes::new(&self.trie))
+    /// The category strings of the tokens of the trie.
+    pub(crate) fn category_trie(&self) -> &CategoryTrie {
+        self.category_trie.get_or_init(|| CategoryTrie::new(&self.trie))
     }
 
     /// Lays out what masks of JSON ask for, so that none waits for it.
@@ -268,7 +268,7 @@ impl Tokens {
         self.quoting();
         self.whole_keys();
         self.lengths();
-        self.shapes();
+        self.category_trie();
     }
 
     /// The bytes on the path to a node of the trie, without its own.
@@ -299,7 +299,7 @@ impl Tokens {
             + listed(&self.escaping)
             + listed(&self.quoting)
             + self.lengths.get().map_or(0, |lengths| lengths.memory_bytes())
-            + self.shapes.get().map_or(0, Shapes::memory_bytes)
+            + self.category_trie.get().map_or(0, CategoryTrie::memory_bytes)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Tokens by their shapes: the classes of their characters, which are all that a pre-tokenizer sees of them.
+//! Tokens by their **class strings**: the classes of their characters, which are all that a pre-tokenizer sees of them.
 //!
-//! Vocabularies have far fewer shapes than tokens, so which tokens fit a cursor is found by a walk of their shapes.
+//! Vocabularies have far fewer class strings than tokens, so which tokens fit a cursor is found by a walk of these.
 
 use rustc_hash::FxHashMap;
 
@@ -10,17 +10,17 @@ use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::vocabulary::token_set::TokenSet;
 
-/// The shapes of a vocabulary as a tree in depth-first order.
+/// The class strings of a vocabulary as a tree in depth-first order.
 #[derive(Default)]
-pub(crate) struct Shapes {
-    nodes: Vec<Shape>,
-    /// The tokens in the order of their shapes, those of a node before those below it.
+pub(crate) struct ClassStrings {
+    nodes: Vec<ClassNode>,
+    /// The tokens in the order of their class strings, those of a node before those below it.
     tokens: Vec<u32>,
     /// Tokens that are no text, however they come, unless they go on with a character that has begun.
     ill_formed: Vec<u32>,
 }
 
-struct Shape {
+struct ClassNode {
     /// Some character of the class.
     character: char,
     depth: u32,
@@ -31,17 +31,17 @@ struct Shape {
     end: u32,
 }
 
-impl Shapes {
-    pub fn new(encoding: &Encoder) -> Shapes {
+impl ClassStrings {
+    pub fn new(encoding: &Encoder) -> ClassStrings {
         let pretokenizer = encoding.pretokenizer();
-        let mut shapes = Shapes::default();
+        let mut strings = ClassStrings::default();
         // By node above and class: the nodes, numbered as they come, each with its character and tokens.
         let mut numbers: FxHashMap<(u32, u8), u32> = FxHashMap::default();
         let mut found: Vec<(char, Vec<u32>, Vec<u32>)> = vec![('\0', Vec::new(), Vec::new())];
         for token in encoding.tokens().spelled().iter() {
             let bytes = encoding.tokens().token_bytes(token).unwrap_or_default();
             let Some(text) = whole_characters(bytes) else {
-                shapes.ill_formed.push(token);
+                strings.ill_formed.push(token);
                 continue;
             };
             let mut node = 0;
@@ -58,18 +58,18 @@ impl Shapes {
         let mut work: Vec<(u32, u32, Option<usize>)> = vec![(0, 0, None)];
         while let Some((number, depth, done)) = work.pop() {
             if let Some(node) = done {
-                shapes.nodes[node].size = (shapes.nodes.len() - node) as u32;
-                shapes.nodes[node].end = shapes.tokens.len() as u32;
+                strings.nodes[node].size = (strings.nodes.len() - node) as u32;
+                strings.nodes[node].end = strings.tokens.len() as u32;
                 continue;
             }
             let (character, below, tokens) = &found[number as usize];
-            work.push((number, depth, Some(shapes.nodes.len())));
-            let first = shapes.tokens.len() as u32;
-            shapes.nodes.push(Shape { character: *character, depth, size: 0, first, end: 0 });
-            shapes.tokens.extend(tokens);
+            work.push((number, depth, Some(strings.nodes.len())));
+            let first = strings.tokens.len() as u32;
+            strings.nodes.push(ClassNode { character: *character, depth, size: 0, first, end: 0 });
+            strings.tokens.extend(tokens);
             work.extend(below.iter().rev().map(|&below| (below, depth + 1, None)));
         }
-        shapes
+        strings
     }
 
     /// Takes out of a set the tokens that cannot be read from a place, which is not within a character.
@@ -77,18 +77,18 @@ impl Shapes {
         self.ill_formed.iter().for_each(|&token| set.remove(token));
         let mut path = vec![start];
         let mut node = 1;
-        while let Some(shape) = self.nodes.get(node) {
-            path.truncate(shape.depth as usize);
+        while let Some(here) = self.nodes.get(node) {
+            path.truncate(here.depth as usize);
             let above = *path.last().expect("the path begins with the start");
-            match places.read_whole(encoding, above, shape.character) {
+            match places.read_whole(encoding, above, here.character) {
                 Some(next) => {
                     path.push(next);
                     node += 1;
                 }
                 None => {
-                    let tokens = &self.tokens[shape.first as usize..shape.end as usize];
+                    let tokens = &self.tokens[here.first as usize..here.end as usize];
                     tokens.iter().for_each(|&token| set.remove(token));
-                    node += shape.size as usize;
+                    node += here.size as usize;
                 }
             }
         }
@@ -96,7 +96,7 @@ impl Shapes {
 
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.len() * size_of::<Shape>() + (self.tokens.len() + self.ill_formed.len()) * 4
+        self.nodes.len() * size_of::<ClassNode>() + (self.tokens.len() + self.ill_formed.len()) * 4
     }
 }
 

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use stencilm_support::LARGE_BUDGET;
 
 use super::by_place::CursorId;
-use super::class_strings::Shapes;
+use super::class_strings::ClassStrings;
 use super::table::{Cursors, Reading};
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
@@ -31,12 +31,12 @@ pub(crate) struct Rows {
     fitting: FxHashMap<CursorKey, Fitting>,
     bytes: usize,
     /// Where text is spelled in bytes and cut by a pattern.
-    shapes: Option<Shapes>,
+    class_strings: Option<ClassStrings>,
 }
 
 impl Rows {
     pub fn memory_bytes(&self) -> usize {
-        self.bytes + self.shapes.as_ref().map_or(0, Shapes::memory_bytes)
+        self.bytes + self.class_strings.as_ref().map_or(0, ClassStrings::memory_bytes)
     }
 
     /// Forgets the rows after tokens; those of cursors, which are dearer, only where they are many.
@@ -51,10 +51,10 @@ impl Rows {
     /// Finds the tokens that fit a cursor without what has no influence on them.
     pub fn lay_out(&mut self, encoding: &Encoder, places: &mut Cursors, cursor: &CursorKey) {
         if !self.fitting.contains_key(cursor) {
-            if self.shapes.is_none() && encoding.splits() && !encoding.by_characters() {
-                self.shapes = Some(Shapes::new(encoding));
+            if self.class_strings.is_none() && encoding.splits() && !encoding.by_characters() {
+                self.class_strings = Some(ClassStrings::new(encoding));
             }
-            let [mut all, anyway] = fitting(encoding, self.shapes.as_ref(), places, cursor);
+            let [mut all, anyway] = fitting(encoding, self.class_strings.as_ref(), places, cursor);
             all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
             let all: Arc<[u32]> = all.words().into();
             let anyway = if anyway.words() == &all[..] { all.clone() } else { anyway.words().into() };
@@ -103,7 +103,12 @@ impl Rows {
 }
 
 /// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
-fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Cursors, cursor: &CursorKey) -> [TokenSet; 2] {
+fn fitting(
+    encoding: &Encoder,
+    class_strings: Option<&ClassStrings>,
+    places: &mut Cursors,
+    cursor: &CursorKey,
+) -> [TokenSet; 2] {
     let size = encoding.tokens().vocab_size();
     let (mut unmerged, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
     let place = places.of(cursor);
@@ -112,9 +117,10 @@ fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Cursors, cu
         if let Some(start) = places.begin(encoding, place, plain, is_unmerged) {
             // Nearly all tokens fit, so it begins with all of them.
             set.clone_from(encoding.tokens().spelled());
-            if let Some(shapes) = shapes.filter(|_| !cursor.within_character() && Switch::CanonicalClassStrings.is_on())
+            if let Some(class_strings) =
+                class_strings.filter(|_| !cursor.within_character() && Switch::CanonicalClassStrings.is_on())
             {
-                shapes.keep_readable(encoding, places, start, set);
+                class_strings.keep_readable(encoding, places, start, set);
             } else {
                 walk(encoding, places, start, set);
             }
@@ -140,8 +146,8 @@ fn fitting(encoding: &Encoder, shapes: Option<&Shapes>, places: &mut Cursors, cu
     [unmerged, anyway]
 }
 
-/// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by shapes, which also knows of
-/// characters that have begun and of those without a token.
+/// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by class strings, which also knows
+/// of characters that have begun and of those without a token.
 fn walk(encoding: &Encoder, places: &mut Cursors, start: CursorId, set: &mut TokenSet) {
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),
@@ -181,17 +187,17 @@ mod tests {
             picks in prop::collection::vec((0u32..264, any::<bool>()), 0..8),
         ) {
             let encoding = encoding();
-            let shapes = Shapes::new(&encoding);
+            let class_strings = ClassStrings::new(&encoding);
             let mut places = Cursors::default();
             let mut place = places.of(&Cursor::start().into());
             for (token, unmerged) in picks {
                 place = places.advance(&encoding, place, token, unmerged).unwrap_or(place);
                 // Later rows take over parts of earlier ones.
                 let cursor = places.cursor(place).for_row().clone();
-                fitting(&encoding, Some(&shapes), &mut places, &cursor);
+                fitting(&encoding, Some(&class_strings), &mut places, &cursor);
             }
             let cursor = places.cursor(place).for_row().clone();
-            let [unmerged, anyway] = fitting(&encoding, Some(&shapes), &mut places, &cursor);
+            let [unmerged, anyway] = fitting(&encoding, Some(&class_strings), &mut places, &cursor);
             let place = places.of(&cursor);
             for token in 0..encoding.tokens().vocab_size() as u32 {
                 for (is_unmerged, set) in [(true, &unmerged), (false, &anyway)] {
@@ -206,11 +212,11 @@ mod tests {
                     continue;
                 };
                 if !cursor.within_character() {
-                    let mut by_shapes = encoding.tokens().spelled().clone();
-                    let mut by_tokens = by_shapes.clone();
-                    shapes.keep_readable(&encoding, &mut places, start, &mut by_shapes);
+                    let mut by_class_strings = encoding.tokens().spelled().clone();
+                    let mut by_tokens = by_class_strings.clone();
+                    class_strings.keep_readable(&encoding, &mut places, start, &mut by_class_strings);
                     walk(&encoding, &mut places, start, &mut by_tokens);
-                    prop_assert_eq!(by_shapes, by_tokens);
+                    prop_assert_eq!(by_class_strings, by_tokens);
                 }
             }
         }

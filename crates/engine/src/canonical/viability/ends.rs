@@ -24,9 +24,9 @@ pub(crate) struct Anywhere {
     after: Behind,
     /// What decides of the tokens of each kind, which have the same sets.
     examples: Vec<Ending>,
-    /// By token the number of its kind; the same in the order of shapes, in which they are asked for.
+    /// By token the number of its kind; the same in the order of category strings, in which they are asked for.
     kinds: Vec<u32>,
-    in_shapes: Vec<u32>,
+    by_category_string: Vec<u32>,
     /// By the bytes that may come, which kinds of tokens always keep their ends, as far as it was asked for.
     judged: Vec<Vec<Option<bool>>>,
     numbers: FxHashMap<ByteSet, usize>,
@@ -94,14 +94,14 @@ impl Anywhere {
                 next
             }));
         }
-        let shapes = encoding.tokens().shapes();
-        self.in_shapes = shapes.all_tokens().iter().map(|&token| self.kinds[token as usize]).collect();
+        let category_trie = encoding.tokens().category_trie();
+        self.by_category_string = category_trie.all_tokens().iter().map(|&token| self.kinds[token as usize]).collect();
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
-            + (self.kinds.len() + self.in_shapes.len() + self.examples.len() * 3) * 4
+            + (self.kinds.len() + self.by_category_string.len() + self.examples.len() * 3) * 4
             + self.judged.len() * self.examples.len()
             + self.after.memory_bytes()
     }
@@ -153,18 +153,18 @@ impl Judged<'_> {
         *known.get_or_insert_with(|| self.encoding.always_keeps_end_before(after, examples[kind], &self.sets[number]))
     }
 
-    /// The same for tokens that stand side by side in the order of shapes, from a place on: adds those that always keep their
-    /// ends to one set, and the others to another one.
-    pub fn sort_shapes(
+    /// The same for tokens that stand side by side in the order of their category strings, from a place on: adds those
+    /// that always keep their ends to one set, and the others to another one.
+    pub fn sort_category_strings(
         &mut self,
         number: usize,
         (first, tokens): (usize, &[u32]),
         always: &mut TokenSet,
         perhaps: &mut TokenSet,
     ) {
-        let Anywhere { in_shapes, judged, examples, after, .. } = &mut *self.anywhere;
+        let Anywhere { by_category_string, judged, examples, after, .. } = &mut *self.anywhere;
         let (known, bytes) = (&mut judged[number], &self.sets[number]);
-        for (&token, &kind) in tokens.iter().zip(&in_shapes[first..]) {
+        for (&token, &kind) in tokens.iter().zip(&by_category_string[first..]) {
             let kind = kind as usize;
             let keeps_end =
                 *known[kind].get_or_insert_with(|| self.encoding.always_keeps_end_before(after, examples[kind], bytes));

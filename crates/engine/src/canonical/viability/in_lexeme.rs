@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{LOOKED_AT, LimitExceeded, RECENT};
 
-use super::judging::{BytesWalk, ShapeWalk, Steps};
+use super::judging::{BytesWalk, CategoryWalk, Steps};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
@@ -116,7 +116,7 @@ pub(crate) fn independent_within(
     let start = steps.place_of(lexeme_cache, state)?;
     if state & IN_WHITESPACE == 0 && Switch::CanonicalCategoryWalk.is_on() {
         let mut walk =
-            ShapeWalk { lexeme_cache, vocabulary, steps: &mut steps, always: &mut always, perhaps: &mut perhaps };
+            CategoryWalk { lexeme_cache, vocabulary, steps: &mut steps, always: &mut always, perhaps: &mut perhaps };
         walk.over_all(StateId(state), &mut anywhere)?;
     } else {
         let mut path = std::mem::take(lexeme_cache.extensions.get::<Path>());

@@ -81,10 +81,16 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The same for tokens that stand side by side in the order of shapes, from a place on.
-    fn judge_shapes(&mut self, number: u32, tokens: (usize, &[u32]), always: &mut TokenSet, perhaps: &mut TokenSet) {
+    /// The same for tokens that stand side by side in the order of their category strings, from a place on.
+    fn judge_category_strings(
+        &mut self,
+        number: u32,
+        tokens: (usize, &[u32]),
+        always: &mut TokenSet,
+        perhaps: &mut TokenSet,
+    ) {
         let Some(live) = self.states[number as usize].live else { return };
-        self.judged.sort_shapes(live, tokens, always, perhaps);
+        self.judged.sort_category_strings(live, tokens, always, perhaps);
     }
 
     /// The live bytes of a state.
@@ -128,8 +134,8 @@ impl trie::Reader for BytesWalk<'_, '_> {
     }
 }
 
-/// A walk of the vocabulary by the shapes of tokens, and byte by byte where a lexeme distinguishes characters of a category.
-pub(crate) struct ShapeWalk<'w, 's> {
+/// A walk of the vocabulary by category strings, and byte by byte where a lexeme distinguishes characters of a category.
+pub(crate) struct CategoryWalk<'w, 's> {
     pub lexeme_cache: &'w mut LexemeCache,
     pub vocabulary: &'w Tokens,
     pub steps: &'w mut Steps<'s>,
@@ -137,7 +143,7 @@ pub(crate) struct ShapeWalk<'w, 's> {
     pub perhaps: &'w mut TokenSet,
 }
 
-impl ShapeWalk<'_, '_> {
+impl CategoryWalk<'_, '_> {
     /// Judges the tokens that are read from a state. Where most bytes may come they are judged already, as in `most`.
     pub fn over_all(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let dfa = self.steps.reader.dfa;
@@ -151,25 +157,25 @@ impl ShapeWalk<'_, '_> {
         self.over_non_utf8(start)
     }
 
-    /// Judges those that have shapes, and some of the others.
+    /// Judges those that have category strings, and some of the others.
     fn over(&mut self, categories: &mut Categories, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let (vocabulary, dfa) = (self.vocabulary, self.steps.reader.dfa);
-        let (shapes, trie) = (vocabulary.shapes(), vocabulary.trie());
+        let (category_trie, trie) = (vocabulary.category_trie(), vocabulary.trie());
         // By state its number, where it was reached, and the categories that lead back to it.
         let mut known: Vec<(Option<u32>, u64)> = Vec::new();
-        let mut states = vec![start; shapes.max_depth() + 1];
+        let mut states = vec![start; category_trie.max_depth() + 1];
         let mut trie_states = vec![0; trie.max_depth() + 1];
         let mut index = 0;
-        while index < shapes.len() {
-            let shape = shapes.node(index);
-            let (above, end) = (states[shape.depth as usize - 1], index + shape.size as usize);
+        while index < category_trie.len() {
+            let here = category_trie.node(index);
+            let (above, end) = (states[here.depth as usize - 1], index + here.size as usize);
             let LexemeCache { dfas, deriver, .. } = &mut *self.lexeme_cache;
             let mut automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
-            match categories.read(&mut automaton, above, shape.category)? {
+            match categories.read(&mut automaton, above, here.category)? {
                 Read::Dead => index = end,
                 Read::Mixed => {
-                    for &node in shapes.places(index) {
-                        let above = match shape.category {
+                    for &node in category_trie.places(index) {
+                        let above = match here.category {
                             WHITESPACE | OTHER => self.after_first_bytes(above, node)?,
                             _ => above,
                         };
@@ -194,7 +200,7 @@ impl ShapeWalk<'_, '_> {
                     }
                     let (number, same) = &mut known[state];
                     if next == above {
-                        *same |= 1 << shape.category;
+                        *same |= 1 << here.category;
                     }
                     let (number, same) = match *number {
                         Some(number) => (number, *same),
@@ -204,9 +210,9 @@ impl ShapeWalk<'_, '_> {
                             (reached, *same)
                         }
                     };
-                    let is_last = shape.below & !same == 0;
+                    let is_last = here.below & !same == 0;
                     let until = if is_last { end } else { index + 1 };
-                    let tokens = shapes.tokens(index, until);
+                    let tokens = category_trie.tokens(index, until);
                     match self.steps.states[number as usize] {
                         Reached { is_common: true, .. } => {}
                         Reached { has_common: true, .. } => {
@@ -215,11 +221,11 @@ impl ShapeWalk<'_, '_> {
                             }
                         }
                         _ => {
-                            let tokens = (shapes.first_token(index), tokens);
-                            self.steps.judge_shapes(number, tokens, self.always, self.perhaps);
+                            let tokens = (category_trie.first_token(index), tokens);
+                            self.steps.judge_category_strings(number, tokens, self.always, self.perhaps);
                         }
                     }
-                    states[shape.depth as usize] = next;
+                    states[here.depth as usize] = next;
                     index = until;
                 }
             }
@@ -243,9 +249,9 @@ impl ShapeWalk<'_, '_> {
             .try_fold(above, |state, &byte| Ok(self.lexeme_cache.step(self.steps.reader.dfa, state, byte)?.0))
     }
 
-    /// Judges the tokens that have no shapes.
+    /// Judges the tokens that have no category strings.
     fn over_non_utf8(&mut self, start: StateId) -> Result<(), LimitExceeded> {
-        let (non_utf8, trie) = (self.vocabulary.shapes().non_utf8(), self.vocabulary.trie());
+        let (non_utf8, trie) = (self.vocabulary.category_trie().non_utf8(), self.vocabulary.trie());
         let mut states = vec![self.steps.place_of(self.lexeme_cache, start.0)?; trie.max_depth() + 1];
         let mut at = 0;
         while let Some(here) = non_utf8.get(at) {
@@ -255,7 +261,7 @@ impl ShapeWalk<'_, '_> {
                 at = here.end as usize;
                 continue;
             };
-            let token = trie.entry_at(here.node as usize).filter(|_| !here.has_shape);
+            let token = trie.entry_at(here.node as usize).filter(|_| !here.has_category_string);
             self.steps.judge(next, token.as_slice(), self.always, self.perhaps);
             states[depth] = next;
             at += 1;

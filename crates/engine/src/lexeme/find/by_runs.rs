@@ -109,7 +109,7 @@ impl LexemeCache {
         let stops = stops.flat_map(|stops| &stops.nodes).filter(|(_, rounds)| counts.contains(rounds));
         let mut stops: Vec<u32> = stops.map(|&(node, _)| node).collect();
         let after_stops: usize = stops.iter().map(|&node| trie.size(node as usize)).sum();
-        if !one_byte && after_stops > vocabulary.shapes().len() / FEW_OF {
+        if !one_byte && after_stops > vocabulary.category_trie().len() / FEW_OF {
             return Ok(None);
         }
         stops.sort_unstable();

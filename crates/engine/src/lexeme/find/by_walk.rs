@@ -259,9 +259,9 @@ mod tests {
     ];
 
     proptest::proptest! {
-        /// The shapes lead to what the trie leads to, bytes that are no characters and all, in the middle of one, too.
+        /// The category strings lead to what the trie leads to, bytes that are no characters and all, in the middle of one, too.
         #[test]
-        fn shapes_are_walked_as_the_trie_is(
+        fn category_strings_are_walked_as_the_trie_is(
             tokens in proptest::collection::btree_set(proptest::collection::vec(0usize..PIECES.len(), 1..5), 1..300),
             pattern in 0usize..PATTERNS.len(),
             standard in proptest::bool::ANY,

@@ -62,7 +62,7 @@ impl LexemeCache {
     /// The mask of these tokens inside of what an automaton reads, and these ends.
     pub(crate) fn mask_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> LexemeMask {
         let Ends { nodes: mut ends, below } = ends;
-        // A walk may meet a node twice, where a token without a shape goes on from it.
+        // A walk may meet a node twice, where a token without a category string goes on from it.
         ends.sort_unstable_by_key(|&(node, _)| node);
         ends.dedup();
         let total: usize = below.iter().flatten().sum();
