@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stencilm_support::{Guard, Mutex, lock};
 
-use crate::canonical::cursor::rows::Rows;
+use crate::canonical::cursor::masks::CursorMasks;
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
@@ -36,7 +36,7 @@ impl Deref for Encoding {
 #[derive(Default)]
 pub(crate) struct Known {
     pub places: Cursors,
-    pub rows: Rows,
+    pub cursor_masks: CursorMasks,
     pub context_independent: ContextIndependent,
     pub whitespace: WhitespaceCache,
     pub crossing_classes: CrossingClasses,
@@ -74,8 +74,8 @@ impl Encoding {
     /// The tokens that fit a cursor after a token.
     pub fn fitting(&self, cursor: &CursorKey, before: Option<u32>) -> Arc<[u32]> {
         let mut known = self.known();
-        let Known { rows, places, .. } = &mut *known;
-        rows.row(self, places, cursor, before)
+        let Known { cursor_masks, places, .. } = &mut *known;
+        cursor_masks.after(self, places, cursor, before)
     }
 
     /// Bytes of memory held, about.
@@ -83,7 +83,7 @@ impl Encoding {
         let known = lock(&self.known);
         self.encoder.memory_bytes()
             + known.places.memory_bytes()
-            + known.rows.memory_bytes()
+            + known.cursor_masks.memory_bytes()
             + known.context_independent.memory_bytes()
             + known.whitespace.memory_bytes()
             + known.crossing_classes.memory_bytes()

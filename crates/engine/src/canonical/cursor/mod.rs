@@ -9,8 +9,8 @@
 pub(crate) mod by_place;
 pub(crate) mod class_strings;
 pub(crate) mod history;
+pub(crate) mod masks;
 pub(crate) mod next;
 pub(crate) mod next_bytes;
-pub(crate) mod rows;
 pub(crate) mod state;
 pub(crate) mod table;

@@ -59,31 +59,31 @@ pub(crate) struct CursorKey(Arc<Keyed>);
 struct Keyed {
     hash: u64,
     cursor: Cursor,
-    /// See [`CursorKey::for_row`]; not itself, so that it is not kept for ever.
-    row: OnceLock<CursorKey>,
+    /// See [`CursorKey::for_mask`]; not itself, so that it is not kept for ever.
+    for_mask: OnceLock<CursorKey>,
 }
 
 impl CursorKey {
     /// The cursor without what has no influence on whether the very next token fits.
-    pub fn for_row(&self) -> &CursorKey {
+    pub fn for_mask(&self) -> &CursorKey {
         if self.whole == OFF {
             return self;
         }
-        self.0.row.get_or_init(|| Cursor { whole: OFF, ..self.0.cursor.clone() }.into())
+        self.0.for_mask.get_or_init(|| Cursor { whole: OFF, ..self.0.cursor.clone() }.into())
     }
 
     /// The same where the piece becomes none that merges never make. `None` where it is none anyway, or where it is open
     /// where the piece ends.
     pub fn without_whole(&self) -> Option<&CursorKey> {
         let is_plain = self.has_end && self.open.is_empty() && !self.within_character();
-        (self.may_become_whole() && is_plain).then(|| self.for_row())
+        (self.may_become_whole() && is_plain).then(|| self.for_mask())
     }
 }
 
 impl From<Cursor> for CursorKey {
     fn from(cursor: Cursor) -> CursorKey {
         use std::hash::BuildHasher;
-        CursorKey(Arc::new(Keyed { hash: FxBuildHasher.hash_one(&cursor), cursor, row: OnceLock::new() }))
+        CursorKey(Arc::new(Keyed { hash: FxBuildHasher.hash_one(&cursor), cursor, for_mask: OnceLock::new() }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Canonical masks of one grammar, kept under what their computation read.
 //!
-//! A mask of few tokens is kept as a list, by cursor and last token. One of many is the plain mask and a row of the
-//! vocabulary, less the dead ends, which do not depend on the last token and are kept by cursor.
+//! A mask of few tokens is kept as a list, by cursor and last token. One of many is the plain mask and the cursor
+//! mask, less the dead ends, which do not depend on the last token and are kept by cursor.
 
 use std::sync::Arc;
 
@@ -81,9 +81,9 @@ impl Run<'_> {
         cursor: &CursorKey,
     ) -> Result<bool, EngineError> {
         let mut known = encoding.known();
-        let Known { places, rows, search, .. } = &mut *known;
+        let Known { places, cursor_masks, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, cursor_masks, search);
         Ok(search.is_viable(self, TokenEnd { configuration, token, place })? != Some(false))
     }
 }

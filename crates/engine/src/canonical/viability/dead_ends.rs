@@ -157,7 +157,7 @@ impl Run<'_> {
         let mut found = DeadEnds::default();
         let Known {
             places,
-            rows,
+            cursor_masks,
             context_independent,
             whitespace: whitespace_cache,
             crossing_classes,
@@ -165,7 +165,7 @@ impl Run<'_> {
             pending_tokens,
             ..
         } = &mut *known;
-        let mut search = Search::new(encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, cursor_masks, search);
         let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
         let mut pending = Pending::new(encoding, (mask, fitting), pending_tokens, whitespace.is_some());
         if let Some(whitespace) = &whitespace {

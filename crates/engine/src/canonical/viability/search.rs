@@ -12,9 +12,9 @@ use stencilm_regex::ByteSet;
 use stencilm_support::{FEW, LOOKED_AT, MANY};
 
 use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::masks::CursorMasks;
 use crate::canonical::cursor::next::Next;
 use crate::canonical::cursor::next_bytes::{Ahead, Listed};
-use crate::canonical::cursor::rows::Rows;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::error::EngineError;
@@ -54,7 +54,7 @@ impl Found {
 pub(crate) struct Search<'e> {
     pub encoding: &'e Encoder,
     pub places: &'e mut Cursors,
-    pub rows: &'e mut Rows,
+    pub cursor_masks: &'e mut CursorMasks,
     pub found: &'e mut Found,
     /// How many nodes were looked at after the token in question.
     looked: usize,
@@ -73,12 +73,17 @@ pub(crate) struct Search<'e> {
 
 impl<'e> Search<'e> {
     /// A search of an operation, which has found nothing yet.
-    pub fn new(encoding: &'e Encoder, places: &'e mut Cursors, rows: &'e mut Rows, found: &'e mut Found) -> Search<'e> {
+    pub fn new(
+        encoding: &'e Encoder,
+        places: &'e mut Cursors,
+        cursor_masks: &'e mut CursorMasks,
+        found: &'e mut Found,
+    ) -> Search<'e> {
         found.begin();
         Search {
             encoding,
             places,
-            rows,
+            cursor_masks,
             found,
             looked: 0,
             looked_in_all: 0,

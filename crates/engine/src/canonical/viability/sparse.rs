@@ -31,9 +31,9 @@ impl Run<'_> {
         (mask, plain): (&[u32], Option<&KeptMask>),
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
-        let Known { places, rows, whitespace: whitespace_cache, search, .. } = &mut *known;
+        let Known { places, cursor_masks, whitespace: whitespace_cache, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, cursor_masks, search);
         let (mut kept, mut decided) = (Vec::new(), None);
         let threads = self.stacks.entries(configuration).to_vec();
         let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;

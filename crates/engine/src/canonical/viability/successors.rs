@@ -85,14 +85,16 @@ impl Search<'_> {
         let vocabulary = encoding.tokens();
         self.places.cursor(place).settled()?;
         let cursor = self.places.cursor(place).clone();
-        let row = self.rows.row(encoding, self.places, &cursor, Some(token));
+        let fitting = self.cursor_masks.after(encoding, self.places, &cursor, Some(token));
         let mut found = Vec::new();
         for (root, _) in vocabulary.trie().roots(bytes) {
             for entry in vocabulary.trie().entries_below(root) {
-                if token_set::get(&row, entry) {
+                if token_set::get(&fitting, entry) {
                     found.push(entry);
                 }
-                found.extend(vocabulary.same_bytes(entry).iter().copied().filter(|&next| token_set::get(&row, next)));
+                found.extend(
+                    vocabulary.same_bytes(entry).iter().copied().filter(|&next| token_set::get(&fitting, next)),
+                );
                 if found.len() > FEW {
                     return None;
                 }

@@ -135,11 +135,11 @@ impl Run<'_> {
         fitting: &[u32],
     ) -> Result<DeadEnds, EngineError> {
         let mut known = encoding.known();
-        let Known { places, rows, search, .. } = &mut *known;
+        let Known { places, cursor_masks, search, .. } = &mut *known;
         let (place, without) = (places.of(cursor), places.of(without));
         let distinguishing = encoding.distinguishing(places, place, without);
         let mut found = known_there.but_for(&distinguishing);
-        let mut search = Search::new(encoding, places, rows, search);
+        let mut search = Search::new(encoding, places, cursor_masks, search);
         // Also those that the grammar does not allow: that is a part of what is read here.
         for &token in distinguishing.iter() {
             if !token_set::get(fitting, token) {
@@ -193,7 +193,7 @@ mod tests {
                         let is_same = ends[0] == ends[1] || match ends {
                             [Some(with), Some(without)] => {
                                 let with = places.cursor(with);
-                                with.within_character() && with.for_row() == places.cursor(without)
+                                with.within_character() && with.for_mask() == places.cursor(without)
                             }
                             _ => false,
                         };

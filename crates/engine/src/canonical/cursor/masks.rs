@@ -1,4 +1,4 @@
-//! Rows of bits: which tokens fit a cursor, and which of them may follow a certain token.
+//! Cursor masks: which tokens fit a cursor, and which of them may follow a certain token.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ struct Fitting {
     after: FxHashMap<u32, Arc<[u32]>>,
 }
 
-/// The rows made so far, within a budget.
+/// The cursor masks made so far, within a budget.
 #[derive(Default)]
-pub(crate) struct Rows {
+pub(crate) struct CursorMasks {
     fitting: FxHashMap<CursorKey, Fitting>,
     bytes: usize,
     /// Where text is spelled in bytes and cut by a pattern.
     class_strings: Option<ClassStrings>,
 }
 
-impl Rows {
+impl CursorMasks {
     pub fn memory_bytes(&self) -> usize {
         self.bytes + self.class_strings.as_ref().map_or(0, ClassStrings::memory_bytes)
     }
 
-    /// Forgets the rows after tokens; those of cursors, which are dearer, only where they are many.
+    /// Forgets the masks after tokens; those of cursors, which are dearer, only where they are many.
     fn forget(&mut self, encoding: &Encoder) {
         self.fitting.values_mut().for_each(|fitting| fitting.after = FxHashMap::default());
         self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
@@ -64,41 +64,41 @@ impl Rows {
     }
 
     /// The tokens that fit a cursor after a token.
-    pub fn row(
+    pub fn after(
         &mut self,
         encoding: &Encoder,
         places: &mut Cursors,
         cursor: &CursorKey,
         before: Option<u32>,
     ) -> Arc<[u32]> {
-        let cursor = cursor.for_row();
+        let cursor = cursor.for_mask();
         let before = before.unwrap_or(u32::MAX);
-        if let Some(row) = self
+        if let Some(mask) = self
             .fitting
             .get(cursor)
             .and_then(|fitting| fitting.after.get(&before))
-            .filter(|_| Switch::CanonicalRowCache.is_on())
+            .filter(|_| Switch::CanonicalCursorMaskCache.is_on())
         {
-            return row.clone();
+            return mask.clone();
         }
         if self.bytes > LARGE_BUDGET {
             self.forget(encoding);
         }
         self.lay_out(encoding, places, cursor);
         let fitting = self.fitting.get_mut(cursor).expect("it was there or is there now");
-        let row = if before == u32::MAX || Arc::ptr_eq(&fitting.all, &fitting.anyway) {
+        let mask = if before == u32::MAX || Arc::ptr_eq(&fitting.all, &fitting.anyway) {
             fitting.all.clone()
         } else if !encoding.merges.makes(before) {
             fitting.anyway.clone()
         } else {
             self.bytes += encoding.tokens().mask_words() * 4;
-            let mut row: Arc<[u32]> = fitting.all[..].into();
-            let words = Arc::get_mut(&mut row).expect("nobody else has the row yet");
+            let mut mask: Arc<[u32]> = fitting.all[..].into();
+            let words = Arc::get_mut(&mut mask).expect("nobody else has the mask yet");
             encoding.merges.clear_merging(before, words, &fitting.anyway);
-            row
+            mask
         };
-        fitting.after.insert(before, row.clone());
-        row
+        fitting.after.insert(before, mask.clone());
+        mask
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_row_has_the_tokens_that_can_be_read(
+        fn a_cursor_mask_has_the_tokens_that_can_be_read(
             picks in prop::collection::vec((0u32..264, any::<bool>()), 0..8),
         ) {
             let encoding = encoding();
@@ -192,11 +192,11 @@ mod tests {
             let mut place = places.of(&Cursor::start().into());
             for (token, unmerged) in picks {
                 place = places.advance(&encoding, place, token, unmerged).unwrap_or(place);
-                // Later rows take over parts of earlier ones.
-                let cursor = places.cursor(place).for_row().clone();
+                // Later masks take over parts of earlier ones.
+                let cursor = places.cursor(place).for_mask().clone();
                 fitting(&encoding, Some(&class_strings), &mut places, &cursor);
             }
-            let cursor = places.cursor(place).for_row().clone();
+            let cursor = places.cursor(place).for_mask().clone();
             let [unmerged, anyway] = fitting(&encoding, Some(&class_strings), &mut places, &cursor);
             let place = places.of(&cursor);
             for token in 0..encoding.tokens().vocab_size() as u32 {
