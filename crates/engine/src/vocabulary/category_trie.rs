@@ -6,7 +6,6 @@
 //! byte. Tokens that are no whole characters have no category string; they are few, and walked by themselves.
 
 use crate::vocabulary::categories::{CATEGORIES, HIGH, category_beyond_ascii, category_of};
-use crate::vocabulary::lead_bytes::Rest;
 use crate::vocabulary::trie::Trie;
 
 /// A node of the trie of category strings.
@@ -239,5 +238,43 @@ impl CategoryTrie {
         self.nodes.len() * size_of::<CategoryNode>()
             + (self.tokens.len() + self.places.len() + self.without.len()) * 4
             + self.non_utf8.len() * size_of::<NonUtf8Node>()
+    }
+}
+
+/// What must come within a character of several bytes: a byte of a range, then so many from 80 to BF.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rest {
+    low: u8,
+    high: u8,
+    more: u8,
+}
+
+impl Rest {
+    /// After the first byte of a character; `None` where it has no other, or is none (Unicode 16, table 3-7).
+    fn after_first(byte: u8) -> Option<Rest> {
+        let (low, high, more) = match byte {
+            0xC2..=0xDF => (0x80, 0xBF, 0),
+            0xE0 => (0xA0, 0xBF, 1),
+            0xED => (0x80, 0x9F, 1),
+            0xE1..=0xEF => (0x80, 0xBF, 1),
+            0xF0 => (0x90, 0xBF, 2),
+            0xF1..=0xF3 => (0x80, 0xBF, 2),
+            0xF4 => (0x80, 0x8F, 2),
+            _ => return None,
+        };
+        Some(Rest { low, high, more })
+    }
+
+    fn bytes(self) -> std::ops::RangeInclusive<u8> {
+        self.low..=self.high
+    }
+
+    fn after(self) -> Option<Rest> {
+        (self.more > 0).then(|| Rest { low: 0x80, high: 0xBF, more: self.more - 1 })
+    }
+
+    /// The bits of the first byte that belong to the character.
+    fn mask_of_first(self) -> u8 {
+        0x1F >> self.more
     }
 }

@@ -38,12 +38,6 @@ pub(crate) trait Reader: Automaton {
     /// is no node.
     fn byte(&mut self, at: Self::At, byte: u8, node: Option<usize>) -> Result<Option<Self::At>, Self::Stopped>;
 
-    /// The groups of characters that lead back to where the walk stands, see
-    /// [`Trie::walk_mask`](crate::vocabulary::trie::Trie::walk_mask).
-    fn loops(&mut self, _at: Self::At) -> Result<u32, Self::Stopped> {
-        Ok(0)
-    }
-
     /// Whether the reader wants to know where tokens end; then a walk is never as good as where it stood.
     fn lists(&self) -> bool {
         false
@@ -198,7 +192,7 @@ fn read_below<R: Reader>(
         {
             reader.ends(next, &[token]);
         }
-        Ok(Some((next, reader.loops(next)?)))
+        Ok(Some((next, 0)))
     };
     let part = (node, node + trie.size(node));
     trie.walk_mask_part(part, trie.depth(node) - 1, at, path, found.dense, &mut step, found.tokens.words_mut())

@@ -17,13 +17,13 @@
 //! as `{"a": 12}`.
 
 pub(crate) mod automaton;
+pub(crate) mod byte_groups;
 pub(crate) mod categories;
 pub(crate) mod category_trie;
 pub(crate) mod category_walk;
 pub(crate) mod characters;
 pub(crate) mod json_text;
 pub(crate) mod keys_within_tokens;
-pub(crate) mod lead_bytes;
 pub(crate) mod ranks;
 pub(crate) mod token_lengths;
 pub(crate) mod token_set;

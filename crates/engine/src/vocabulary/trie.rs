@@ -12,7 +12,7 @@ use stencilm_support::{LimitExceeded, check_time_after};
 
 use crate::error::EngineError;
 use crate::switches::Switch;
-use crate::vocabulary::lead_bytes::groups_below;
+use crate::vocabulary::byte_groups::groups_below;
 use crate::vocabulary::token_set;
 
 mod few;
@@ -269,9 +269,9 @@ impl Trie {
     /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
     /// token, in no order that a branch predictor could learn, so this one has no branch there.
     ///
-    /// `step` also gives the groups of characters that lead from the next state back to it, by
-    /// [`loops`](crate::vocabulary::lead_bytes::loops); where there are no others below a node, all entries there are reached, and no step is
-    /// taken. `dense` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
+    /// `step` also gives the groups of bytes that lead from the next state back to it, by
+    /// [`groups_within`](crate::vocabulary::byte_groups::groups_within); where there are no others below a node, all entries there are
+    /// reached, and no step is taken. `dense` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
     /// that are not reached are cleared.
     ///
     /// # Panics
@@ -371,7 +371,7 @@ impl Trie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vocabulary::lead_bytes::loops;
+    use crate::vocabulary::byte_groups::groups_within;
     use std::convert::Infallible;
 
     fn trie(strings: &[&str]) -> Trie {
@@ -448,7 +448,8 @@ mod tests {
                 }
                 let step = |state, byte, _| -> Result<Option<(u32, u32)>, Infallible> {
                     let Some(after) = next(state, byte)? else { return Ok(None) };
-                    Ok(Some((after, loops(after, next)?)))
+                    let leads_back = |&byte: &u8| next(after, byte) == Ok(Some(after));
+                    Ok(Some((after, groups_within((0..=u8::MAX).filter(leads_back).collect()))))
                 };
                 let Ok(()) = trie.walk_mask(0, dense, step, &mut mask);
                 proptest::prop_assert_eq!(&mask, &reached);

@@ -5,7 +5,7 @@ use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::Expansion;
-use crate::vocabulary::lead_bytes::groups_within;
+use crate::vocabulary::byte_groups::groups_within;
 
 /// What reads a lexeme: its automaton, perhaps after the whitespace of an expansion.
 pub(crate) struct Reader<'f> {

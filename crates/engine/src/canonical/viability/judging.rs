@@ -8,6 +8,7 @@ use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Judged;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_WHITESPACE;
+use crate::switches::Switch;
 use crate::vocabulary::automaton::Derived;
 use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;
@@ -54,7 +55,9 @@ impl<'a> Steps<'a> {
             reached.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
             if Some(live) == self.common {
                 reached.is_common = true;
-                reached.loops = self.reader.loops(lexeme_cache, state, &live)?;
+                if Switch::CanonicalLoops.is_on() {
+                    reached.loops = self.reader.loops(lexeme_cache, state, &live)?;
+                }
             }
         }
         let number = self.states.len() as u32;

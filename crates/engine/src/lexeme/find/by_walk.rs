@@ -1,18 +1,16 @@
 //! Lexeme masks by a walk: what an automaton reads of the vocabulary, and where it ends.
 
 use stencilm_regex::{Deriver, Dfa, StateId};
-use stencilm_support::{FEW, LimitExceeded};
+use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::find::finder::Start;
 use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::mask::LexemeMask;
-use crate::switches::Switch;
 use crate::vocabulary::automaton::Automaton;
 use crate::vocabulary::categories::Categories;
 use crate::vocabulary::category_walk;
 use crate::vocabulary::category_walk::Reader;
-use crate::vocabulary::lead_bytes::loops;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::WalkError;
 
@@ -95,12 +93,11 @@ struct Walk<'a> {
     ends: Ends,
     /// How many more nodes may be looked at.
     left: usize,
-    loops: Vec<Loops>,
 }
 
 impl<'a> Walk<'a> {
     fn new(vocabulary: &'a Tokens, automaton: &'a mut Dfa, deriver: &'a mut Deriver, enough: usize) -> Walk<'a> {
-        Walk { vocabulary, automaton, deriver, ends: Ends::default(), left: enough, loops: Vec::new() }
+        Walk { vocabulary, automaton, deriver, ends: Ends::default(), left: enough }
     }
 
     /// Whether most tokens begin as what is read from a state may go on.
@@ -154,47 +151,6 @@ impl Reader for Walk<'_> {
         }
         Ok((next != StateId::DEAD).then_some(next))
     }
-
-    #[inline]
-    fn loops(&mut self, at: StateId) -> Result<u32, Stopped> {
-        if !Switch::LexemeLoops.is_on() {
-            return Ok(0);
-        }
-        let place = at.0 as usize;
-        if place >= self.loops.len() {
-            self.loops.resize(place + 1, Loops::default());
-        }
-        let known = &mut self.loops[place];
-        known.until_asked -= 1;
-        if known.until_asked == 0 {
-            known.until_asked = u32::MAX;
-            known.groups = loops_of(self.automaton, self.deriver, at.0, self.ends.is_full(at.0))?;
-        }
-        Ok(known.groups)
-    }
-}
-
-/// The groups of characters that lead from a state back to it, when they have been asked for.
-#[derive(Clone, Copy)]
-struct Loops {
-    groups: u32,
-    /// So many times the walk meets the state until they are asked for.
-    until_asked: u32,
-}
-
-impl Default for Loops {
-    fn default() -> Loops {
-        Loops { groups: 0, until_asked: FEW as u32 }
-    }
-}
-
-/// The groups of characters that lead from a state back to it while nothing has matched; where it is `full`, something may
-/// match there.
-fn loops_of(automaton: &mut Dfa, deriver: &mut Deriver, state: u32, full: bool) -> Result<u32, LimitExceeded> {
-    loops(state, |from, byte| {
-        let (next, accepts) = automaton.step(deriver, StateId(from), byte)?;
-        Ok((next != StateId::DEAD && (!accepts || (full && next.0 == state))).then_some(next.0))
-    })
 }
 
 #[cfg(test)]
