@@ -30,7 +30,7 @@ fn main() {
             let Ok(()) = black_box(&trie).walk_mask::<u32, Infallible>(
                 black_box(0),
                 false,
-                |state, byte, _| Ok(Some((table[(state as usize) << 8 | usize::from(byte)], 0))),
+                |state, byte, _| Ok(Some(table[(state as usize) << 8 | usize::from(byte)])),
                 mask.words_mut(),
             );
             let time = start.elapsed().as_secs_f64() * 1e9 / trie.len() as f64;

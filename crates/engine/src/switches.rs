@@ -55,7 +55,6 @@ switches! {
     CanonicalClasses "canonical: lexeme masks by the class of their runs",
     CanonicalAtCursor "canonical: tokens that a lexeme decides at a cursor",
     CanonicalCategoryWalk "canonical: judging tokens by categories",
-    CanonicalLoops "canonical: loops of the states that are judged",
     CanonicalCommon "canonical: judging by the bytes of most states",
     CanonicalGroups "canonical: equivalent tokens as one question",
     CanonicalAnswers "canonical: answers of searches kept by lexeme mask",

@@ -192,7 +192,7 @@ fn read_below<R: Reader>(
         {
             reader.ends(next, &[token]);
         }
-        Ok(Some((next, 0)))
+        Ok(Some(next))
     };
     let part = (node, node + trie.size(node));
     trie.walk_mask_part(part, trie.depth(node) - 1, at, path, found.dense, &mut step, found.tokens.words_mut())

@@ -17,7 +17,6 @@
 //! as `{"a": 12}`.
 
 pub(crate) mod automaton;
-pub(crate) mod byte_groups;
 pub(crate) mod categories;
 pub(crate) mod category_trie;
 pub(crate) mod category_walk;

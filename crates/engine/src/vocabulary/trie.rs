@@ -12,7 +12,6 @@ use stencilm_support::{LimitExceeded, check_time_after};
 
 use crate::error::EngineError;
 use crate::switches::Switch;
-use crate::vocabulary::byte_groups::groups_below;
 use crate::vocabulary::token_set;
 
 mod few;
@@ -63,8 +62,6 @@ pub struct Trie {
     lists: Lists,
     /// How many bytes the longest string below each node has beyond it, 255 for more.
     heights: Vec<u8>,
-    /// The groups of the characters below each node, as bits.
-    below: Vec<u32>,
     /// By first byte its node.
     roots: Vec<Option<u32>>,
     by_byte: OnceLock<ByByte>,
@@ -129,15 +126,13 @@ impl Trie {
             path.push(index);
         }
         let max_depth = (0..nodes.len()).map(|node| nodes.depth(node)).max().unwrap_or(0);
-        let below = groups_below((0..nodes.len()).map(|node| (nodes.byte(node), nodes.depth(node))));
         let mut roots = if nodes.is_empty() { Vec::new() } else { vec![None; 256] };
         let mut node = 0;
         while node < nodes.len() {
             roots[usize::from(nodes.byte(node))] = Some(node as u32);
             node += nodes.size(node);
         }
-        let mut trie =
-            Trie { nodes, lists: Lists::default(), heights, below, roots, by_byte: OnceLock::new(), max_depth };
+        let mut trie = Trie { nodes, lists: Lists::default(), heights, roots, by_byte: OnceLock::new(), max_depth };
         if Switch::TrieLists.is_on() {
             trie.lists = Lists::of(&trie.nodes);
         }
@@ -185,7 +180,7 @@ impl Trie {
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let by_byte = self.by_byte.get().map_or(0, |by_byte| (by_byte.nodes.len() + by_byte.starts.len()) * 4);
-        self.nodes.memory_bytes() + self.nodes.len() * 5 + self.lists.memory_bytes() + by_byte
+        self.nodes.memory_bytes() + self.nodes.len() + self.lists.memory_bytes() + by_byte
     }
 
     /// How many bytes the longest string below a node has beyond it; 255 where it has more.
@@ -269,9 +264,7 @@ impl Trie {
     /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
     /// token, in no order that a branch predictor could learn, so this one has no branch there.
     ///
-    /// `step` also gives the groups of bytes that lead from the next state back to it, by
-    /// [`groups_within`](crate::vocabulary::byte_groups::groups_within); where there are no others below a node, all entries there are
-    /// reached, and no step is taken. `dense` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
+    /// `dense` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
     /// that are not reached are cleared.
     ///
     /// # Panics
@@ -281,7 +274,7 @@ impl Trie {
         &self,
         start: S,
         dense: bool,
-        mut step: impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
+        mut step: impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
         let mut states = vec![start; self.max_depth + 1];
@@ -302,11 +295,10 @@ impl Trie {
         start: S,
         states: &mut [S],
         dense: bool,
-        step: &mut impl FnMut(S, u8, usize) -> Result<Option<(S, u32)>, E>,
+        step: &mut impl FnMut(S, u8, usize) -> Result<Option<S>, E>,
         mask: &mut [u32],
     ) -> Result<(), E> {
         let nodes = &self.nodes.0[..end];
-        let below = &self.below[..end];
         states[depth] = start;
         let mut index = first;
         while index < nodes.len() {
@@ -314,7 +306,7 @@ impl Trie {
             while index < pause {
                 let node = nodes[index];
                 let depth = node.depth();
-                let Some((state, same)) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
+                let Some(state) = step(states[depth - 1], node.byte_and_depth as u8, index)? else {
                     let end = index + node.size as usize;
                     if dense {
                         for node in &nodes[index..end] {
@@ -324,16 +316,6 @@ impl Trie {
                     index = end;
                     continue;
                 };
-                if same != 0 && below[index] & !same == 0 {
-                    let end = index + node.size as usize;
-                    if !dense {
-                        for node in &nodes[index..end] {
-                            mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
-                        }
-                    }
-                    index = end;
-                    continue;
-                }
                 if !dense {
                     mask[(node.entry & !ENDS) as usize / 32] |= (node.entry >> 31) << (node.entry % 32);
                 }
@@ -371,7 +353,6 @@ impl Trie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vocabulary::byte_groups::groups_within;
     use std::convert::Infallible;
 
     fn trie(strings: &[&str]) -> Trie {
@@ -399,7 +380,7 @@ mod tests {
     proptest::proptest! {
         /// Whatever an automaton does with the bytes of characters, whole ones and pieces.
         #[test]
-        fn a_walk_that_skips_loops_reaches_what_any_walk_reaches(
+        fn a_walk_that_sets_bits_reaches_what_any_walk_reaches(
             table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.85, 0u32..4), 9), 4),
             loops_of_first in proptest::collection::vec(proptest::bool::weighted(0.7), 9),
             middle in proptest::bool::weighted(0.7),
@@ -446,12 +427,7 @@ mod tests {
                 if dense {
                     (0..strings.len()).for_each(|entry| mask[entry / 32] |= 1 << (entry % 32));
                 }
-                let step = |state, byte, _| -> Result<Option<(u32, u32)>, Infallible> {
-                    let Some(after) = next(state, byte)? else { return Ok(None) };
-                    let leads_back = |&byte: &u8| next(after, byte) == Ok(Some(after));
-                    Ok(Some((after, groups_within((0..=u8::MAX).filter(leads_back).collect()))))
-                };
-                let Ok(()) = trie.walk_mask(0, dense, step, &mut mask);
+                let Ok(()) = trie.walk_mask(0, dense, |state, byte, _| next(state, byte), &mut mask);
                 proptest::prop_assert_eq!(&mask, &reached);
             }
         }

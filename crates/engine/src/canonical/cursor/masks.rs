@@ -152,10 +152,7 @@ fn walk(encoding: &Encoder, places: &mut Cursors, start: CursorId, set: &mut Tok
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),
         true,
-        |reading, byte, _| {
-            let Some(next) = places.read_on(encoding, reading, byte) else { return Ok(None) };
-            Ok(Some((next, 0)))
-        },
+        |reading, byte, _| Ok(places.read_on(encoding, reading, byte)),
         set.words_mut(),
     );
 }

@@ -5,7 +5,6 @@ use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::Expansion;
-use crate::vocabulary::byte_groups::groups_within;
 
 /// What reads a lexeme: its automaton, perhaps after the whitespace of an expansion.
 pub(crate) struct Reader<'f> {
@@ -24,14 +23,12 @@ impl Reader<'_> {
         Ok((next != StateId::DEAD.0).then_some(next))
     }
 
-    /// The groups of bytes that lead from a state to itself, of those that may come there.
-    pub fn loops(&self, lexeme_cache: &mut LexemeCache, state: u32, live: &ByteSet) -> Result<u32, LimitExceeded> {
-        let mut same = ByteSet::EMPTY;
+    /// How many bytes lead from a state to itself, of those that may come there.
+    pub fn loops(&self, lexeme_cache: &mut LexemeCache, state: u32, live: &ByteSet) -> Result<usize, LimitExceeded> {
+        let mut loops = 0;
         for byte in live.iter() {
-            if self.next(lexeme_cache, state, byte)? == Some(state) {
-                same.insert(byte);
-            }
+            loops += usize::from(self.next(lexeme_cache, state, byte)? == Some(state));
         }
-        Ok(groups_within(same))
+        Ok(loops)
     }
 }

@@ -159,9 +159,9 @@ fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> R
     let mut lives: Vec<(ByteSet, usize)> = Vec::with_capacity(states.len());
     for (state, bytes) in states {
         let live = *lexeme_cache.live_bytes(reader.dfa, StateId(state))?;
-        let groups = reader.loops(lexeme_cache, state, &live)?.count_ones();
-        if groups > best.0 {
-            best = (groups, Some(live));
+        let loops = reader.loops(lexeme_cache, state, &live)?;
+        if loops > best.0 {
+            best = (loops, Some(live));
         }
         lives.push((live, bytes));
     }

@@ -8,7 +8,6 @@ use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Judged;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_WHITESPACE;
-use crate::switches::Switch;
 use crate::vocabulary::automaton::Derived;
 use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;
@@ -34,8 +33,6 @@ struct Reached {
     /// Whether that is what may come in most states, and whether that and more is.
     is_common: bool,
     has_common: bool,
-    /// The groups of bytes that lead back to it.
-    loops: u32,
 }
 
 impl<'a> Steps<'a> {
@@ -48,16 +45,13 @@ impl<'a> Steps<'a> {
         if let Some(&known) = self.numbers.get(&state) {
             return Ok(known);
         }
-        let mut reached = Reached { state, live: None, is_common: false, has_common: false, loops: 0 };
+        let mut reached = Reached { state, live: None, is_common: false, has_common: false };
         if state & IN_WHITESPACE == 0 {
             let live = *lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
             reached.live = Some(self.judged.number(&live));
             reached.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
             if Some(live) == self.common {
                 reached.is_common = true;
-                if Switch::CanonicalLoops.is_on() {
-                    reached.loops = self.reader.loops(lexeme_cache, state, &live)?;
-                }
             }
         }
         let number = self.states.len() as u32;
@@ -103,12 +97,6 @@ impl<'a> Steps<'a> {
             Some(expansion) => expansion.bytes_from(lexeme_cache, state, StateId::START),
             None => lexeme_cache.live_bytes(self.reader.dfa, StateId(state)).copied(),
         }
-    }
-
-    /// The groups of bytes that lead from a state to itself.
-    #[inline]
-    fn loops(&self, number: u32) -> u32 {
-        self.states[number as usize].loops
     }
 }
 
@@ -236,11 +224,11 @@ impl CategoryWalk<'_, '_> {
         Ok(())
     }
 
-    fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<(u32, u32)>, LimitExceeded> {
+    fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<u32>, LimitExceeded> {
         let Some(next) = self.steps.step(self.lexeme_cache, from, byte)? else { return Ok(None) };
         let token = self.vocabulary.trie().entry_at(node);
         self.steps.judge(next, token.as_slice(), self.always, self.perhaps);
-        Ok(Some((next, self.steps.loops(next))))
+        Ok(Some(next))
     }
 
     /// The state after the first bytes of the character whose last byte leads to a node.
