@@ -6,10 +6,12 @@ nothing for them:
     cargo build -p stencilm-python --profile release --features switches
     cp target/release/lib_core.so python/stencilm/_core.abi3.so
     python bench/ablation.py --kind canonical --only "canonical: forced texts" --rounds 3
+    python bench/ablation.py --kind cases --only "state: what starts" --rounds 2
 
 Both runs of a pair take place in one process, in turn, each with a tokenizer that knows nothing
 yet. Times are those that the thread ran; of each mask the least of all rounds counts. Masks of a
-first walk are the cold ones, those of a second walk along the same texts the warm ones.
+first walk are the cold ones, those of a second walk along the same texts the warm ones. Cases are
+single grammars of kinds that the schemas seldom have: of each the mean of the masks along a text.
 """
 
 from __future__ import annotations
@@ -136,10 +138,77 @@ def pair(kind: str, tokenizer: str, off: list[str], sample: Task, rounds: int) -
     return ratios(best[False].figures(), best[True].figures())
 
 
+_TEXT = "some text that goes on and on, with words of all kinds in it, and then some more "
+
+
+def _string(**keywords: Any) -> Grammar:
+    return Grammar.from_json_schema({"type": "string", **keywords})
+
+
+def cases() -> dict[str, tuple[Grammar, str]]:
+    """Grammars, each with a text, by what they are."""
+    strings = {name: {"type": "string", "maxLength": 60} for name in "ab"}
+    ambiguous = "root ::= (. root)* | . (root .)*"
+    sums = 'root ::= e\ne ::= e "+" e | e "*" e | "(" e ")" | [0-9]+ | [a-z]+'
+    return {
+        "host name": (_string(format="hostname"), json.dumps("www.example-of-a-host.com")),
+        "label in Punycode": (_string(format="hostname"), json.dumps("xn--bcher-kva.example")),
+        "email": (_string(format="email", maxLength=254), json.dumps("some.body@example.com")),
+        "words": (
+            _string(pattern=r"^(?:\S+\s+){0,29}\S+$", maxLength=300),
+            json.dumps(_TEXT[:60]),
+        ),
+        "text before a letter": (Grammar.from_regex("^.{0,5000}x$"), _TEXT * 6),
+        "two strings": (
+            Grammar.from_json_schema({"properties": strings, "required": ["a", "b"]}),
+            json.dumps({"a": _TEXT[:58], "b": _TEXT[57::-1]}),
+        ),
+        "two words in a text": (Grammar.from_regex(".*foo.*bar.*"), "some foo of a bar"),
+        "any splits": (Grammar.from_ebnf(ambiguous), _TEXT[:34]),
+        "sums": (Grammar.from_ebnf(sums), "1+2*(3+a)*b+((c+4)*5)+x*y+(z)"),
+        "deep": (Grammar.from_ebnf('root ::= "a" root? "b"?'), "a" * 3000),
+    }
+
+
+def mean_masks(tokenizer: str) -> dict[str, float]:
+    """The mean of the masks along the text of each case, with a tokenizer that knows nothing."""
+    info = TokenizerInfo.from_file(SHARED / "tokenizers" / tokenizer)
+    mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
+    means: dict[str, float] = {}
+    for name, (grammar, text) in cases().items():
+        matcher = GrammarMatcher(GrammarCompiler(info, cache_enabled=False).compile(grammar))
+        times: list[float] = []
+        for token_id in info.tokenize_bytes(text.encode()):
+            start = time.thread_time_ns()
+            matcher.fill_next_token_bitmask(mask)
+            times.append((time.thread_time_ns() - start) / 1e3)
+            if not matcher.accept_token(token_id):
+                raise SystemExit(f"{name}: the grammar refuses its text")
+        means[name] = float(np.mean(times))
+    return means
+
+
+def print_cases(tokenizer: str, names: list[str], rounds: int) -> None:
+    """A table of the cases: all on, then each thing off alone; of each the least of all rounds."""
+    every: list[list[str]] = [[], *([name] for name in names)]
+    best: dict[int, dict[str, float]] = {}
+    for _ in range(rounds):
+        for number, off in enumerate(every):
+            _core.switch_off(off)  # type: ignore[attr-defined]
+            means = mean_masks(tokenizer)
+            known = best.setdefault(number, means)
+            best[number] = {name: min(known[name], mean) for name, mean in means.items()}
+    _core.switch_off([])  # type: ignore[attr-defined]
+    print("| off | " + " | ".join(best[0]) + " |\n|---|" + "--:|" * len(best[0]))
+    for number, off in enumerate(every):
+        cells = [f"{mean:,.1f}" for mean in best[number].values()]
+        print("| " + " | ".join([*(off or ["nothing"]), *cells]) + " |")
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kind", choices=["plain", "canonical"], default="plain")
+    parser.add_argument("--kind", choices=["plain", "canonical", "cases"], default="plain")
     parser.add_argument("--tokenizer", default="llama3")
     parser.add_argument("--sample", type=int, default=200, help="schemas")
     parser.add_argument("--seed", type=int, default=3)
@@ -155,13 +224,16 @@ def main() -> None:
         for name in _core.switch_off([])
         if name.startswith("canonical") == (options.kind == "canonical")
     ]
+    if options.only:
+        names = [name for name in names if name.startswith(tuple(options.only))]
+    if options.kind == "cases":
+        print_cases(options.tokenizer, names, options.rounds)
+        return
     print(
         f"{options.kind} masks, {options.tokenizer}, {options.sample} schemas, "
         f"seed {options.seed}, {options.rounds} rounds"
     )
     print("| off | " + " | ".join(FIGURES) + " |\n|---|" + "--:|" * len(FIGURES))
-    if options.only:
-        names = [name for name in names if name.startswith(tuple(options.only))]
     figures = run(options.kind, options.tokenizer, sample).figures()
     cells = [f"{figures[name]:,.1f}" for name in FIGURES]
     print("| " + " | ".join(["figures", *cells]) + " |", flush=True)

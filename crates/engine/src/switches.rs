@@ -41,7 +41,7 @@ switches! {
     TrieLists "vocabulary: lists of children in the trie",
     TokenKeys "vocabulary: keys within tokens at a glance",
     MaskCache "mask: cache",
-    MaskUnbounded "mask: bounded strings as endless ones",
+    MaskUnbounded "mask: bounded strings as unbounded ones",
     MaskReference "mask: masks as the difference to another one",
     MaskValues "mask: suffixes up to the end of a value for all grammars",
     MaskFewCrossing "mask: few crossing tokens read one by one",
