@@ -146,8 +146,8 @@ class Pair(BaseModel):
         # Of two readings that keep as many letters, one has the empty text.
         (list[list[str]], ['[""], ]'], [[""]]),
         # What was forced is said again, with other whitespace.
-        (Named, ['{"na', 'me" :"x", "n" : 3}'], {"name": "x", "n": 3}),
-        (Named, ['{"', 'name":"x"}'], {"name": "x"}),
+        (Named, ['{"na', 'me" :"x", "n" : 3,}'], {"name": "x", "n": 3}),
+        (Named, ['{"', 'name":"x",}'], {"name": "x"}),
         # A word that is cut is no talk.
         (list[Pair], ['[{"a": 1, "b": true}, {"b": tr', 'ue, "a": 2}]'],
          [{"b": True, "a": 1}, {"b": True, "a": 2}]),

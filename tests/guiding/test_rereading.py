@@ -676,3 +676,8 @@ def test_a_word_is_read_as_another_only_where_that_is_clear(kind: Any, said: str
     answer = f'{{"n": 1, "sign": "{said}"}}'
     result = stencilm.guide(script(answer), kind, "p", budget=Budget(calls=2))
     assert result.status == "closed" and any('"sign"' in part.text for part in result.filled)
+
+
+def test_a_number_that_stands_is_not_spelled_longer() -> None:
+    grammar = as_grammar(JsonSchema({"type": "array", "items": {"type": "integer"}}))
+    assert rereading.reread(byte_matcher(grammar), grammar, b"[4, 5", b'", "6", "7') is None

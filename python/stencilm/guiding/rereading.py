@@ -571,6 +571,8 @@ class _Rewriter:
                 last = _OPEN if is_cut else spelling
                 behind = self._offer(state, spelling, kept, last=last, is_whole=is_number)
                 if behind is not None:
+                    if behind.length == len(self.written):
+                        kept = 0  # it stands already: `.0` after it says no more
                     yield behind
         elif isinstance(node, Elements):
             yield from self._elements(state, node)
