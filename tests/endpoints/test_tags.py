@@ -60,6 +60,7 @@ def test_a_tag_is_sent_as_xgrammar_has_it(given: dict[str, Any], sent: Any) -> N
         schema(any_whitespace=False),
         schema(strict_mode=True),
         schema(max_whitespace=None),
+        schema(max_whitespace=0),
         schema(excludes=["<"]),
         schema(on_unsupported="relax"),
         schema(style="python"),

@@ -95,6 +95,11 @@ BO = """{"first_name": "Bo", "age": 41, "score": 3.5, "ok": true,
             '{"a": null, "b": 1}',
             '{"b": 1}',
         ),
+        (
+            list[Person],
+            '[{"age": 1, "name" // who\n: "A"}, {"age" /* : */ : 2, "name": "B"}]',
+            '[{"name": "A", "age": 1}, {"name": "B", "age": 2}]',
+        ),
         (JsonSchema({"type": "object"}, indent=2), '{"a":"b",}', '{"a": "b"}'),
         (JsonSchema({"type": "object"}, any_whitespace=False), "{'a': 1}", '{"a": 1}'),
     ],
@@ -671,3 +676,8 @@ def test_a_word_is_read_as_another_only_where_that_is_clear(kind: Any, said: str
     answer = f'{{"n": 1, "sign": "{said}"}}'
     result = stencilm.guide(script(answer), kind, "p", budget=Budget(calls=2))
     assert result.status == "closed" and any('"sign"' in part.text for part in result.filled)
+
+
+def test_a_number_that_stands_is_not_spelled_longer() -> None:
+    grammar = as_grammar(JsonSchema({"type": "array", "items": {"type": "integer"}}))
+    assert rereading.reread(byte_matcher(grammar), grammar, b"[4, 5", b'", "6", "7') is None

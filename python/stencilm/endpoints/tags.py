@@ -92,7 +92,8 @@ def _said_schema(value: JSONSchemaFormat) -> dict[str, Any]:
     """JSON in a tag. A server has one layout, and its own ways with an order and with excludes."""
     shape = JSONSchemaFormat(json_schema=value.json_schema, style=value.style)
     is_usual = value.model_copy(update={"max_whitespace": shape.max_whitespace}) == shape
-    if not is_usual or value.max_whitespace is None or value.style not in _STYLES:
+    # A bound of 0 is an error there.
+    if not is_usual or not value.max_whitespace or value.style not in _STYLES:
         raise UnsupportedFeature("a server takes no JSON with these options")
     said: dict[str, Any] = {"type": "json_schema", "json_schema": value.json_schema}
     if value.style != "json":

@@ -23,6 +23,7 @@ _BETWEEN_LOOKS = 4_096
 in whole whatever it is."""
 
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*+", re.DOTALL)
+_A_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("|\\\Z|)|\'((?:[^\'\\]|\\.)*)(\'|\\\Z|)', re.DOTALL)
 _CUT_ESCAPE = re.compile(
     r"(?<!\\)(?P<whole>(?:\\\\)*)"  # an even number of backslashes are characters
@@ -34,6 +35,7 @@ _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
 _KEY_OF_WORDS = re.compile(r"[^\s,:{}\[\]\"'][^,:{}\[\]\"'\n]{0,200}+(?=:)")
 _BEGINS_AS_NUMBER = re.compile(r"[-+]?\.?\d")
 _NUMBER_BEGUN = re.compile(r"(?<![\w.+-])(?:-\d*|\d+)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?\Z")
+_NUMBER_CUT = re.compile(r"[-+]|[-+]?\d+\.|[-+]?\d+(?:\.\d+)?[eE][-+]?")
 _MORE_OF_NUMBER = re.compile(r"\d|\.(?!0+(?!\w|\.\d))\d|[eE][-+]?\d")
 _WHOLE_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WHITESPACE = re.compile(r"\s*")
@@ -41,7 +43,9 @@ _RUN_STOP = re.compile(r"[}\]\n,]|\s/[/*]|\s#")
 _LATE_QUOTE = re.compile(r"""["']\s*(?:[,}\]]|\Z)""")  # of a string that began without one
 _COMMENT = re.compile(r"\s*/[/*]|\s+#")
 # What a name may look like, with its colon; at the end of a text, as far as it came.
-_KEY = r"""(?:(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,:{}\[\]\"']+)\s*(?::|\Z)|["'][^"']*\Z)"""
+_BEFORE_COLON = r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z))*+(?::|\Z)"
+_NAME = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,:{}\[\]\"']+)"""
+_KEY = rf"""(?:{_NAME}{_BEFORE_COLON}|["'][^"']*\Z)"""
 _MEMBER = re.compile(rf"\Z|[}}\]{{\[]|{_KEY}", re.DOTALL)
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -75,10 +79,17 @@ class Scalar:
 
 @dataclass(slots=True)
 class Elements:
-    """An array; `is_open` says that its end was not read."""
+    """An array.
+
+    Attributes:
+        values: Its elements.
+        is_open: Its end was not read.
+        goes_on: The text ended after a comma in it.
+    """
 
     values: list[Node] = field(default_factory=list)
     is_open: bool = True
+    goes_on: bool = False
 
 
 @dataclass(slots=True)
@@ -89,11 +100,13 @@ class Members:
         items: Keys and values; None where the text ended before the value.
         is_open: Its end was not read.
         fixed: How many of the first members stand in the text so far, in this order.
+        goes_on: The text ended after a comma in it.
     """
 
     items: list[tuple[Scalar, Node | None]] = field(default_factory=list)
     is_open: bool = True
     fixed: int = 0
+    goes_on: bool = False
 
 
 Node: TypeAlias = Scalar | Elements | Members
@@ -117,6 +130,12 @@ def _documents(text: str, is_late: Callable[[], bool]) -> Iterator[Node]:
         if node is not None:
             yield node
         at = max(end, found.end())
+
+
+def begins_with_a_value(text: str) -> bool:
+    """Whether a text begins with a string, a number or a constant."""
+    node, _ = read(text)
+    return isinstance(node, Scalar) and node.kind in ("string", "number", "constant")
 
 
 def unclear_from(text: str, is_late: Callable[[], bool] = _never) -> int | None:
@@ -164,9 +183,11 @@ def read(
     for number in count(1):
         if number % _BETWEEN_LOOKS == 0 and is_late():
             return None, len(text)
-        at = _skip(text, at)
+        before, at = at, _skip(text, at)
         parent = open_nodes[-1] if open_nodes else None
         if at >= len(text):
+            if parent is not None:
+                parent.goes_on = "," in _A_COMMENT.sub("", text[before:])
             break
         character = text[at]
         if character in "}]":
@@ -317,6 +338,14 @@ def _run(
     return run, begin + len(written)
 
 
+def begins_value(word: str) -> bool:
+    """Whether a word that was cut may become a constant or a number, as `tr` and `-` may."""
+    bare = word.casefold()
+    return _NUMBER_CUT.fullmatch(word) is not None or any(
+        name.startswith(bare) for name in _CONSTANTS
+    )
+
+
 def number_in(text: str) -> str | None:
     """The number that a text is, as JSON spells it; None for any other text."""
     text = text.strip()
@@ -371,7 +400,8 @@ def merged(written: Node | None, draft: Node | None) -> Node | None:
             if together is None:
                 return None
             values[last] = together
-        return Elements([*values, *draft.values[len(values) :]], is_open=draft.is_open)
+        rest = draft.values[len(values) :]
+        return Elements([*values, *rest], is_open=draft.is_open, goes_on=draft.goes_on)
     if isinstance(written, Scalar):
         if not written.is_cut:
             return _old(written)
@@ -416,7 +446,7 @@ def _merged_members(written: Members, draft: Members) -> Node | None:
             return None
         kept = Scalar("string", key.text, key.spelling, is_new=False)
         items.append((other if key.is_cut else kept, together))
-    return Members([*items, *rest], is_open=draft.is_open, fixed=len(items))
+    return Members([*items, *rest], is_open=draft.is_open, fixed=len(items), goes_on=draft.goes_on)
 
 
 def _is_same_key(key: Scalar, other: Scalar) -> bool:

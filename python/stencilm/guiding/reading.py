@@ -13,6 +13,8 @@ from stencilm.matching.matcher import GrammarMatcher
 
 _MAX_REPETITIONS = 16
 _LONGEST_OVERLAP = 2_000
+_SPACE = b" \t\r\n"
+_PUNCTUATION = (b"{", b"}", b"[", b"]", b":", b",")
 _MOST_OF_ASCII = 85  # of 95 printable characters; a text may exclude a few
 
 
@@ -45,14 +47,37 @@ def without_repetition(
     if longest == len(draft):
         return best
     # Of those that fit in whole the last counts.
-    for overlap in (len(written), _overlap(written[-_LONGEST_OVERLAP:], draft), forced):
-        if overlap == 0 or not draft.startswith(written[-overlap:]):
+    said = said_again(written[len(written) - forced :], draft)
+    for overlap in (len(written), _overlap(written[-_LONGEST_OVERLAP:], draft), said):
+        if overlap == 0 or not (overlap == said or draft.startswith(written[-overlap:])):
             continue
         rest = draft[overlap:]
         valid = fitting(matcher, rest)
         if valid > longest or valid == len(rest):
             best, longest = rest, valid
     return best
+
+
+def said_again(forced: bytes, draft: bytes) -> int:
+    """How much of a draft says what was forced, with other whitespace around its punctuation.
+
+    0 where it does not say all of it.
+    """
+    at = 0
+    for place, byte in enumerate(forced):
+        while at < len(draft) and draft[at] != byte and _is_apart(draft, at):
+            at += 1
+        if at < len(draft) and draft[at] == byte:
+            at += 1
+        elif not _is_apart(forced, place):
+            return 0
+    return at
+
+
+def _is_apart(text: bytes, at: int) -> bool:
+    """Whether whitespace stands at a place that is beside the punctuation of JSON."""
+    before, after = text[:at].rstrip(_SPACE)[-1:], text[at:].lstrip(_SPACE)[:1]
+    return text[at] in _SPACE and (before in _PUNCTUATION or after in _PUNCTUATION)
 
 
 def forced_whitespace(matcher: GrammarMatcher, draft: bytes) -> bytes:

@@ -26,6 +26,7 @@ from stencilm.guiding.loose_json import (
     Members,
     Node,
     Scalar,
+    begins_value,
     constant_in,
     documents,
     merged,
@@ -64,11 +65,19 @@ class Reread(NamedTuple):
         text: What comes after the text so far.
         kept: How much of it is the draft's, by `content`.
         is_complete: The text is whole now.
+        owes_comma: The draft had a comma after all of it, which is not in the text: another item
+            may come, and no more of the last one.
     """
 
     text: bytes
     kept: int
     is_complete: bool
+    owes_comma: bool = False
+
+    @property
+    def rank(self) -> tuple[int, bool, int]:
+        """What is compared: of two that keep as much, one has empty texts and lists, too."""
+        return self.kept, self.is_complete, len(self.text.translate(None, _SPACE))
 
 
 def content(text: bytes) -> int:
@@ -143,7 +152,7 @@ class Rereader:
         patience = _Patience(self._is_late)
         best: Reread | None = None
         for found in self._found(written, told, draft.decode("utf-8", "replace"), patience):
-            if best is None or (found.kept, found.is_complete) > (best.kept, best.is_complete):
+            if best is None or found.rank > best.rank:
                 best = found
         return best if best is not None and best.text else None
 
@@ -230,14 +239,17 @@ def _wrapped(node: Node) -> Node | None:
 
 
 def _is_talk(node: Node) -> bool:
-    """Whether a reading has words without quotes and no end: a bracket, and talk after it."""
+    """Whether a reading has words without quotes and no end: a bracket, and talk after it.
+
+    The `tr` with which a draft ends may become `true`.
+    """
     if isinstance(node, Scalar) or not node.is_open:
         return False
     todo: list[Node] = [node]
     while todo:
         here = todo.pop()
         if isinstance(here, Scalar):
-            if here.kind == "word":
+            if here.kind == "word" and not (here.is_cut and begins_value(here.text)):
                 return True
         elif isinstance(here, Elements):
             todo += here.values
@@ -478,7 +490,7 @@ class _Rewriter:
         if chosen is None:
             return Reread(b"", 0, False)
         text = _joined(chosen)[len(self.written) - self.begin :]
-        return Reread(text, chosen.kept, self._is_completed(chosen))
+        return Reread(text, chosen.kept, self._is_completed(chosen), _ends_with_comma(node))
 
     def _is_completed(self, state: _State) -> bool:
         return self.cursor.at(state.pieces).is_completed()
@@ -559,6 +571,8 @@ class _Rewriter:
                 last = _OPEN if is_cut else spelling
                 behind = self._offer(state, spelling, kept, last=last, is_whole=is_number)
                 if behind is not None:
+                    if behind.length == len(self.written):
+                        kept = 0  # it stands already: `.0` after it says no more
                     yield behind
         elif isinstance(node, Elements):
             yield from self._elements(state, node)
@@ -860,6 +874,17 @@ def _must_go_on(matcher: GrammarMatcher) -> bool:
     return not matcher.is_completed() and not any(map(matcher.is_allowed, b",]} \t\r\n"))
 
 
+def _ends_with_comma(node: Node) -> bool:
+    """Whether a comma stands at the end of the innermost object or array that is open."""
+    last: Node | None = node
+    while isinstance(last, (Elements, Members)) and last.is_open:
+        if last.goes_on:
+            return True
+        items = last.values if isinstance(last, Elements) else [value for _, value in last.items]
+        last = items[-1] if items else None
+    return False
+
+
 def _null(member: tuple[Scalar, Node | None]) -> int:
     """What a member holds that is null, for which leaving it out is another word."""
     key, value = member
@@ -902,7 +927,7 @@ def _beginnings(scalar: Scalar) -> Iterator[bytes]:
         if number is not None:
             yield number.encode()
     else:
-        yield scalar.text.encode()
+        yield from (text.encode() for text in dict.fromkeys((scalar.text, scalar.text.casefold())))
 
 
 def _quoted(text: str) -> bytes:

@@ -42,10 +42,11 @@ from stencilm.guiding.backtrack import (
     shown_candidate,
 )
 from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
-from stencilm.guiding.loose_json import number_cut, unclear_from
+from stencilm.guiding.loose_json import begins_with_a_value, number_cut, unclear_from
 from stencilm.guiding.reading import (
     fitting,
     forced_whitespace,
+    said_again,
     start_of_text,
     until_stop,
     without_repetition,
@@ -142,6 +143,7 @@ class TextGuide:
         self._lookahead = options.token_lookahead
         self._text = bytearray()
         self._forced = 0  # bytes at the end of it that were forced since the last draft
+        self._owes_comma = False  # the last draft had a comma after what stands at the end of it
         self._filled: list[tuple[int, int, str]] = []
         self._refused: set[AskKind] = set()
         self._kept = 0  # bytes of the model's own words and numbers that are in the text
@@ -376,8 +378,14 @@ class TextGuide:
         draft, stopped = until_stop(draft, self._options.stop_at)
         self._stopped = self._stopped or stopped
         is_empty = not draft
-        whole = draft
+        if self._owes_comma and begins_with_a_value(draft.decode("utf-8", "ignore")):
+            draft = b"," + draft
+        whole, forced = draft, bytes(self._text[len(self._text) - self._forced :])
         draft = self._without_repetition(draft)
+        # Who says all of the text again says it from the beginning.
+        is_part = len(forced) < len(self._text)
+        if is_part and 0 < len(whole) - len(draft) == said_again(forced, whole):
+            whole = draft
         # Who says the same again and is cut again has not ended it.
         says_more = bool(draft) or (self._answers_as_a_whole() and not is_empty)
         verdict = self._matcher.longest_valid_prefix(draft)
@@ -451,6 +459,7 @@ class TextGuide:
         self.account.add(discarded_tokens=-(-lost // _BYTES_FOR_A_TOKEN))
         yield self._rejected(draft, "JSON of another form than the grammar has")
         self._accept(found.text)
+        self._owes_comma = found.owes_comma
         self._kept += found.kept
         self._has_draft = True
         yield Corrected(text=found.text, token_id=None, logprob=None, candidates=(), means="reread")
@@ -670,6 +679,7 @@ class TextGuide:
             raise AssertionError(f"invariant: {text!r} was found to fit")
         self._text += text
         self._forced = 0
+        self._owes_comma = False
 
     def _keep(self, text: bytes) -> None:
         """Accept what a model wrote."""
