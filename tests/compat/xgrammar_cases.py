@@ -912,7 +912,7 @@ DIFFERENT: dict[str, Difference] = {
         there=True,
         here="RuntimeError",
     ),
-    "`separators` that hold more than blanks around `,` and `:`": Difference(
+    "`separators` that hold more than whitespace around `,` and `:`": Difference(
         lambda xgr: fails(
             lambda: xgr.Grammar.from_json_schema(TWO, any_whitespace=False, separators=(";", ": "))
         ),
