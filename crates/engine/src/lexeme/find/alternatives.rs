@@ -11,7 +11,7 @@ use stencilm_support::{FEW, LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::Run;
-use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Start, Unfinished};
+use crate::lexeme::find::finder::{Finder, Found, Larger, Next, Start, Unfinished};
 use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::find::unbounded_runs::{RunsOf, open_run, plain};
 use crate::lexeme::mask::{BYTES_AFTER, LexemeMask};
@@ -32,33 +32,15 @@ struct AnyRun {
 pub(crate) struct WithoutRedundant;
 
 impl Finder for WithoutRedundant {
-    fn find(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-    ) -> Result<Option<Next>, LimitExceeded> {
+    fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         if this.is_pruned || !lexemes.is_dense_enough(vocabulary, this.from)? {
             return Ok(None);
         }
         let same = lexemes.without_redundant(this.residual)?;
         let is_same = same == this.residual;
-        Ok((!is_same).then(|| Next::After(Larger { is_same: true, ..Larger::new(same, SameMask) })))
-    }
-}
-
-/// The mask of the same language.
-struct SameMask;
-
-impl Rest for SameMask {
-    fn finish(
-        &self,
-        _: &mut LexemeCache,
-        _: &Tokens,
-        _: Unfinished,
-        larger: &Arc<LexemeMask>,
-    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
-        Ok(Some(larger.clone()))
+        Ok((!is_same).then(|| {
+            Next::After(Larger { is_same: true, ..Larger::new(same, |_, _, _, larger| Ok(Some(larger.clone()))) })
+        }))
     }
 }
 
@@ -66,12 +48,7 @@ impl Rest for SameMask {
 pub(crate) struct ByAlternative;
 
 impl Finder for ByAlternative {
-    fn find(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-    ) -> Result<Option<Next>, LimitExceeded> {
+    fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         if !lexemes.is_dense_enough(vocabulary, this.from)? {
             return Ok(None);
         }

@@ -14,7 +14,7 @@ use stencilm_support::{LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
-use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Unfinished};
+use crate::lexeme::find::finder::{Finder, Found, Larger, Next, Unfinished};
 use crate::lexeme::find::unbounded_runs::RunsOf;
 use crate::lexeme::mask::{CHARACTERS_AFTER, LexemeMask};
 use crate::vocabulary::token_set;
@@ -39,27 +39,14 @@ pub(crate) struct Bounded {
 pub(crate) struct BoundedPatterns;
 
 impl Finder for BoundedPatterns {
-    fn find(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-    ) -> Result<Option<Next>, LimitExceeded> {
+    fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         let bounded = lexemes.mask_of_bounded(vocabulary, this.residual)?;
         let bounded = bounded.filter(|bounded| lexemes.is_simpler(bounded.other, this.residual));
-        Ok(bounded.map(|bounded| Next::After(Larger::new(bounded.other, bounded))))
-    }
-}
-
-impl Rest for Bounded {
-    fn finish(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        _: Unfinished,
-        larger: &Arc<LexemeMask>,
-    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
-        lexemes.finish_bounded(vocabulary, self, larger)
+        Ok(bounded.map(|bounded| {
+            Next::After(Larger::new(bounded.other, move |lexemes, vocabulary, _, larger| {
+                lexemes.finish_bounded(vocabulary, &bounded, larger)
+            }))
+        }))
     }
 }
 

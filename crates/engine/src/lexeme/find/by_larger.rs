@@ -14,7 +14,7 @@ use stencilm_support::{LimitExceeded, SEARCHED};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
-use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Start, Unfinished};
+use crate::lexeme::find::finder::{Finder, Found, Larger, Next, Start, Unfinished};
 use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
@@ -40,12 +40,7 @@ type Pair = (StateId, StateId);
 pub(crate) struct ByLarger;
 
 impl Finder for ByLarger {
-    fn find(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-    ) -> Result<Option<Next>, LimitExceeded> {
+    fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         let Unfinished { residual, from, .. } = this;
         let Some(base) = lexemes.base_of(residual) else { return Ok(None) };
         let dfa = lexemes.dfa(&[base])?;
@@ -61,54 +56,34 @@ impl Finder for ByLarger {
         } else {
             match lexemes.usual_of(residual)? {
                 Some(usual) if usual == residual => {
-                    return Ok(Some(Next::After(Larger::new(base, Different { base }))));
+                    return Ok(Some(different(base)));
                 }
                 // It leads to itself, so it is the last one of its complexity.
                 Some(usual) if !lexemes.is_simpler(residual, usual) => {
-                    return Ok(Some(Next::After(Larger::new(usual, Near { base: usual }))));
+                    return Ok(Some(near(usual)));
                 }
                 _ => {}
             }
         }
         Ok(Some(match lexemes.mask_by_walk(vocabulary, from, SEARCHED)? {
             Some(mask) => Next::found(mask),
-            None => Next::After(Larger::new(base, Near { base })),
+            None => near(base),
         }))
     }
 }
 
 /// A larger language that differs in few tokens.
-struct Near {
-    base: ExprId,
-}
-
-impl Rest for Near {
-    fn finish(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-        larger: &Arc<LexemeMask>,
-    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
-        Ok(lexemes.mask_near(vocabulary, this.from, self.base, larger)?.map(Arc::new))
-    }
+fn near(base: ExprId) -> Next {
+    Next::After(Larger::new(base, move |lexemes, vocabulary, this, larger| {
+        Ok(lexemes.mask_near(vocabulary, this.from, base, larger)?.map(Arc::new))
+    }))
 }
 
 /// A larger language that differs after few characters, whatever came before.
-struct Different {
-    base: ExprId,
-}
-
-impl Rest for Different {
-    fn finish(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-        larger: &Arc<LexemeMask>,
-    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
-        Ok(lexemes.mask_by_difference(vocabulary, this.from, self.base, larger)?.map(Arc::new))
-    }
+fn different(base: ExprId) -> Next {
+    Next::After(Larger::new(base, move |lexemes, vocabulary, this, larger| {
+        Ok(lexemes.mask_by_difference(vocabulary, this.from, base, larger)?.map(Arc::new))
+    }))
 }
 
 impl LexemeCache {

@@ -7,7 +7,7 @@ use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
-use crate::lexeme::find::finder::{FEW_OF, Finder, Next, Start, Unfinished};
+use crate::lexeme::find::finder::{FEW_OF, Finder, Found, Next, Start, Unfinished};
 use crate::lexeme::find::found::{Ends, Inside, MAX_BELOW_ENDS};
 use crate::lexeme::find::unbounded_runs::{Open, RunsOf, open_run};
 use crate::lexeme::mask::{BYTES_AFTER, CHARACTERS_AFTER, LexemeMask};
@@ -20,12 +20,7 @@ use crate::vocabulary::tokens::Tokens;
 pub(crate) struct CharRuns;
 
 impl Finder for CharRuns {
-    fn find(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-    ) -> Result<Option<Next>, LimitExceeded> {
+    fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         Ok(lexemes.mask_of_run(vocabulary, this.residual)?.map(Next::found))
     }
 }
@@ -34,12 +29,7 @@ impl Finder for CharRuns {
 pub(crate) struct UnboundedRuns;
 
 impl Finder for UnboundedRuns {
-    fn find(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-    ) -> Result<Option<Next>, LimitExceeded> {
+    fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         Ok(lexemes.mask_of_open_run(vocabulary, this.residual, this.from)?.map(Next::found))
     }
 }

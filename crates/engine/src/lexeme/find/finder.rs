@@ -15,25 +15,19 @@ pub(crate) const FEW_OF: usize = 8;
 /// A way to find the lexeme mask of a residual.
 pub(crate) trait Finder: Sync {
     /// The lexeme mask, or a larger language whose mask it is made from; `None` where the residual is nothing of the kind.
-    fn find(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-    ) -> Result<Option<Next>, LimitExceeded>;
+    fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found;
 }
 
-/// What is left to do once the mask of a larger language is there.
-pub(crate) trait Rest {
-    /// The mask of a residual from that of the larger language; `None` where that does not say enough.
-    fn finish(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-        larger: &Arc<LexemeMask>,
-    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded>;
-}
+/// What a finder has found.
+pub(crate) type Found = Result<Option<Next>, LimitExceeded>;
+
+/// Makes the mask of a residual from that of the larger language; `None` where that does not say enough.
+type Finish = dyn FnOnce(
+    &mut LexemeCache,
+    &Tokens,
+    Unfinished,
+    &Arc<LexemeMask>,
+) -> Result<Option<Arc<LexemeMask>>, LimitExceeded>;
 
 /// What is next in making a mask.
 pub(crate) enum Next {
@@ -44,7 +38,7 @@ pub(crate) enum Next {
 /// A larger language whose mask another mask is made from.
 pub(crate) struct Larger {
     pub expr: ExprId,
-    pub rest: Box<dyn Rest>,
+    pub finish: Box<Finish>,
     /// Whether it is the same language, said with less.
     pub is_same: bool,
     /// Whether it is read with others that have lost their limits of length.
@@ -61,9 +55,18 @@ impl Next {
 }
 
 impl Larger {
-    /// A language from whose mask what is left to do makes that of another.
-    pub fn new(expr: ExprId, rest: impl Rest + 'static) -> Larger {
-        Larger { expr, rest: Box::new(rest), is_same: false, is_limited: false, next: 0 }
+    /// A language from whose mask `finish` makes that of another.
+    pub fn new(
+        expr: ExprId,
+        finish: impl FnOnce(
+            &mut LexemeCache,
+            &Tokens,
+            Unfinished,
+            &Arc<LexemeMask>,
+        ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded>
+        + 'static,
+    ) -> Larger {
+        Larger { expr, finish: Box::new(finish), is_same: false, is_limited: false, next: 0 }
     }
 }
 

@@ -9,7 +9,7 @@ use stencilm_regex::{ByteSet, ExprId, LanguageAlternative, LanguageReader, State
 use stencilm_support::{LimitExceeded, MANY};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
-use crate::lexeme::find::finder::{Finder, Next, Start, Unfinished};
+use crate::lexeme::find::finder::{Finder, Found, Next, Start, Unfinished};
 use crate::lexeme::find::found::{Ends, Inside};
 use crate::lexeme::find::limits::{Beside, Limited, Read};
 use crate::lexeme::mask::LexemeMask;
@@ -35,12 +35,7 @@ struct Begun {
 pub(crate) struct LanguageRuns;
 
 impl Finder for LanguageRuns {
-    fn find(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        this: Unfinished,
-    ) -> Result<Option<Next>, LimitExceeded> {
+    fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         Ok(lexemes.mask_of_language(vocabulary, this.residual)?.map(Next::found))
     }
 }

@@ -12,7 +12,7 @@ use stencilm_support::{LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::bounded_patterns::MIN_AGREEMENT;
-use crate::lexeme::find::finder::{Finder, Larger, Next, Rest, Unfinished};
+use crate::lexeme::find::finder::{Finder, Found, Larger, Next, Unfinished};
 use crate::lexeme::find::unbounded_runs::RunsOf;
 use crate::lexeme::mask::{BYTES_AFTER, LexemeMask};
 use crate::vocabulary::token_set;
@@ -55,21 +55,14 @@ impl Limited {
 pub(crate) struct LengthLimits;
 
 impl Finder for LengthLimits {
-    fn find(&self, lexemes: &mut LexemeCache, _: &Tokens, this: Unfinished) -> Result<Option<Next>, LimitExceeded> {
+    fn find(&self, lexemes: &mut LexemeCache, _: &Tokens, this: Unfinished) -> Found {
         let limited = lexemes.limited_for_mask(this.residual)?;
-        Ok(limited.map(|limited| Next::After(Larger { is_limited: true, ..Larger::new(limited.without, limited) })))
-    }
-}
-
-impl Rest for Limited {
-    fn finish(
-        &self,
-        lexemes: &mut LexemeCache,
-        vocabulary: &Tokens,
-        _: Unfinished,
-        larger: &Arc<LexemeMask>,
-    ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded> {
-        lexemes.finish_limited(vocabulary, self, larger)
+        Ok(limited.map(|limited| {
+            let larger = Larger::new(limited.without, move |lexemes, vocabulary, _, larger| {
+                lexemes.finish_limited(vocabulary, &limited, larger)
+            });
+            Next::After(Larger { is_limited: true, ..larger })
+        }))
     }
 }
 

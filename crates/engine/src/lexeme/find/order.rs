@@ -90,9 +90,10 @@ impl LexemeCache {
             };
             let Some((unfinished, larger)) = waiting.pop() else { return Ok(LexemeMaskAt { mask, tags }) };
             current = unfinished;
-            next = match larger.rest.finish(self, vocabulary, current, &mask)? {
+            let Larger { finish, next: rest, .. } = larger;
+            next = match finish(self, vocabulary, current, &mask)? {
                 Some(mask) => Next::Found(mask),
-                None => self.find(vocabulary, current, larger.next)?,
+                None => self.find(vocabulary, current, rest)?,
             };
         }
     }
