@@ -15,9 +15,11 @@ from pydantic import BaseModel, Field, create_model
 import stencilm
 from guiding.test_text import script
 from stencilm import Budget, Grammar, JsonSchema
-from stencilm.guiding import rereading
+from stencilm.guiding import rewriting
+from stencilm.guiding.cursor import Cursor, Piece
 from stencilm.guiding.loose_json import MAX_DEPTH, Members, documents, read
 from stencilm.guiding.parsers import as_grammar
+from stencilm.guiding.rereading import Rereader
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.matching.texts import byte_matcher
 
@@ -301,21 +303,21 @@ def test_a_list_behind_talk_is_read(draft: str, response: str) -> None:
 
 def test_a_spent_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = 0
-    offer = rereading._Rewriter._offer
+    offer = rewriting.Rewriter._offer
 
     def counted(*arguments: Any, **options: Any) -> Any:
         nonlocal tried
         tried += 1
         return offer(*arguments, **options)
 
-    monkeypatch.setattr(rereading._Rewriter, "_offer", counted)
+    monkeypatch.setattr(rewriting.Rewriter, "_offer", counted)
     start = byte_matcher(as_grammar(list[str]))
     draft = b'["' + b'", "'.join([b"a"] * 3_000) + b"',"
-    found = rereading.reread(start, as_grammar(list[str]), b"", draft)
+    found = Rereader(start, as_grammar(list[str])).reread(b"", draft)
     assert found is not None and found.kept > 0
     for element in ("1", '"a" ', "'a'"):
         draft = b"[" + f"{element},".encode() * 3_000
-        rereading.reread(start, as_grammar(list[str]), b"", draft)
+        Rereader(start, as_grammar(list[str])).reread(b"", draft)
     assert tried < 50_000
 
 
@@ -369,7 +371,7 @@ def test_long_drafts_in_another_order_are_read_to_their_end(count: int) -> None:
     grammar = as_grammar(list[Person])
     draft = json.dumps(people(count)).encode()
     began = time.process_time()
-    found = rereading.reread(byte_matcher(grammar), grammar, b"", draft)
+    found = Rereader(byte_matcher(grammar), grammar).reread(b"", draft)
     assert time.process_time() - began < 30
     assert found is not None and found.is_complete
     assert json.loads(found.text) == people(count)
@@ -413,16 +415,16 @@ def test_a_list_goes_on_with_more_documents_than_are_read_each() -> None:
     assert (result.response, result.status, result.filled) == (text, "valid", ())
 
 
-class _Forking(rereading._Cursor):
+class _Forking(Cursor):
     """Each place by a matcher of its own, which has never been anywhere else."""
 
     def __init__(self, start: GrammarMatcher) -> None:
         super().__init__(start)
         self._start = start
 
-    def at(self, piece: rereading._Piece) -> GrammarMatcher:
+    def at(self, piece: Piece) -> GrammarMatcher:
         texts = []
-        here: rereading._Piece | None = piece
+        here: Piece | None = piece
         while here is not None and here.before is not None:
             texts.append(here.text)
             here = here.before
@@ -444,10 +446,10 @@ def test_one_matcher_that_goes_back_reads_as_new_ones_do(monkeypatch: pytest.Mon
         if rng.random() < 0.5:
             at = rng.randrange(len(draft))
             draft = draft[:at] + rng.choice([b'"', b",", b"}", b"]", b"{", b"x", b""]) + draft[at:]
-        reread = rereading.reread(start, grammar, b"", draft)
+        reread = Rereader(start, grammar).reread(b"", draft)
         with monkeypatch.context() as patched:
-            patched.setattr(rereading, "_Cursor", _Forking)
-            assert rereading.reread(start, grammar, b"", draft) == reread, draft
+            patched.setattr(rewriting, "Cursor", _Forking)
+            assert Rereader(start, grammar).reread(b"", draft) == reread, draft
         found += reread is not None
     assert found > 20
 
@@ -482,7 +484,7 @@ def test_drafts_that_fit_nearly_are_bounded() -> None:
         (JsonSchema({"type": "object", "minProperties": 32}), keys),
     ]:
         grammar = as_grammar(output_type)
-        rereading.reread(byte_matcher(grammar), grammar, b"", draft.encode())
+        Rereader(byte_matcher(grammar), grammar).reread(b"", draft.encode())
     assert time.process_time() - began < 30
 
 
@@ -551,7 +553,7 @@ def test_a_part_is_read_as_with_all_before_it(output_type: Any) -> None:
             continue
         end = len(whole) if drawn.random() < 0.7 else drawn.randrange(len(written), len(whole) + 1)
         draft = whole[len(written) : end].decode("utf-8", "ignore").encode()
-        short, long = (rereading.Rereader(start, grammar) for _ in range(2))
+        short, long = (Rereader(start, grammar) for _ in range(2))
         long._outline = None
         assert short.reread(written, draft) == long.reread(written, draft), (written, draft)
         compared += 1
@@ -611,7 +613,7 @@ def test_what_a_number_or_constant_begins_with_is_gone_on_with(part: str) -> Non
     grammar = as_grammar(kind)
     written = f'{{"a": {part}'.encode()
     draft = f'{wanted[len(part) :]}, "c": 2, "b": 1}}'.encode()
-    found = rereading.reread(byte_matcher(grammar), grammar, written, draft)
+    found = Rereader(byte_matcher(grammar), grammar).reread(written, draft)
     assert found is not None and found.is_complete
     assert json.loads(written + found.text) == {"a": json.loads(wanted), "b": 1, "c": 2}
 
@@ -680,4 +682,4 @@ def test_a_word_is_read_as_another_only_where_that_is_clear(kind: Any, said: str
 
 def test_a_number_that_stands_is_not_spelled_longer() -> None:
     grammar = as_grammar(JsonSchema({"type": "array", "items": {"type": "integer"}}))
-    assert rereading.reread(byte_matcher(grammar), grammar, b"[4, 5", b'", "6", "7') is None
+    assert Rereader(byte_matcher(grammar), grammar).reread(b"[4, 5", b'", "6", "7') is None

@@ -51,7 +51,8 @@ from stencilm.guiding.reading import (
     until_stop,
     without_repetition,
 )
-from stencilm.guiding.rereading import Reread, Rereader, begins_again, content
+from stencilm.guiding.rereading import Rereader, begins_again
+from stencilm.guiding.rewriting import Reread, content
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matching.candidates import Candidate, Literal
 from stencilm.matching.matcher import GrammarMatcher

@@ -1,0 +1,117 @@
+"""One matcher at many places of a text that is tried in pieces.
+
+One idea: texts that are tried one after the other share most of their beginning, so the matcher
+goes back over what they do not share, and no fork keeps a whole text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from stencilm.matching.matcher import GrammarMatcher
+
+SPACE = b" \t\r\n"
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """The last piece of a text, and those before it.
+
+    Attributes:
+        before: The piece before; None for what stands for the beginning.
+        text: The piece.
+        number: How many pieces there are before it.
+        whitespace: The whitespace that the grammar has after it, where that is known.
+        comma: The comma after it, where that is known.
+        fits: Whether a member of the object that goes on after it may come next, where known.
+    """
+
+    before: Piece | None
+    text: bytes
+    number: int
+    whitespace: bytes | None = None
+    comma: Piece | None = None
+    fits: dict[int, bool] = field(default_factory=dict)
+
+
+class State(NamedTuple):
+    """A place in the text: its length, and the pieces that led to it."""
+
+    length: int
+    pieces: Piece
+    kept: int
+    comes_behind: bytes  # the last token
+
+
+class Cursor:
+    """One matcher that goes from place to place, back over what two texts do not share.
+
+    A fork keeps its whole text; the way from one try to the next is short.
+    """
+
+    def __init__(self, start: GrammarMatcher) -> None:
+        self._matcher = start.fork()
+        self.first = Piece(None, b"", 0)
+        self._path = [self.first]
+        self.work = 0
+
+    def at(self, piece: Piece) -> GrammarMatcher:
+        """The matcher after a piece, until the next call."""
+        path = self._path
+        missing: list[Piece] = []
+        here = piece
+        while here.number >= len(path) or path[here.number] is not here:
+            missing.append(here)
+            assert here.before is not None, "all texts share their beginning"
+            here = here.before
+        self._back(len(path) - 1 - here.number)
+        for one in reversed(missing):
+            self.work += len(one.text)
+            if not self._matcher.accept_string(one.text):  # pragma: no cover
+                raise RuntimeError("a text that was accepted is not accepted again")
+            path.append(one)
+        return self._matcher
+
+    def tried(self, piece: Piece, text: bytes, *, is_whole: bool) -> Piece | None:
+        """The piece that a text is after another; None where it does not fit.
+
+        Args:
+            piece: The piece before.
+            text: What comes next.
+            is_whole: It is a number, which must not have to go on.
+        """
+        matcher = self.at(piece)
+        self.work += len(text)
+        if not matcher.accept_string(text):
+            return None
+        behind = Piece(piece, text, piece.number + 1)
+        self._path.append(behind)
+        return None if is_whole and must_go_on(matcher) else behind
+
+    def whitespace(self, piece: Piece) -> bytes:
+        """The whitespace that the grammar has after a piece."""
+        if piece.whitespace is None:
+            forced = self.at(piece).find_jump_forward_string().encode()
+            piece.whitespace = forced[: len(forced) - len(forced.lstrip(SPACE))]
+        return piece.whitespace
+
+    def _back(self, count: int) -> None:
+        if count:
+            self._matcher.rollback(count)
+            del self._path[-count:]
+
+
+def must_go_on(matcher: GrammarMatcher) -> bool:
+    """Whether the number before a place is only the beginning of those that may come."""
+    return not matcher.is_completed() and not any(map(matcher.is_allowed, b",]} \t\r\n"))
+
+
+def joined(state: State) -> bytes:
+    """The whole text of a place."""
+    pieces: list[bytes] = []
+    here: Piece | None = state.pieces
+    while here is not None:
+        pieces.append(here.text)
+        here = here.before
+    return b"".join(reversed(pieces))

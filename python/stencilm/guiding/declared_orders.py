@@ -1,0 +1,100 @@
+"""The orders in which a schema declares the members of its objects, and what names may mean.
+
+One idea: a name that a model spells in another case, or with other separators, means the one
+declared name that differs in nothing else; where two may be meant, it means none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.json_values import read_json
+from stencilm.grammars.sources import JsonSchemaSource
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The orders in which a schema declares the members of its objects.
+
+    Attributes:
+        ranks: For each order the place of each name in it.
+        bare_ranks: The same for names without case and separators.
+        by_name: The names that are declared, sorted, by what they are without case and separators.
+        places: Of each name the orders that it is in.
+    """
+
+    ranks: tuple[dict[str, int], ...]
+    bare_ranks: tuple[dict[str, int], ...]
+    by_name: dict[str, list[str]]
+    places: dict[str, frozenset[int]]
+
+    def meant(self, name: str, others: Collection[str]) -> list[str]:
+        """The names that are declared and that another spelling of them may mean.
+
+        Names that one object has both are two, and so are those of the draft's own object, which
+        `others` are. Where a spelling may mean either of two, it means none.
+        """
+        here = self.places.get(name, frozenset())
+        same = [
+            one
+            for one in self.by_name.get(bare_name(name), ())
+            if one not in others and here.isdisjoint(self.places[one])
+        ]
+        seen: Counter[int] = Counter()
+        for one in same:
+            seen.update(self.places[one])
+        return [one for one in same if all(seen[place] == 1 for place in self.places[one])]
+
+
+@lru_cache(maxsize=16)
+def property_orders(grammar: Grammar) -> Orders:
+    """The orders in which the schema of a grammar declares the members of its objects."""
+    orders = tuple(_declared(grammar))
+    places: dict[str, set[int]] = {}
+    for number, order in enumerate(orders):
+        for name in order:
+            places.setdefault(name, set()).add(number)
+    by_name: dict[str, list[str]] = {}
+    for name in sorted(places):
+        if bare := bare_name(name):
+            by_name.setdefault(bare, []).append(name)
+    return Orders(
+        ranks=tuple({name: rank for rank, name in enumerate(order)} for order in orders),
+        bare_ranks=tuple(
+            {bare_name(name): rank for rank, name in enumerate(order)} for order in orders
+        ),
+        by_name=by_name,
+        places={name: frozenset(numbers) for name, numbers in places.items()},
+    )
+
+
+def _declared(grammar: Grammar) -> Iterable[tuple[str, ...]]:
+    source = grammar.source
+    if not isinstance(source, JsonSchemaSource):
+        return ()
+    orders: dict[tuple[str, ...], None] = {}
+    try:
+        todo: list[object] = [read_json(source.text)]
+    except (ValueError, RecursionError):
+        return ()
+    while todo:
+        here = todo.pop()
+        if isinstance(here, list):
+            todo += here
+        elif isinstance(here, dict):
+            declared = here.get("properties")
+            if isinstance(declared, dict):
+                required = here.get("required")
+                more = [n for n in required if isinstance(n, str)] if type(required) is list else []
+                orders[tuple(dict.fromkeys([*declared, *more]))] = None
+            todo += here.values()
+    return orders
+
+
+def bare_name(text: str) -> str:
+    """A name without case and separators."""
+    return "".join(character for character in text.casefold() if character.isalnum())
