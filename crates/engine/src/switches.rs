@@ -33,6 +33,8 @@ switches! {
     LexemeUnbounded "lexeme: masks of runs that can always be completed",
     LexemeRedundant "lexeme: alternatives that say nothing left out",
     LexemeNear "lexeme: masks from those of a larger language",
+    LexemeEndingBytes "lexeme: tokens with a byte that ends a text, all at once",
+    LexemeAhead "lexeme: how many bytes lead to where two languages differ",
     LexemeAlternatives "lexeme: alternatives one by one",
     LexemeCategories "lexeme: walks by categories",
     LexemeSuffixes "lexeme: suffixes after a byte, shared by all masks",

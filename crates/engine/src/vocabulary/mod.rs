@@ -2,8 +2,8 @@
 //!
 //! One idea: tokens with a common beginning are read the same so far, so they lie in one flat [`trie`] in depth-first order, in
 //! which a rejected byte skips its whole subtree. Beside the trie stand other orders of the same tokens, for other questions:
-//! by the categories of their characters ([`category_trie`]), by their length, by the keys of objects that lie whole within a
-//! token.
+//! by the categories of their characters ([`category_trie`]), by their length, by the bytes that occur in them
+//! ([`common_bytes`]), by the keys of objects that lie whole within a token.
 //!
 //! Entry points: [`tokens::Tokens`], [`trie::Trie`], [`token_set::TokenSet`].
 //!
@@ -21,6 +21,7 @@ pub(crate) mod categories;
 pub(crate) mod category_trie;
 pub(crate) mod category_walk;
 pub(crate) mod characters;
+pub(crate) mod common_bytes;
 pub(crate) mod json_text;
 pub(crate) mod keys_within_tokens;
 pub(crate) mod ranks;

@@ -131,6 +131,16 @@ pub(crate) fn keep(words: &mut [u32], others: &[u32]) {
     words.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
 }
 
+/// Adds to a set what is in another one.
+pub(crate) fn add(words: &mut [u32], others: &[u32]) {
+    words.iter_mut().zip(others).for_each(|(word, other)| *word |= other);
+}
+
+/// Takes out of a set what is in another one.
+pub(crate) fn take_out(words: &mut [u32], others: &[u32]) {
+    words.iter_mut().zip(others).for_each(|(word, other)| *word &= !other);
+}
+
 /// Whether all of so many tokens are in a set.
 pub(crate) fn has_all(words: &[u32], vocab_size: usize) -> bool {
     let whole = vocab_size / BITS as usize;

@@ -5,8 +5,10 @@ use std::sync::{Arc, OnceLock};
 use stencilm_support::FEW;
 
 use crate::vocabulary::category_trie::CategoryTrie;
+use crate::vocabulary::common_bytes::CommonBytes;
 use crate::vocabulary::keys_within_tokens::WholeKeys;
 use crate::vocabulary::token_lengths::Lengths;
+use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
 
@@ -82,6 +84,7 @@ pub struct Tokens {
     whole_keys: OnceLock<WholeKeys>,
     lengths: OnceLock<Arc<Lengths>>,
     category_trie: OnceLock<CategoryTrie>,
+    common_bytes: OnceLock<CommonBytes>,
 }
 
 impl Tokens {
@@ -147,6 +150,7 @@ impl Tokens {
             whole_keys: OnceLock::new(),
             lengths: OnceLock::new(),
             category_trie: OnceLock::new(),
+            common_bytes: OnceLock::new(),
             bytes,
             spans,
             vocab_size,
@@ -261,6 +265,22 @@ impl Tokens {
         self.category_trie.get_or_init(|| CategoryTrie::new(&self.trie))
     }
 
+    /// Adds the tokens of the trie in which a byte occurs.
+    pub(crate) fn add_tokens_with(&self, byte: u8, tokens: &mut TokenSet) {
+        if let Some(known) = self.common_bytes().tokens_with(byte) {
+            return token_set::add(tokens.words_mut(), known.words());
+        }
+        let below = self.trie.nodes_of(byte).iter().flat_map(|&node| self.trie.entries_below(node as usize));
+        below.for_each(|token| tokens.insert(token));
+    }
+
+    fn common_bytes(&self) -> &CommonBytes {
+        self.common_bytes.get_or_init(|| {
+            let tokens = self.spelled.iter().filter_map(|token| Some((token, self.token_bytes(token)?)));
+            CommonBytes::of(tokens, self.vocab_size)
+        })
+    }
+
     /// Lays out what masks of JSON ask for, so that none waits for it.
     pub(crate) fn lay_out(&self) {
         self.trie.lay_out();
@@ -269,14 +289,20 @@ impl Tokens {
         self.whole_keys();
         self.lengths();
         self.category_trie();
+        self.common_bytes();
     }
 
-    /// The bytes on the path to a node of the trie, without its own.
-    pub(crate) fn bytes_before(&self, node: u32) -> &[u8] {
+    /// The bytes on the path to a node of the trie, its own one as well.
+    pub(crate) fn bytes_to(&self, node: u32) -> &[u8] {
         let node = node as usize;
         let token = self.trie.entries_below(node).next().expect("every node leads to a token");
         let bytes = self.token_bytes(token).expect("a token in the trie spells bytes");
-        &bytes[..self.trie.depth(node) - 1]
+        &bytes[..self.trie.depth(node)]
+    }
+
+    /// The same without its own one.
+    pub(crate) fn bytes_before(&self, node: u32) -> &[u8] {
+        self.bytes_to(node).split_last().expect("a byte leads to every node").1
     }
 
     /// The other tokens that spell the same bytes as this one of the trie.
@@ -300,6 +326,7 @@ impl Tokens {
             + listed(&self.quoting)
             + self.lengths.get().map_or(0, |lengths| lengths.memory_bytes())
             + self.category_trie.get().map_or(0, CategoryTrie::memory_bytes)
+            + self.common_bytes.get().map_or(0, CommonBytes::memory_bytes)
     }
 }
 

@@ -12,7 +12,6 @@ use stencilm_support::{LimitExceeded, check_time_after};
 
 use crate::error::EngineError;
 use crate::switches::Switch;
-use crate::vocabulary::token_set;
 
 mod few;
 mod lists;
@@ -146,16 +145,9 @@ impl Trie {
         roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
     }
 
-    /// The nodes that some bytes lead to, ascending; `None` where they are more than `most`.
-    pub fn nodes_with(&self, bytes: ByteSet, most: usize) -> Option<Vec<u32>> {
-        let by_byte = self.by_byte();
-        let count: usize = bytes.iter().map(|byte| by_byte.nodes(byte).len()).sum();
-        if count > most {
-            return None;
-        }
-        let mut set = vec![0; self.len().div_ceil(token_set::BITS as usize)];
-        bytes.iter().flat_map(|byte| by_byte.nodes(byte)).for_each(|&node| token_set::set(&mut set, node));
-        Some(token_set::iter(&set).collect())
+    /// The nodes that a byte leads to, ascending.
+    pub fn nodes_of(&self, byte: u8) -> &[u32] {
+        self.by_byte().nodes(byte)
     }
 
     /// Lays out what is kept of the nodes beside them.

@@ -1,9 +1,9 @@
 //! Finding a lexeme mask: the finders in the order in which they are tried, from the cheapest to the walk that is always right.
 //!
 //! One idea: most states of most lexemes resemble something known. A state that reads any run of characters is counted, not
-//! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`], [`language_runs`]); a state that resembles another takes its mask and mends the
-//! difference ([`by_larger`], [`bounded_patterns`], [`limits`]); alternatives are found one by one ([`alternatives`]); what is left
-//! is a walk through the trie ([`by_walk`]). All give the same mask, which property tests hold.
+//! walked ([`by_runs`], [`char_runs`], [`unbounded_runs`], [`language_runs`]); a state that resembles another takes its mask and
+//! mends the difference ([`by_larger`], [`by_difference`], [`bounded_patterns`], [`limits`]); alternatives are found one by one
+//! ([`alternatives`]); what is left is a walk through the trie ([`by_walk`]). All give the same mask, which property tests hold.
 //!
 //! Entry points: [`order`], which lists the finders, and [`finder`], the trait that each of them implements. What they find becomes
 //! a mask in [`found`].
@@ -13,6 +13,7 @@
 
 pub(crate) mod alternatives;
 pub(crate) mod bounded_patterns;
+pub(crate) mod by_difference;
 pub(crate) mod by_larger;
 pub(crate) mod by_runs;
 pub(crate) mod by_walk;

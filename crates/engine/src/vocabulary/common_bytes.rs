@@ -1,0 +1,33 @@
+//! Bytes of ASCII that occur in many tokens, and in which.
+
+use stencilm_support::LOOKED_AT;
+
+use crate::vocabulary::token_set::TokenSet;
+
+/// Bytes of ASCII.
+const ASCII: usize = 0x80;
+
+/// By byte the tokens in which it occurs, where they are many.
+pub(crate) struct CommonBytes(Vec<Option<TokenSet>>);
+
+impl CommonBytes {
+    /// Of some tokens below `vocab_size`, each with its bytes.
+    pub fn of<'t>(tokens: impl Iterator<Item = (u32, &'t [u8])>, vocab_size: usize) -> CommonBytes {
+        let mut sets = vec![TokenSet::empty(vocab_size); ASCII];
+        for (token, bytes) in tokens {
+            bytes.iter().filter(|byte| byte.is_ascii()).for_each(|&byte| sets[usize::from(byte)].insert(token));
+        }
+        CommonBytes(sets.into_iter().map(|set| (set.len() >= LOOKED_AT).then_some(set)).collect())
+    }
+
+    /// The tokens with a byte; `None` where it is not of these.
+    pub fn tokens_with(&self, byte: u8) -> Option<&TokenSet> {
+        self.0.get(usize::from(byte))?.as_ref()
+    }
+
+    /// Bytes of memory held.
+    pub fn memory_bytes(&self) -> usize {
+        self.0.iter().flatten().map(TokenSet::memory_bytes).sum::<usize>()
+            + self.0.len() * size_of::<Option<TokenSet>>()
+    }
+}
