@@ -37,7 +37,7 @@ pub struct Deriver {
     /// Whether it is being searched if something is a run, while nothing else is left out.
     pub(super) is_searching_runs: bool,
     pub(super) live: FxHashMap<ExprId, bool>,
-    pub(super) needs: Needs,
+    pub(super) needs: Option<Box<Needs>>,
     pub(super) loosening: Loosening,
     /// What long searches look at, which nothing else needs.
     pub(super) aside: Option<Box<Aside>>,
@@ -110,7 +110,7 @@ impl Deriver {
             + memory::of_table::<(ExprId, Derivatives)>(self.derivatives.capacity())
             + memory::of_table::<(ExprId, bool)>(self.live.capacity())
             + self.absorbed.memory_bytes()
-            + self.needs.memory_bytes()
+            + self.needs.as_ref().map_or(0, |needs| needs.memory_bytes())
             + self.loosening.memory_bytes()
             + self.byte_classes.memory_bytes()
             + self.in_automata

@@ -96,7 +96,7 @@ impl Deriver {
                 let shortest = self.exprs.shortest_at_least(rest);
                 if seen.len() <= SHORT_SEARCH {
                     queue.push(Reverse((shortest, 0, rest)));
-                } else if !self.needs.contradict(&self.exprs, rest) {
+                } else if !self.needs.get_or_insert_default().contradict(&self.exprs, rest) {
                     queue.push(Reverse((shortest, self.effort(rest, 0), rest)));
                 }
             }

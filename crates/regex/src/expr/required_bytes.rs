@@ -5,7 +5,7 @@
 //! be part of a match, and sets of bytes of which every match has at least one.
 
 use rustc_hash::FxHashMap;
-use stencilm_support::memory;
+use stencilm_support::{Interner, memory};
 
 use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
@@ -14,37 +14,96 @@ use crate::expr::node::{Expr, ExprId};
 /// No more needs than these are kept of an expression.
 const MAX_NEEDS: usize = 12;
 
-/// What is known of the matches of an expression.
-#[derive(Clone)]
+/// What is known of the matches of an expression. Thousands of expressions have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Bytes {
     /// All bytes that can be part of a match, perhaps some more.
-    all: ByteSet,
-    /// Sets of which every match has at least one byte, those first that say the most.
-    needs: Vec<Need>,
+    all: u32,
+    needs: List,
     /// Whether there is certainly no match.
     dead: bool,
 }
 
-/// A set of bytes of which every match has at least one.
-#[derive(Clone, Copy)]
-struct Need {
-    /// Least for the smallest sets, which say the most.
-    rank: u32,
-    set: ByteSet,
+/// Sets of bytes of which every match has at least one, those first that say the most.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct List {
+    len: u8,
+    sets: [u32; MAX_NEEDS],
 }
 
-impl Need {
-    fn new(set: ByteSet) -> Need {
-        Need { rank: (set.len() as u32) << 8 | u32::from(set.first().unwrap_or(0)), set }
+impl List {
+    const EMPTY: List = List { len: 0, sets: [0; MAX_NEEDS] };
+
+    fn of(set: u32) -> List {
+        let mut list = List::EMPTY;
+        list.push(set);
+        list
+    }
+
+    fn push(&mut self, set: u32) {
+        self.sets[usize::from(self.len)] = set;
+        self.len += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        usize::from(self.len) == MAX_NEEDS
     }
 }
 
+impl std::ops::Deref for List {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.sets[..usize::from(self.len)]
+    }
+}
+
+/// The sets of bytes that come in lists.
+#[derive(Clone)]
+struct Sets {
+    known: Interner<ByteSet>,
+    /// By number; least for the smallest sets, which say the most.
+    ranks: Vec<u32>,
+}
+
+impl Sets {
+    fn number(&mut self, set: ByteSet) -> u32 {
+        let number = self.known.intern(set);
+        if self.ranks.len() < self.known.values.len() {
+            self.ranks.push(rank(&set));
+        }
+        number
+    }
+
+    fn get(&self, number: u32) -> ByteSet {
+        self.known.values[number as usize]
+    }
+
+    fn rank(&self, number: u32) -> u32 {
+        self.ranks[number as usize]
+    }
+}
+
+fn rank(set: &ByteSet) -> u32 {
+    (set.len() as u32) << 8 | u32::from(set.first().unwrap_or(0))
+}
+
 /// What was gathered of the expressions of one set.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Needs {
-    known: FxHashMap<ExprId, Bytes>,
-    /// Bytes that these own.
-    in_known: usize,
+    /// By expression the number of what is known of it.
+    known: FxHashMap<ExprId, u32>,
+    bytes: Interner<Bytes>,
+    sets: Sets,
+}
+
+impl Default for Needs {
+    fn default() -> Needs {
+        // The first set is that of all bytes.
+        let sets = Sets { known: Interner::new(ByteSet::ALL), ranks: vec![rank(&ByteSet::ALL)] };
+        let anything = Bytes { all: 0, needs: List::EMPTY, dead: false };
+        Needs { known: FxHashMap::default(), bytes: Interner::new(anything), sets }
+    }
 }
 
 impl Needs {
@@ -66,95 +125,117 @@ impl Needs {
             }
             if work.len() == before {
                 let bytes = self.gather(exprs, id);
-                self.in_known += memory::of_list(&bytes.needs);
-                self.known.insert(id, bytes);
+                self.known.insert(id, self.bytes.intern(bytes));
                 work.pop();
             }
         }
-        self.known[&id].dead
+        self.known(id).dead
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        memory::of_table::<(ExprId, Bytes)>(self.known.capacity()) + self.in_known
+        memory::of_table::<(ExprId, u32)>(self.known.capacity())
+            + self.bytes.memory_bytes()
+            + self.sets.known.memory_bytes()
+            + memory::of_list(&self.sets.ranks)
+    }
+
+    fn known(&self, id: ExprId) -> Bytes {
+        self.bytes.values[self.known[&id] as usize]
     }
 
     /// From what is known of the children.
-    fn gather(&self, exprs: &ExprSet, id: ExprId) -> Bytes {
-        let known = |id: ExprId| &self.known[&id];
-        let anything = Bytes { all: ByteSet::ALL, needs: Vec::new(), dead: false };
+    fn gather(&mut self, exprs: &ExprSet, id: ExprId) -> Bytes {
+        let anything = self.bytes.values[0];
         match exprs.get(id) {
-            Expr::Nothing => Bytes { all: ByteSet::EMPTY, needs: Vec::new(), dead: true },
-            Expr::Empty | Expr::Repeat { max: Some(0), .. } => Bytes { all: ByteSet::EMPTY, ..anything },
-            Expr::Bytes(set) => Bytes { all: *set, needs: vec![Need::new(*set)], ..anything },
+            Expr::Nothing => Bytes { all: self.sets.number(ByteSet::EMPTY), dead: true, ..anything },
+            Expr::Empty | Expr::Repeat { max: Some(0), .. } => {
+                Bytes { all: self.sets.number(ByteSet::EMPTY), ..anything }
+            }
+            Expr::Bytes(set) => {
+                let all = self.sets.number(*set);
+                Bytes { all, needs: List::of(all), dead: false }
+            }
             Expr::Text(text) => {
                 let all: ByteSet = text.bytes().collect();
-                let needs = all.iter().take(MAX_NEEDS).map(|byte| Need::new(ByteSet::of(byte))).collect();
-                Bytes { all, needs, ..anything }
+                let mut needs = List::EMPTY;
+                all.iter().take(MAX_NEEDS).for_each(|byte| needs.push(self.sets.number(ByteSet::of(byte))));
+                Bytes { all: self.sets.number(all), needs, dead: false }
             }
             Expr::Not(_) | Expr::Number(_) => anything,
-            Expr::Language(rest) => Bytes { all: rest.bytes(), ..anything },
+            Expr::Language(rest) => Bytes { all: self.sets.number(rest.bytes()), ..anything },
             &Expr::Concat { head, tail } => {
-                let (head, tail) = (known(head), known(tail));
-                let needs = of_both(&head.needs, &tail.needs);
-                Bytes { all: head.all.union(&tail.all), needs, dead: head.dead || tail.dead }
+                let (head, tail) = (self.known(head), self.known(tail));
+                let needs = self.of_both(&head.needs, &tail.needs);
+                Bytes { all: self.all_of([head.all, tail.all]), needs, dead: head.dead || tail.dead }
             }
             &Expr::Repeat { body, min, .. } => {
-                let body = known(body);
-                let needs = if min == 0 { Vec::new() } else { body.needs.clone() };
+                let body = self.known(body);
+                let needs = if min == 0 { List::EMPTY } else { body.needs };
                 Bytes { all: body.all, needs, dead: body.dead && min > 0 }
             }
             Expr::Or(parts) => {
-                let alive: Vec<&Bytes> = parts.iter().map(|&part| known(part)).filter(|part| !part.dead).collect();
-                let all = alive.iter().fold(ByteSet::EMPTY, |all, part| all.union(&part.all));
-                Bytes { all, needs: of_any(&alive), dead: alive.is_empty() }
+                let alive: Vec<Bytes> = parts.iter().map(|&part| self.known(part)).filter(|part| !part.dead).collect();
+                let all = self.all_of(alive.iter().map(|part| part.all));
+                Bytes { all, needs: self.of_any(&alive), dead: alive.is_empty() }
             }
             Expr::And(parts) => {
-                let parts = || parts.iter().map(|&part| known(part));
-                let all = parts().fold(ByteSet::ALL, |all, part| all.intersect(&part.all));
-                let lacks = parts().flat_map(|part| &part.needs).any(|need| need.set.intersect(&all).is_empty());
-                let needs = parts().fold(Vec::new(), |needs, part| of_both(&needs, &part.needs));
-                Bytes { all, needs, dead: lacks || parts().any(|part| part.dead) }
+                let parts: Vec<Bytes> = parts.iter().map(|&part| self.known(part)).collect();
+                let all = parts.iter().fold(ByteSet::ALL, |all, part| all.intersect(&self.sets.get(part.all)));
+                let mut needs = parts.iter().flat_map(|part| part.needs.iter());
+                let lacks = needs.any(|&need| self.sets.get(need).intersect(&all).is_empty());
+                let needs = parts.iter().fold(List::EMPTY, |needs, part| self.of_both(&needs, &part.needs));
+                Bytes { all: self.sets.number(all), needs, dead: lacks || parts.iter().any(|part| part.dead) }
             }
         }
     }
-}
 
-/// The needs of what must match both.
-fn of_both(one: &[Need], other: &[Need]) -> Vec<Need> {
-    let mut needs: Vec<Need> = Vec::with_capacity((one.len() + other.len()).min(MAX_NEEDS));
-    let (mut one, mut other) = (one, other);
-    while needs.len() < MAX_NEEDS {
-        let (need, rest) = match (one, other) {
-            ([a, rest @ ..], [b, ..]) if a.rank <= b.rank => (a, (rest, other)),
-            (_, [b, rest @ ..]) => (b, (one, rest)),
-            ([a, rest @ ..], []) => (a, (rest, other)),
-            ([], []) => break,
-        };
-        if needs.last().is_none_or(|last| last.set != need.set) {
-            needs.push(*need);
-        }
-        (one, other) = rest;
+    /// The bytes of any of some sets.
+    fn all_of(&mut self, sets: impl IntoIterator<Item = u32>) -> u32 {
+        let all = sets.into_iter().fold(ByteSet::EMPTY, |all, set| all.union(&self.sets.get(set)));
+        self.sets.number(all)
     }
-    needs
-}
 
-/// The needs of what must match any of some alternatives.
-fn of_any(alternatives: &[&Bytes]) -> Vec<Need> {
-    let Some((first, others)) = alternatives.split_first() else { return Vec::new() };
-    let widened = first.needs.iter().filter_map(|need| {
-        let widened = others.iter().try_fold(need.set, |need, other| {
-            // What another one needs within the same bytes adds nothing to them.
-            let is_within = |own: &&Need| own.set.intersect(&need) == own.set;
-            let own = other.needs.iter().find(is_within).or(other.needs.first())?;
-            Some(need.union(&own.set))
+    /// The needs of what must match both.
+    fn of_both(&self, one: &List, other: &List) -> List {
+        let mut needs = List::EMPTY;
+        let (mut one, mut other): (&[u32], &[u32]) = (one, other);
+        while !needs.is_full() {
+            let (need, rest) = match (one, other) {
+                ([a, rest @ ..], [b, ..]) if self.sets.rank(*a) <= self.sets.rank(*b) => (a, (rest, other)),
+                (_, [b, rest @ ..]) => (b, (one, rest)),
+                ([a, rest @ ..], []) => (a, (rest, other)),
+                ([], []) => break,
+            };
+            if needs.last() != Some(need) {
+                needs.push(*need);
+            }
+            (one, other) = rest;
+        }
+        needs
+    }
+
+    /// The needs of what must match any of some alternatives.
+    fn of_any(&mut self, alternatives: &[Bytes]) -> List {
+        let Some((first, others)) = alternatives.split_first() else { return List::EMPTY };
+        let widened = first.needs.iter().filter_map(|&need| {
+            others.iter().try_fold(self.sets.get(need), |need, other| {
+                // What another one needs within the same bytes adds nothing to them.
+                let is_within = |own: &&u32| {
+                    let own = self.sets.get(**own);
+                    own.intersect(&need) == own
+                };
+                let own = other.needs.iter().find(is_within).or(other.needs.first())?;
+                Some(need.union(&self.sets.get(*own)))
+            })
         });
-        widened.map(Need::new)
-    });
-    let mut needs: Vec<Need> = widened.collect();
-    needs.sort_by_key(|need| need.rank);
-    needs.dedup_by_key(|need| need.set);
-    needs
+        let mut widened: Vec<ByteSet> = widened.collect();
+        widened.sort_by_key(rank);
+        widened.dedup();
+        let mut needs = List::EMPTY;
+        widened.into_iter().for_each(|set| needs.push(self.sets.number(set)));
+        needs
+    }
 }
 
 #[cfg(test)]
