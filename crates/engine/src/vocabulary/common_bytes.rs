@@ -31,3 +31,18 @@ impl CommonBytes {
             + self.0.len() * size_of::<Option<TokenSet>>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_many_tokens_are_known() {
+        let texts: Vec<String> =
+            (0..LOOKED_AT + 10).map(|number| format!("a{}", "b".repeat(usize::from(number < 10)))).collect();
+        let tokens = texts.iter().zip(0..).map(|(text, token)| (token, text.as_bytes()));
+        let common = CommonBytes::of(tokens, texts.len());
+        assert_eq!(common.tokens_with(b'a').map(TokenSet::len), Some(texts.len()));
+        assert!(common.tokens_with(b'b').is_none() && common.tokens_with(0xC3).is_none());
+    }
+}
