@@ -12,6 +12,7 @@ import pytest
 
 import stencilm
 from stencilm.guiding import api
+from stencilm.matching.texts import compiler_of
 
 SELECT = stencilm.Regex("SELECT (name|age)")
 TINY = stencilm.load("tiny")
@@ -146,7 +147,6 @@ def test_the_event_loop_goes_on_while_a_grammar_is_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     threads: list[threading.Thread] = []
-    compiler_of = api.compiler_of
 
     def noted(*arguments: Any) -> Any:
         threads.append(threading.current_thread())

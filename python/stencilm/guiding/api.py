@@ -194,8 +194,11 @@ def _ready(given: dict[str, Any]) -> tuple[_Task, Path | None]:
     options = _options(**{name: value for name, value in given.items() if name in names})
     file = _html_file(given["save_html"])
     listeners = _listeners(given["verbose"], given["on_event"])
-    who = (given[name] for name in ("draft_model", "parser", "prompt", "target_model", "tokenizer"))
-    return _Task(*who, options, listeners), file
+    task = _Task(
+        given["draft_model"], given["parser"], given["prompt"], given["target_model"],
+        given["tokenizer"], options, listeners,
+    )  # fmt: skip
+    return task, file
 
 
 class _Task:
