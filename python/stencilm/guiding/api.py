@@ -29,7 +29,7 @@ from stencilm.matching.texts import byte_vocabulary, compiler_of
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason
-from stencilm.shown import name_of, shown_value
+from stencilm.shown import in_a_line, name_of, shown_value
 from stencilm.whole_numbers import truth
 
 OnEvent = Callable[[Event], None]
@@ -464,15 +464,15 @@ def _options(
         raise TypeError(
             f"stop_at is {shown_value(stop_at):.60}, but must be a text, or a list of texts"
         )
-    stops = tuple(stop_at or ())
+    stops = () if stop_at is None else tuple(stop_at)
     return Options(
         stop_at=stops,
         sampling=Sampling(
             temperature=0.0 if temperature is None else temperature, top_p=top_p, seed=seed
         ),
         temperature=temperature,
-        seed_str=seed_str or "",
-        budget=budget or Budget(),
+        seed_str="" if seed_str is None else seed_str,
+        budget=Budget() if budget is None else budget,
         has_budget=budget is not None,
         **same,
     )
@@ -512,7 +512,7 @@ def _check_seed(matcher: GrammarMatcher, seed: str) -> None:
     verdict = matcher.longest_valid_prefix(seed)
     if verdict.status == "dead":
         raise MatcherError(
-            f"the seed text {seed!r} does not fit the grammar behind its first "
+            f"the seed text {in_a_line(seed, 200)} does not fit the grammar behind its first "
             f"{verdict.valid_bytes} bytes"
         )
 

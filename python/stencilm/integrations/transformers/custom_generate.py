@@ -26,6 +26,7 @@ from stencilm.matching.reasoning import (
     checked_form,
     closing_after_reasoning,
 )
+from stencilm.shown import is_word, shown_value
 from stencilm.tokenizers.joint import RECENT_TOKENS
 from stencilm.whole_numbers import as_whole
 
@@ -108,8 +109,8 @@ class CustomGenerate:
         reasoning_budget: int = DEFAULT_REASONING,
         whitespace_budget: int | None = None,
     ) -> None:
-        if finish not in ("valid", "cut"):
-            raise ValueError(f"finish is {finish!r}, but must be 'valid' or 'cut'")
+        if not is_word(finish, ("valid", "cut")):
+            raise ValueError(f"finish is {shown_value(finish):.80}, but must be 'valid' or 'cut'")
         self._grammars = checked_grammars("CustomGenerate", compiled)
         self._finish = finish
         self._whitespace_budget = checked_whitespace(whitespace_budget)
