@@ -60,6 +60,33 @@ def test_what_is_written_is_allowed_and_comes_back(compiler: GrammarCompiler, fa
 
 
 @pytest.mark.parametrize("family", TEMPLATES)
+@pytest.mark.parametrize(
+    "name", ["\xa0x", "x\u2028", "\u3000", "\x1cx", "\ufeffx", "a:b", "&lt;", "5"]
+)
+def test_names_come_back_to_the_last_character(
+    compiler: GrammarCompiler, family: str, name: str
+) -> None:
+    """White space of other kinds than a notation's own is part of a name; or it is refused."""
+    of_name = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "string"}, "within": of_name},
+        "required": [name, "within"],
+    }
+    call = ("f", {name: "v", "within": {name: "w"}})
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    try:
+        tools = stencilm.tools(family, [tool], "required", reasoning=False)
+        compiled = compiler.compile_structural_tag(tools.tag)
+    except stencilm.UnsupportedFeature:
+        return
+    text = write_calls(TEMPLATES[family], [call], {"f": schema}, ids=["0"])
+    assert holds(compiled, text), text
+    answer = tools.parse(text)
+    assert (found(answer), answer.problems) == ([call], ()), text
+
+
+@pytest.mark.parametrize("family", TEMPLATES)
 def test_pieces_of_any_length_are_read_as_the_whole(family: str) -> None:
     template = TEMPLATES[family]
     tools = stencilm.tools(family, TOOLS, reasoning=False)
