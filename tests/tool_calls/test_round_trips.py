@@ -86,6 +86,29 @@ def test_names_come_back_to_the_last_character(
     assert (found(answer), answer.problems) == ([call], ()), text
 
 
+OF_ONES_OWN = ToolTemplate(
+    call='{"f": $json_name, "a": $arguments}',
+    trigger='<c>{"f": "',
+    section=("<c>", "</c>"),
+    separator="",
+)
+
+
+@pytest.mark.parametrize("family", [*TEMPLATES, OF_ONES_OWN])
+@pytest.mark.parametrize("parallel", [True, False])
+def test_calls_are_allowed_where_text_is(
+    compiler: GrammarCompiler, family: Any, parallel: bool
+) -> None:
+    template = TEMPLATES.get(family, OF_ONES_OWN)
+    tools = stencilm.tools(family, TOOLS, parallel=parallel, reasoning=False)
+    compiled = compiler.compile_structural_tag(tools.tag)
+    for kind, calls in CALLS.items():
+        for way in template.ways():
+            text = written(way, calls)
+            assert holds(compiled, text) is (parallel or len(calls) == 1), (kind, text)
+            assert found(tools.parse(text)) == calls, (kind, text)
+
+
 @pytest.mark.parametrize("family", TEMPLATES)
 def test_pieces_of_any_length_are_read_as_the_whole(family: str) -> None:
     template = TEMPLATES[family]
