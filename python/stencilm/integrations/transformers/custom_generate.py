@@ -14,7 +14,12 @@ import numpy as np
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
 from stencilm.errors import MatcherError
-from stencilm.integrations.transformers.logits_processor import check_width, closed_rows
+from stencilm.integrations.transformers.logits_processor import (
+    NOT_A_NUMBER,
+    check_width,
+    closed_rows,
+    hold_nan,
+)
 from stencilm.integrations.transformers.row_states import checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import GrammarMatcher, checked_whitespace
@@ -347,6 +352,8 @@ class _Row:
     def draw(self, scores: Any, do_sample: bool, number: int) -> None:
         import torch
 
+        if hold_nan(scores):
+            raise MatcherError(NOT_A_NUMBER, place=f"row {number}")
         if closed_rows(scores)[0]:
             raise MatcherError(
                 "the logits processors forbid all tokens that the grammar allows here: leave out "
