@@ -232,11 +232,13 @@ def test_what_cannot_be_shown_is_told_by_its_name(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["seed_str", "budget", "stop_at"])
 def test_an_empty_value_of_another_type_is_not_the_default(name: str) -> None:
-    for value in (b"", 0, {}, False):
+    empty: list[Any] = [b"", 0, {}, False]
+    for value in empty:
+        given: dict[str, Any] = {name: value}
         if name == "stop_at" and value in (b"", {}):
             continue  # which hold no texts
         with pytest.raises(TypeError, match=f"{name} is "):
-            stencilm.guide(of_draft, REGEX, "x", **{name: value})
+            stencilm.guide(of_draft, REGEX, "x", **given)
 
 
 @pytest.mark.parametrize("value", ["yes", b"yes", bytearray(b"yes")])

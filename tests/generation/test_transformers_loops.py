@@ -276,7 +276,7 @@ def test_scores_that_are_no_numbers_choose_nothing(
 ) -> None:
     """NaN is the highest to whoever looks for the highest, and so ends texts in their middle."""
 
-    class Breaking(transformers.LogitsProcessor):  # type: ignore[misc]
+    class Breaking(transformers.LogitsProcessor):  # type: ignore[misc, name-defined]
         steps = 0
 
         def __call__(self, input_ids: Any, scores: Any) -> Any:

@@ -119,13 +119,16 @@ def _triggered(trigger: str, section: TagFormat) -> TagFormat:
 
     That may reach into the first call: as far as all calls begin alike.
     """
-    lead = trigger.removeprefix(section.begin)
-    if section.begin.startswith(trigger):
+    begin = cast("str", section.begin)
+    if begin.startswith(trigger):
         return section
+    lead = trigger.removeprefix(begin)
     calls = section.content
     assert isinstance(calls, TagsWithSeparatorFormat), "invariant: such a section has one beginning"
     first = tuple(
-        TagFormat(begin=call.begin.removeprefix(lead), content=call.content, end=call.end)
+        TagFormat(
+            begin=cast("str", call.begin).removeprefix(lead), content=call.content, end=call.end
+        )
         for call in calls.tags
     )
     content: Format = first[0] if len(first) == 1 else OrFormat(elements=first)
