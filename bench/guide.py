@@ -29,6 +29,7 @@ import stencilm
 from bench import records
 from stencilm.generation.loop import Decoding
 from stencilm.guiding.api import local_guide
+from stencilm.guiding.drafts import Consult
 from stencilm.guiding.task import Options
 from stencilm.matching.texts import compiler_of
 
@@ -130,7 +131,8 @@ def guided(run: Run, model: Any, compiler: Any, n: int, prompt: str, limit: int)
     )
     loop = local_guide(model.backend, compiler, grammar(n), prompt, options=options)
     tokens = 0
-    for event in loop:
+    for event in loop.run():
+        assert not isinstance(event, Consult), "nobody is to be consulted"
         if event.kind in ("sampled", "corrected"):
             tokens += 1
         elif event.kind == "forced":

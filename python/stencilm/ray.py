@@ -132,7 +132,7 @@ def Generate(
         ModelError: pyarrow is missing, which comes with Ray Data.
     """
     if engine not in get_args(EngineName):
-        raise ValueError(f"engine is {engine!r}, but must be 'stencilm' or 'vllm'")
+        raise ValueError(f"engine is {shown_value(engine):.80}, but must be 'stencilm' or 'vllm'")
     if not (isinstance(model, (str, Path)) or callable(model)):
         raise TypeError(
             f"model is {shown_value(model):.60}, but must be a name, a folder, or a function "
@@ -140,7 +140,7 @@ def Generate(
             "a model itself cannot be sent to the workers"
         )
     if not isinstance(column, str) or not column:
-        raise ValueError(f"column is {column!r}, but must be the name of a column")
+        raise ValueError(f"column is {shown_value(column):.80}, but must be the name of a column")
     if key is not None and not isinstance(key, str):
         raise TypeError(f"key is {shown_value(key):.60}, but must be the name of a column")
     if resume is not None and not isinstance(resume, (str, Path)):

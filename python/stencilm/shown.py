@@ -6,6 +6,7 @@ values, and is loaded when a notebook asks.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
@@ -34,6 +35,11 @@ def shown_value(value: Any) -> str:
         return repr(value)
     except Exception:
         return f"<{type(value).__name__}>"
+
+
+def is_word(value: Any, words: Collection[str]) -> bool:
+    """Whether it is one of some words; what compares as something else, as an array, is none."""
+    return isinstance(value, str) and value in words
 
 
 def name_of(output_type: Any, most: int = 100) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import stencilm
@@ -141,3 +142,106 @@ def test_tags_are_read_once() -> None:
 def test_what_is_no_source(value: Any) -> None:
     with pytest.raises(TypeError, match=r"source is .*, but must be the source of a grammar"):
         stencilm.Grammar.from_source(value)
+
+
+class Unshown:
+    """What raises whatever is asked of it."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("repr")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("eq")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def nested() -> list[Any]:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    return deep
+
+
+HARD: dict[str, Any] = {
+    "unshown": Unshown(),
+    "nested": nested(),
+    "array": np.zeros((2, 2)),
+    "digits": 10**5_000,
+    "long": "x" * 100_000,
+    "bytes": b"auto",
+}
+"""Values that cannot be shown, compared or read in whole."""
+MASK = stencilm.allocate_token_bitmask(1, 8)
+REGEX = stencilm.Grammar.from_regex("a")
+TOOL = {"type": "function", "function": {"name": "f"}}
+
+
+def of_draft(prompt: str) -> str:
+    return "a"
+
+
+def traversed(value: Any) -> Any:
+    one = [-1]
+    return stencilm.traverse_draft_tree(one, one, [0], value, MASK)
+
+
+def capabilities_of(value: Any) -> Any:
+    openai = pytest.importorskip("openai")
+    client = openai.OpenAI(base_url="http://127.0.0.1:9", api_key="k")
+    return stencilm.from_openai(client, "m", capabilities=value)
+
+
+WORDS: dict[str, Callable[[Any], Any]] = {
+    "backend": lambda value: stencilm.apply_token_bitmask_inplace(
+        np.zeros((1, 8), np.float32), MASK, backend=value
+    ),
+    "capabilities": capabilities_of,
+    "notation": REGEX.converted,
+    "on_unsupported": lambda value: stencilm.Grammar.from_json_schema({}, on_unsupported=value),
+    "max_threads": stencilm.BatchGrammarMatcher,
+    "reasoning": lambda value: stencilm.tools("qwen_3", [TOOL], reasoning=value),
+    "tool_choice": lambda value: stencilm.tools("qwen_3", [TOOL], value),
+    "tools": lambda value: stencilm.tools("qwen_3", value),
+    "on_error": lambda value: MODEL.chat("x", on_error=value),
+    "finish": lambda value: MODEL("x", int, finish=value),
+    "sampling": lambda value: MODEL("x", int, sampling=value),
+    "seed_str": lambda value: stencilm.guide(of_draft, REGEX, "x", seed_str=value),
+    "budget": lambda value: stencilm.guide(of_draft, REGEX, "x", budget=value),
+    "stop_at": lambda value: stencilm.guide(of_draft, REGEX, "x", stop_at=[value]),
+    "vocab_type": lambda value: stencilm.TokenizerInfo([b"a"], vocab_type=value),
+    "names": stencilm.SymbolTable,
+    "matcher": traversed,
+    "text": MODEL.tokenizer_info.encode,
+    "compiled": of_generate("LogitsProcessor"),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("kind", HARD)
+def test_what_cannot_be_shown_is_told_by_its_name(name: str, kind: str) -> None:
+    value = HARD[kind]
+    if (kind, name) in {("long", "text"), ("long", "stop_at")}:
+        return  # which are texts
+    with pytest.raises((TypeError, ValueError, stencilm.StencilError)) as caught:
+        WORDS[name](value)
+    said = str(caught.value)
+    assert len(said) < 2_000
+    assert name in said or ((kind, name) == ("long", "seed_str") and "seed text" in said), said
+
+
+@pytest.mark.parametrize("name", ["seed_str", "budget", "stop_at"])
+def test_an_empty_value_of_another_type_is_not_the_default(name: str) -> None:
+    empty: list[Any] = [b"", 0, {}, False]
+    for value in empty:
+        given: dict[str, Any] = {name: value}
+        if name == "stop_at" and value in (b"", {}):
+            continue  # which hold no texts
+        with pytest.raises(TypeError, match=f"{name} is "):
+            stencilm.guide(of_draft, REGEX, "x", **given)
+
+
+@pytest.mark.parametrize("value", ["yes", b"yes", bytearray(b"yes")])
+def test_the_parts_of_a_text_are_no_options(value: Any) -> None:
+    with pytest.raises(ValueError, match=f"a list of options, not the {type(value).__name__} "):
+        stencilm.Choice(value)

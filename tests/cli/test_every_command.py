@@ -290,6 +290,16 @@ def test_closed_streams(call: str, code: int, err: str) -> None:
     assert (done.returncode, done.stderr.decode()) == (code, err)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("call", ["check --regex a", "--help", "--version", "check --help"])
+def test_a_full_device_is_told(call: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "stencilm", *call.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    said = "stencilm: cannot write to standard output: No space left on device\n"
+    assert (done.returncode, done.stderr.decode()) == (1, said)
+
+
 def test_an_interruption_while_commands_are_read_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import stencilm
+from endpoints.scripted import fault, served
 from stencilm.endpoints import api_model
 from stencilm.endpoints.api_model import ResponseFailed
 from stencilm.endpoints.capabilities import PRESETS
@@ -390,3 +391,26 @@ def test_a_cancelled_batch_of_a_synchronous_client_asks_for_nothing_more() -> No
     with serving(counting(answered)) as address:
         asyncio.run(main(address))
     assert len(answered) < 30
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_of_two_prompts_that_fail_the_first_one_raises(is_async: bool) -> None:
+    """Also where its answer is the slower one: no result depends on the time."""
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        prompt = body["messages"][-1]["content"]
+        time.sleep(0.2 if "one" in prompt else 0)
+        raise fault(400, f"refused: {prompt[:3]}")
+
+    async def main(address: str) -> list[int]:
+        kind = openai.AsyncOpenAI if is_async else openai.OpenAI
+        client = kind(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        model = stencilm.from_openai(client, "m", capabilities="compatible")
+        found: list[int] = await model.abatch(["one", "two", "six"], int)
+        return found
+
+    with (
+        served(answer) as (address, _),
+        pytest.raises(stencilm.EndpointError, match="refused: one"),
+    ):
+        asyncio.run(main(address))

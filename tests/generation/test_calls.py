@@ -9,6 +9,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -491,3 +492,21 @@ def test_the_end_of_an_iterator_in_the_code_of_a_type(
         WAYS[call](says('{"a": 1}'), Checked)
     assert caught.value.__notes__ == ["the generated text is '{\"a\": 1}'"]
     assert isinstance(caught.value.__cause__, StopIteration)
+
+
+def test_a_cancelled_step_leaves_nothing_in_the_event_loop() -> None:
+    """With more texts than threads, most steps have not begun: those never do."""
+    model = says("1234567890" * 20)
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        calls = [model.agenerate("?", stencilm.Regex("[0-9]{200}")) for _ in range(8)]
+        tasks = [asyncio.create_task(call) for call in calls]
+        await asyncio.sleep(0.01)
+        for task in tasks:
+            task.cancel()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(end, asyncio.CancelledError) for end in ends)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())

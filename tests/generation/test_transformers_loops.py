@@ -260,6 +260,48 @@ def test_nothing_left_to_choose_is_an_error(model: stencilm.Model, name: str) ->
             write(model, PROMPT, custom_generate=custom, **FORBIDDEN[name])
 
 
+NOT_NUMBERS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "sampled": {"do_sample": True},
+    "beams": {"num_beams": 3},
+    "sampled beams": {"num_beams": 3, "do_sample": True},
+    "the last token": {"max_new_tokens": 2},
+}
+
+
+@pytest.mark.parametrize("name", list(NOT_NUMBERS))
+@pytest.mark.parametrize("column", [slice(None), 7])
+def test_scores_that_are_no_numbers_choose_nothing(
+    model: stencilm.Model, name: str, column: Any
+) -> None:
+    """NaN is the highest to whoever looks for the highest, and so ends texts in their middle."""
+
+    class Breaking(transformers.LogitsProcessor):  # type: ignore[misc, name-defined]
+        steps = 0
+
+        def __call__(self, input_ids: Any, scores: Any) -> Any:
+            self.steps += 1
+            scores = scores.clone()
+            if self.steps == 2:
+                scores[:, column] = float("nan")
+            return scores
+
+    compiled = model.compile(stencilm.Regex(r"[\x00-\x7f]{12}"))
+    options = NOT_NUMBERS[name]
+    processors = [Breaking(), stencilm.LogitsProcessor(compiled)]
+    with pytest.raises(stencilm.MatcherError, match=r"^row 0: the scores hold NaN"):
+        write(model, PROMPT, logits_processor=processors, **options)
+    if "num_beams" not in options:
+        custom = stencilm.CustomGenerate(compiled)
+        with pytest.raises(stencilm.MatcherError, match=r"^row 0: the scores hold NaN"):
+            write(model, PROMPT, custom_generate=custom, logits_processor=[Breaking()], **options)
+    # Where the grammar allows no such token, there is nothing wrong.
+    digits = stencilm.LogitsProcessor(model.compile(stencilm.Regex("[0-9]{4}")))
+    if column == 7:
+        text = write(model, PROMPT, logits_processor=[Breaking(), digits], **options)
+        assert re.fullmatch("[0-9]{1,4}", text)
+
+
 def test_bad_words_leave_the_other_texts(model: stencilm.Model) -> None:
     compiled = model.compile(stencilm.Regex("[ab]"))
     info = model.tokenizer_info

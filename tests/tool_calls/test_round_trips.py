@@ -60,6 +60,56 @@ def test_what_is_written_is_allowed_and_comes_back(compiler: GrammarCompiler, fa
 
 
 @pytest.mark.parametrize("family", TEMPLATES)
+@pytest.mark.parametrize(
+    "name", ["\xa0x", "x\u2028", "\u3000", "\x1cx", "\ufeffx", "a:b", "&lt;", "5"]
+)
+def test_names_come_back_to_the_last_character(
+    compiler: GrammarCompiler, family: str, name: str
+) -> None:
+    """White space of other kinds than a notation's own is part of a name; or it is refused."""
+    of_name = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "string"}, "within": of_name},
+        "required": [name, "within"],
+    }
+    call = ("f", {name: "v", "within": {name: "w"}})
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    try:
+        tools = stencilm.tools(family, [tool], "required", reasoning=False)
+        compiled = compiler.compile_structural_tag(tools.tag)
+    except stencilm.UnsupportedFeature:
+        return
+    text = write_calls(TEMPLATES[family], [call], {"f": schema}, ids=["0"])
+    assert holds(compiled, text), text
+    answer = tools.parse(text)
+    assert (found(answer), answer.problems) == ([call], ()), text
+
+
+OF_ONES_OWN = ToolTemplate(
+    call='{"f": $json_name, "a": $arguments}',
+    trigger='<c>{"f": "',
+    section=("<c>", "</c>"),
+    separator="",
+)
+
+
+@pytest.mark.parametrize("family", [*TEMPLATES, OF_ONES_OWN])
+@pytest.mark.parametrize("parallel", [True, False])
+def test_calls_are_allowed_where_text_is(
+    compiler: GrammarCompiler, family: Any, parallel: bool
+) -> None:
+    template = TEMPLATES.get(family, OF_ONES_OWN)
+    tools = stencilm.tools(family, TOOLS, parallel=parallel, reasoning=False)
+    compiled = compiler.compile_structural_tag(tools.tag)
+    for kind, calls in CALLS.items():
+        for way in template.ways():
+            text = written(way, calls)
+            assert holds(compiled, text) is (parallel or len(calls) == 1), (kind, text)
+            assert found(tools.parse(text)) == calls, (kind, text)
+
+
+@pytest.mark.parametrize("family", TEMPLATES)
 def test_pieces_of_any_length_are_read_as_the_whole(family: str) -> None:
     template = TEMPLATES[family]
     tools = stencilm.tools(family, TOOLS, reasoning=False)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stencilm.files import run_file
+from stencilm.shown import shown_value
 
 if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
@@ -338,7 +339,7 @@ def find_engine(name: str) -> type[Engine]:
         ValueError: There is no such class.
     """
     if not isinstance(name, str):
-        raise TypeError(f"name is {name!r:.80}, but must be a str, such as 'stencilm'")
+        raise TypeError(f"name is {shown_value(name):.80}, but must be a str, such as 'stencilm'")
     if name in GIVEN:
         found: type[Engine] = GIVEN[name]
         return found

@@ -27,6 +27,7 @@ from stencilm.audit.findings import Finding, Outcome
 from stencilm.audit.report import Report
 from stencilm.audit.schemas import SchemaCase, cases_of, named_apart, read_schemas, sampled
 from stencilm.audit.worker import EMBEDDED, SERIALIZED
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import as_real, as_whole, count, plain, shown
 
@@ -99,7 +100,8 @@ def audit(
         )
     if isinstance(engines, str) or not isinstance(engines, Iterable):
         raise TypeError(
-            f"engines is {engines!r:.80}, but must be a list of names or classes, such as "
+            f"engines is {shown_value(engines):.80}, "
+            f"but must be a list of names or classes, such as "
             "['stencilm']"
         )
     names = [_name_of(engine) for engine in engines]
@@ -143,7 +145,7 @@ def _name_of(engine: str | type[Any]) -> str:
         find_engine(engine)
         return engine
     if not isinstance(engine, type):
-        raise TypeError(f"an engine is {engine!r:.80}, but must be a name or a class")
+        raise TypeError(f"an engine is {shown_value(engine):.80}, but must be a name or a class")
     module = sys.modules.get(engine.__module__)
     if "<locals>" in engine.__qualname__ or module is None:
         raise ValueError(f"{engine.__qualname__} cannot be imported by its name in a process")

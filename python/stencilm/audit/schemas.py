@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from stencilm.errors import LimitExceeded, StencilError
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import read_json, write_json
+from stencilm.shown import shown_value
 
 
 class SchemaCase(NamedTuple):
@@ -36,7 +37,9 @@ def read_schemas(source: str | Path) -> list[SchemaCase]:
         ValueError: There is no such file, it cannot be read, is not JSON, or has no schema in it.
     """
     if not isinstance(source, str | Path):
-        raise TypeError(f"source is {source!r:.80}, but must be the name of a file or a folder")
+        raise TypeError(
+            f"source is {shown_value(source):.80}, but must be the name of a file or a folder"
+        )
     path = Path(source)
     if path.is_dir():
         files = [file for file in sorted(path.rglob("*")) if file.name.endswith(_ENDINGS)]

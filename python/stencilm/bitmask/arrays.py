@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stencilm.shown import is_word, shown_value
 from stencilm.whole_numbers import as_whole, shown, whole_number
 
 if TYPE_CHECKING:
@@ -253,8 +254,10 @@ def _chosen_backend(
     backend: str, logits: Logits, bitmask: Bitmask
 ) -> Literal["numpy", "torch", "triton", "mlx"]:
     backends = ("auto", "cpu", "numpy", "torch", "triton", "mlx")
-    if backend not in backends:
-        raise ValueError(f"backend is {backend!r}, but must be one of {', '.join(backends)}")
+    if not is_word(backend, backends):
+        raise ValueError(
+            f"backend is {shown_value(backend):.80}, but must be one of {', '.join(backends)}"
+        )
     device, mask_device = _device(logits), _device(bitmask)
     if device == "mlx":
         if backend not in ("auto", "mlx"):
@@ -341,7 +344,9 @@ def _rows(indices: Any, logits_rows: int, bitmask_rows: int) -> list[int] | None
             )
         return None
     if isinstance(indices, (str, bytes)) or not hasattr(indices, "__iter__"):
-        raise TypeError(f"indices is {indices!r}, but must be a sequence of row numbers or None")
+        raise TypeError(
+            f"indices is {shown_value(indices):.80}, but must be a sequence of row numbers or None"
+        )
     limit = min(logits_rows, bitmask_rows)
     rows: list[int] = []
     for given in indices.tolist() if hasattr(indices, "tolist") else indices:

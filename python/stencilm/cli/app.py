@@ -121,9 +121,11 @@ def _report(problem: object, exit_code: int) -> int:
 
 
 def _is_of_print(error: OSError) -> bool:
-    """Whether it was raised where a command prints, as to a device that is full."""
+    """Whether it was raised where a command or its help is printed, as to a full device."""
     *_, (frame, _) = walk_tb(error.__traceback__)
-    return Path(frame.f_code.co_filename).parent == Path(__file__).parent
+    library = str(frame.f_globals.get("__name__")).partition(".")[0]
+    is_of_help = library in ("click", "rich", "typer")
+    return is_of_help or Path(frame.f_code.co_filename).parent == Path(__file__).parent
 
 
 def _drop_output() -> None:

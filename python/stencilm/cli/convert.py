@@ -10,6 +10,7 @@ from stencilm.cli.failure import USAGE, Failure, sentence_of
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.view import print_text
 from stencilm.errors import StencilError
+from stencilm.shown import shown_value
 from stencilm.views.characters import json_text
 
 
@@ -40,7 +41,9 @@ def convert(
     Exits with 1 when the grammar is refused, or cannot be said in that notation.
     """
     if target not in _targets():
-        raise Failure(f"--to is {target!r}: give one of {', '.join(_targets())}", USAGE)
+        raise Failure(
+            f"--to is {shown_value(target):.80}: give one of {', '.join(_targets())}", USAGE
+        )
     try:
         made = grammar.grammar()  # refuses what is wrong, whatever it becomes
         if target == "structural-tag":

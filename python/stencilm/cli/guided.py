@@ -12,6 +12,7 @@ from stencilm.cli.outputs import STANDARD_OUTPUT, write_output
 from stencilm.cli.view import print_text, trace_lines
 from stencilm.errors import StencilError
 from stencilm.generation.trace import Event
+from stencilm.shown import shown_value
 from stencilm.views.characters import json_text, visible
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ def chosen_strategy(strategy: str, model: str) -> str:
     """`auto` leaves it to the model: masks where the logits are at hand."""
     if strategy not in STRATEGIES:
         raise Failure(
-            f"--strategy is {strategy!r}, but must be one of {', '.join(STRATEGIES)}", USAGE
+            f"--strategy is {shown_value(strategy):.80}, "
+            f"but must be one of {', '.join(STRATEGIES)}",
+            USAGE,
         )
     if strategy == "mask" and is_endpoint(model):
         raise Failure(f"{model} shows no logits to mask: use --strategy guide", USAGE)

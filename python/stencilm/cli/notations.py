@@ -24,6 +24,7 @@ from stencilm.cli.inputs import (
     shown,
     without_line_break,
 )
+from stencilm.shown import shown_value
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
@@ -220,7 +221,9 @@ def given_grammar(options: dict[str, Any], *, optional: bool) -> GivenGrammar:
         raise Failure(f"give one of {', '.join(most)} and {last}, not {found}", USAGE)
     notation = options["source"]
     if notation is not None and notation not in NOTATIONS:
-        raise Failure(f"--from is {notation!r}: give one of {', '.join(NOTATIONS)}", USAGE)
+        raise Failure(
+            f"--from is {shown_value(notation):.80}: give one of {', '.join(NOTATIONS)}", USAGE
+        )
     if notation is not None and given != ["file"]:
         raise Failure("--from says how FILE is read: give a FILE, too", USAGE)
     limits = read_limits(options["limits"])

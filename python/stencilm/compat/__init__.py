@@ -11,6 +11,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Literal
 
+from stencilm.shown import is_word, shown_value
+
 
 def stand_in(name: Literal["xgrammar", "llguidance"]) -> ModuleType:
     """Makes `import xgrammar`, or `import llguidance`, lead to the package of that name here.
@@ -28,8 +30,8 @@ def stand_in(name: Literal["xgrammar", "llguidance"]) -> ModuleType:
         ValueError: There is no such package here.
         RuntimeError: The original is imported already, so some of the program holds its names.
     """
-    if name not in ("xgrammar", "llguidance"):
-        raise ValueError(f"name is {name!r}, but must be 'xgrammar' or 'llguidance'")
+    if not is_word(name, ("xgrammar", "llguidance")):
+        raise ValueError(f"name is {shown_value(name):.80}, but must be 'xgrammar' or 'llguidance'")
     package = import_module(f"stencilm.compat.{name}")
     if sys.modules.get(name, package) is not package:
         raise RuntimeError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import as_whole, whole_number
 
 
@@ -21,13 +22,15 @@ def check_kinds(name: str, values: Any, kinds: type | tuple[type, ...], wanted: 
     try:
         held = list(values)
     except TypeError:
-        raise TypeError(f"{name} is {values!r:.60}, but must be a list of {wanted}") from None
+        raise TypeError(
+            f"{name} is {shown_value(values):.60}, but must be a list of {wanted}"
+        ) from None
     for place, value in enumerate(held):
         if not isinstance(value, kinds):
             raise TypeError(f"{name} has {value!r:.60} at {place}, but must hold {wanted}")
     # A text holds texts, and bytes hold integers; a dict and a set have no order that is meant.
     if isinstance(values, (str, bytes, bytearray, memoryview, Mapping, Set)):
-        raise TypeError(f"{name} is {values!r:.60}, but must be a list of {wanted}")
+        raise TypeError(f"{name} is {shown_value(values):.60}, but must be a list of {wanted}")
     return held
 
 
@@ -38,7 +41,9 @@ def check_mapping(name: str, value: Any, kind: type, wanted: str) -> dict[Any, i
         TypeError: It is no mapping, or a key or a value is of another kind: with the two of them.
     """
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name} is {value!r:.60}, but must be a dict of {wanted} and their ids")
+        raise TypeError(
+            f"{name} is {shown_value(value):.60}, but must be a dict of {wanted} and their ids"
+        )
     numbers = {}
     for key, held in value.items():
         number = as_whole(held)
@@ -71,7 +76,8 @@ def check_temperatures(temperatures: Any, places: Sequence[int]) -> None:
     shape, dtype = getattr(temperatures, "shape", None), getattr(temperatures, "dtype", None)
     if shape is None or dtype is None:
         raise TypeError(
-            f"temperatures is {temperatures!r:.60}, but must be a float32 tensor of one row"
+            f"temperatures is {shown_value(temperatures):.60}, "
+            f"but must be a float32 tensor of one row"
         )
     device = str(getattr(temperatures, "device", "cpu"))
     if str(dtype) not in ("torch.float32", "float32") or device != "cpu":

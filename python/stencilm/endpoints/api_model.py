@@ -608,7 +608,8 @@ class ApiModel(TypedModel):
 
         tasks = [create_task(write(job)) for job in jobs]
         try:
-            return list(await gather(*tasks))
+            # In order, so that of two that fail the first one raises, whichever is the faster.
+            return [await task for task in tasks]
         finally:
             # Where one failed nobody waits for the others, which would go on to ask.
             for task in tasks:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from stencilm.endpoints.reasoning import ReasoningWay
 from stencilm.endpoints.schema_subset import SchemaSubset
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import as_real, plain, shown
 
 Native: TypeAlias = Literal[
@@ -244,7 +245,8 @@ def capabilities_of(given: Capabilities | str) -> Capabilities:
         return given
     if not isinstance(given, str) or given not in PRESETS:
         raise ValueError(
-            f"capabilities is {given!r}, but must be a Capabilities or one of {', '.join(PRESETS)}"
+            f"capabilities is {shown_value(given):.80}, "
+            f"but must be a Capabilities or one of {', '.join(PRESETS)}"
         )
     return PRESETS[given]
 

@@ -29,6 +29,7 @@ from stencilm.grammars.plain import (
 )
 from stencilm.grammars.sources import JsonSchemaSource, LarkSource, RegexSource, Source
 from stencilm.limits import DEFAULT_LIMITS
+from stencilm.shown import shown_value
 
 NotationName: TypeAlias = Literal["ebnf", "gbnf", "regex", "lark", "json-schema"]
 
@@ -50,7 +51,9 @@ def converted(source: Source, core: _core.Grammar, notation: NotationName) -> st
         ValueError: There is no such notation.
     """
     if not isinstance(notation, str) or notation not in _WRITERS:
-        raise ValueError(f"notation is {notation!r}, but must be one of {', '.join(NOTATIONS)}")
+        raise ValueError(
+            f"notation is {shown_value(notation):.80}, but must be one of {', '.join(NOTATIONS)}"
+        )
     if notation != "ebnf" and core.to_ebnf().startswith("%begun"):
         raise UnsupportedFeature(
             f"{notation} has no words for texts that go on from what stands before a hole; print "

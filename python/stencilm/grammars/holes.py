@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 from stencilm import _core
 from stencilm.grammars.sources import Source
 from stencilm.grammars.texts import checked_text
+from stencilm.shown import shown_value
 
 if TYPE_CHECKING:
     from stencilm.limits import Limits
@@ -55,7 +56,8 @@ def checked_pieces(pieces: Pieces) -> tuple[bytes | None, ...]:
         pieces = (pieces,)
     elif isinstance(pieces, Hole) or not isinstance(pieces, Iterable):
         raise TypeError(
-            f"pieces is {pieces!r}, but must be a list of texts and HOLE, such as ['{{', HOLE]"
+            f"pieces is {shown_value(pieces):.80}, "
+            f"but must be a list of texts and HOLE, such as ['{{', HOLE]"
         )
     checked: list[bytes | None] = []
     for piece in pieces:
@@ -66,7 +68,9 @@ def checked_pieces(pieces: Pieces) -> tuple[bytes | None, ...]:
         if isinstance(piece, str):
             piece = checked_text("a piece", piece).encode()
         if not isinstance(piece, bytes):
-            raise TypeError(f"a piece is {piece!r}, but must be a str, bytes or HOLE")
+            raise TypeError(
+                f"a piece is {shown_value(piece):.80}, but must be a str, bytes or HOLE"
+            )
         if checked and (before := checked[-1]) is not None:
             checked[-1] = before + piece
         elif piece:

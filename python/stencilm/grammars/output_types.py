@@ -235,8 +235,11 @@ class Choice(OutputForm[V_co]):
     ) -> None: ...
 
     def __init__(self, options: Sequence[Scalar], *, limits: Limits | None = None) -> None:
-        if isinstance(options, str):
-            raise ValueError(f"Choice needs a list of options, not the str {options!r}")
+        if isinstance(options, (str, bytes, bytearray)):  # whose parts are no options
+            raise ValueError(
+                f"Choice needs a list of options, not the {type(options).__name__} "
+                f"{shown_value(options):.80}"
+            )
         if not isinstance(options, Iterable):
             raise TypeError(f"options is {shown_value(options):.60}, but must be a list of options")
         object.__setattr__(self, "options", tuple(options))

@@ -40,6 +40,7 @@ from stencilm.grammars.texts import (
     schema_text,
 )
 from stencilm.limits import Limits
+from stencilm.shown import is_word, shown_value
 from stencilm.whole_numbers import truth, whole_number
 
 if TYPE_CHECKING:
@@ -477,8 +478,10 @@ def _checked_count(name: str, value: Any) -> int | None:
 
 
 def _checked_word(name: str, value: Any, *words: str) -> str:
-    if value not in words:
-        raise ValueError(f"{name} is {value!r}, but must be {' or '.join(map(repr, words))}")
+    if not is_word(value, words):
+        raise ValueError(
+            f"{name} is {shown_value(value):.80}, but must be {' or '.join(map(repr, words))}"
+        )
     return str(value)
 
 
@@ -490,12 +493,15 @@ def _checked_separators(value: Any) -> tuple[str, str] | None:
         and len(value) == 2
         and all(isinstance(part, str) for part in value)
     ):
-        raise TypeError(f"separators is {value!r}, but must be two strings such as (',', ': ')")
+        raise TypeError(
+            f"separators is {shown_value(value):.80}, but must be two strings such as (',', ': ')"
+        )
     between_items, after_key = value
     for part, mark in ((between_items, ","), (after_key, ":")):
         if part.strip(_WHITESPACE) != mark:
             raise ValueError(
-                f"separators holds {part!r}, but must hold {mark!r} there, with blanks around it "
+                f"separators holds {shown_value(part):.80}, "
+                f"but must hold {mark!r} there, with blanks around it "
                 "at most"
             )
     return between_items, after_key

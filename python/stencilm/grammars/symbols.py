@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from stencilm.grammars.texts import checked_mapping, checked_text
-from stencilm.shown import in_a_line
+from stencilm.shown import shown_value
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -48,7 +48,7 @@ class SymbolTable:
     def __init__(self, names: Iterable[str]) -> None:
         if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
             raise TypeError(
-                f"names is {in_a_line(str(names))}, but must be a list or another iterable of "
+                f"names is {shown_value(names):.80}, but must be a list or another iterable of "
                 "texts: SymbolTable(['users', 'orders'])"
             )
         unique = {checked_text(f"names[{at}]", name) for at, name in enumerate(names)}

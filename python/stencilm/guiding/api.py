@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from stencilm.errors import MatcherError
 from stencilm.files import check_writable
@@ -15,7 +15,7 @@ from stencilm.generation.trace import Event, Trace, checked_listener
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import alternatives
 from stencilm.grammars.outputs import resolve
-from stencilm.guiding.choosers import Chooser, chooser_of
+from stencilm.guiding.choosers import chooser_of
 from stencilm.guiding.drafts import Answer, Ask, Consult, Drafter, FunctionDrafter
 from stencilm.guiding.healing import healer
 from stencilm.guiding.local import LocalGuide
@@ -29,14 +29,11 @@ from stencilm.matching.texts import byte_vocabulary, compiler_of
 from stencilm.models.loading import wrap_transformers
 from stencilm.models.protocol import LanguageModel, checked_prompt
 from stencilm.models.reasoning import Reasoned, Reasoning, TwoSteps, budget_of, format_of, reason
-from stencilm.shown import name_of, shown_value
+from stencilm.shown import in_a_line, name_of, shown_value
 from stencilm.whole_numbers import truth
 
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-    from concurrent.futures import Future
-
 OnEvent = Callable[[Event], None]
+_LocalSteps: TypeAlias = Generator[Event | Consult, Answer | None, Guided]
 
 
 def guide(
@@ -150,77 +147,58 @@ async def aguide(
         >>> asyncio.run(stencilm.aguide(draft, stencilm.Choice(["yes", "no"]), "?")).response
         'yes'
     """
-    from asyncio import CancelledError, get_running_loop
-
+    given = _given(draft_model, parser, prompt, target_model, options)
     drafter = _drafter(draft_model)
-    if drafter is None:
-        chooser, on_loop = chooser_of(target_model), None
-        if chooser is not None and chooser.is_async:
-            target_model = on_loop = _OnLoop(chooser, get_running_loop())
-        cancelled = _Cancelled(on_loop)
-        on_event = checked_listener(options.pop("on_event", None))
+    if drafter is not None:
+        # Grammars are compiled beside the event loop, which may be busy.
+        task, file = await in_thread(_ready, given)
+        loop = await in_thread(task.text_guide, drafter)
+        guided = await task.arun(drafter, loop)
+        _save(guided, file)
+        return guided
+    is_wanted = True
+    on_event = checked_listener(given["on_event"])
 
-        def listen(event: Event) -> None:
-            cancelled.check()
-            if on_event is not None:
-                on_event(event)
-
-        try:
-            return await in_thread(
-                guide, draft_model, parser, prompt, target_model, on_event=listen, **options
-            )
-        except CancelledError:
-            cancelled.cancel()
-            raise
-    bound = signature(guide).bind(draft_model, parser, prompt, target_model, **options)
-    bound.apply_defaults()
-    given = bound.arguments
-    listeners = _listeners(given["verbose"], given["on_event"])
-    names = signature(Options).parameters.keys() | signature(Sampling).parameters.keys()
-    made = _options(**{name: value for name, value in given.items() if name in names})
-    file = _html_file(given["save_html"])
-    task = _Task(draft_model, parser, prompt, target_model, given["tokenizer"], made, listeners)
-    guided = await task.arun(drafter)
-    _save(guided, file)
-    return guided
-
-
-class _OnLoop(Chooser):
-    """An asynchronous chooser for a loop that runs in another thread than the event loop."""
-
-    def __init__(self, chooser: Chooser, loop: AbstractEventLoop) -> None:
-        self._chooser = chooser
-        self._loop = loop
-        self.is_async = False
-        self._running: Future[Answer] | None = None
-
-    def answer(self, consult: Consult) -> Answer:
-        from asyncio import run_coroutine_threadsafe
-
-        self._running = run_coroutine_threadsafe(self._chooser.answer_async(consult), self._loop)
-        return self._running.result()
-
-    def cancel(self) -> None:
-        """End the call that runs, if there is one."""
-        if self._running is not None:
-            self._running.cancel()
-
-
-class _Cancelled:
-    """Stops a loop in another thread at its next event, and what it waits for at once."""
-
-    def __init__(self, chooser: _OnLoop | None) -> None:
-        self._chooser = chooser
-        self._is_now = False
-
-    def cancel(self) -> None:
-        self._is_now = True
-        if self._chooser is not None:
-            self._chooser.cancel()
-
-    def check(self) -> None:
-        if self._is_now:
+    def listen(event: Event) -> None:
+        if not is_wanted:
             raise RuntimeError("the task that wanted this text was cancelled")
+        if on_event is not None:
+            on_event(event)
+
+    try:
+        task, file = await in_thread(_ready, {**given, "on_event": listen})
+        guided = await task.arun_local()
+        await in_thread(_save, guided, file)
+        return guided
+    finally:  # a thread that still runs stops at its next event
+        is_wanted = False
+
+
+def _given(*arguments: Any) -> dict[str, Any]:
+    """The arguments of `guide` by name, of those of `aguide`."""
+    *by_place, options = arguments
+    try:
+        bound = signature(guide).bind(*by_place, **options)
+    except TypeError as error:
+        raise TypeError(f"guide() {error}") from None
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def _ready(given: dict[str, Any]) -> tuple[_Task, Path | None]:
+    """A text that is ready to run, and the file that it is drawn to, of the arguments of `guide`.
+
+    Raises as `guide` does before it asks anything.
+    """
+    names = signature(Options).parameters.keys() | signature(Sampling).parameters.keys()
+    options = _options(**{name: value for name, value in given.items() if name in names})
+    file = _html_file(given["save_html"])
+    listeners = _listeners(given["verbose"], given["on_event"])
+    task = _Task(
+        given["draft_model"], given["parser"], given["prompt"], given["target_model"],
+        given["tokenizer"], options, listeners,
+    )  # fmt: skip
+    return task, file
 
 
 class _Task:
@@ -248,8 +226,8 @@ class _Task:
     def run(self) -> Guided:
         drafter = _drafter(self._draft_model)
         if drafter is None:
-            return self._run_local(_backend(self._draft_model, self._tokenizer))
-        loop = self._text_guide(drafter)
+            return self._run_local()
+        loop = self.text_guide(drafter)
         steps = loop.run()
         answer: Answer | None = None
         while True:
@@ -266,8 +244,7 @@ class _Task:
             else:
                 self._tell(loop, step)
 
-    async def arun(self, drafter: Drafter) -> Guided:
-        loop = self._text_guide(drafter)
+    async def arun(self, drafter: Drafter, loop: TextGuide) -> Guided:
         steps = loop.run()
         answer: Answer | None = None
         while True:
@@ -295,7 +272,7 @@ class _Task:
         for listener in self._listeners:
             listener(event)
 
-    def _text_guide(self, drafter: Drafter) -> TextGuide:
+    def text_guide(self, drafter: Drafter) -> TextGuide:
         loop = text_guide(
             drafter, self._grammar, self._prompt,
             options=self._options, has_chooser=self._chooser is not None,
@@ -304,7 +281,41 @@ class _Task:
         self._sign(loop.trace)
         return loop
 
-    def _run_local(self, model: LanguageModel) -> Guided:
+    def _run_local(self) -> Guided:
+        steps = self._local_steps()
+        step = self._advance(steps)
+        while isinstance(step, Consult):
+            assert self._chooser is not None, "invariant: there is somebody to consult"
+            step = self._advance(steps, self._chooser.answer(step))
+        return step
+
+    async def arun_local(self) -> Guided:
+        """Run a local model in threads, none of which is held while somebody else chooses."""
+        steps = self._local_steps()
+        step = await in_thread(self._advance, steps)
+        while isinstance(step, Consult):
+            assert self._chooser is not None, "invariant: there is somebody to consult"
+            answer = await self._chooser.answer_async(step)
+            step = await in_thread(self._advance, steps, answer)
+        return step
+
+    def _advance(self, steps: _LocalSteps, answer: Answer | None = None) -> Consult | Guided:
+        """Go on up to the next question, or to the end."""
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as end:
+                guided: Guided = end.value
+                return guided
+            if isinstance(step, Consult):
+                return step
+            answer = None
+            for listener in self._listeners:
+                listener(step)
+
+    def _local_steps(self) -> _LocalSteps:
+        """The events of a local text, its reasoning included, and questions to the chooser."""
+        model = _backend(self._draft_model, self._tokenizer)
         options = self._options
         compiler = compiler_of(model.tokenizer_info)
         reasoned: Reasoned | None = None
@@ -320,18 +331,15 @@ class _Task:
                 except StopIteration as end:
                     reasoned = end.value
                     break
-                for listener in self._listeners:
-                    listener(events[-1])
+                yield events[-1]
         loop = local_guide(
             model, compiler, self._grammar, self._prompt,
-            options=options, chooser=self._chooser, reasoned=reasoned,
+            options=options, has_chooser=self._chooser is not None, reasoned=reasoned,
         )  # fmt: skip
         self._sign(loop.trace)
         for event in events:
             loop.trace.append(event)
-        for event in loop:
-            for listener in self._listeners:
-                listener(event)
+        yield from loop.run()
         return loop.result()
 
 
@@ -372,7 +380,7 @@ def local_guide(
     prompt: Any,
     *,
     options: Options,
-    chooser: Chooser | None = None,
+    has_chooser: bool = False,
     reasoned: Reasoned | None = None,
 ) -> LocalGuide:
     """A local text ready to be guided: the prompt encoded together with the seed, and healed."""
@@ -408,7 +416,7 @@ def local_guide(
     matcher.accept_string(written[: len(written) - len(healed)])
     return LocalGuide(
         model, matcher, prompt_ids[:keep],
-        options=options, chooser=chooser, healed=healed, removed=prompt_ids[keep:],
+        options=options, has_chooser=has_chooser, healed=healed, removed=prompt_ids[keep:],
         prompt_text=prompt if isinstance(prompt, str) else "", before=len(before), text=written,
         reasoned=reasoned,
     )  # fmt: skip
@@ -456,15 +464,15 @@ def _options(
         raise TypeError(
             f"stop_at is {shown_value(stop_at):.60}, but must be a text, or a list of texts"
         )
-    stops = tuple(stop_at or ())
+    stops = () if stop_at is None else tuple(stop_at)
     return Options(
         stop_at=stops,
         sampling=Sampling(
             temperature=0.0 if temperature is None else temperature, top_p=top_p, seed=seed
         ),
         temperature=temperature,
-        seed_str=seed_str or "",
-        budget=budget or Budget(),
+        seed_str="" if seed_str is None else seed_str,
+        budget=Budget() if budget is None else budget,
         has_budget=budget is not None,
         **same,
     )
@@ -504,7 +512,7 @@ def _check_seed(matcher: GrammarMatcher, seed: str) -> None:
     verdict = matcher.longest_valid_prefix(seed)
     if verdict.status == "dead":
         raise MatcherError(
-            f"the seed text {seed!r} does not fit the grammar behind its first "
+            f"the seed text {in_a_line(seed, 200)} does not fit the grammar behind its first "
             f"{verdict.valid_bytes} bytes"
         )
 

@@ -97,11 +97,17 @@ class Chooser:
                 except StopIteration as end:
                     return _answered(end)
                 given = call()
+                if inspect.iscoroutine(given):
+                    given.close()  # which nobody awaits
+                    raise TypeError("the target model gives a coroutine: await stencilm.aguide")
         except Exception as error:
             return Answer(means="chooser", error=error, seconds=perf_counter() - started)
 
     async def answer_async(self, consult: Consult) -> Answer:
-        """The same, awaited; what is no coroutine function runs in a thread."""
+        """The same, awaited; what is no coroutine function runs in a thread.
+
+        One is called here: a thread that it waited for may be one that waits for it.
+        """
         started = perf_counter()
         steps = self._choice(consult)
         given: Any = None
@@ -111,7 +117,7 @@ class Chooser:
                     call = steps.send(given)
                 except StopIteration as end:
                     return _answered(end)
-                given = await in_thread(call)
+                given = call() if self.is_async else await in_thread(call)
                 if inspect.isawaitable(given):
                     given = await given
         except Exception as error:

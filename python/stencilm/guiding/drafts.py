@@ -7,7 +7,7 @@ loop runs with functions and coroutines, and a test can answer by hand.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -170,15 +170,19 @@ class FunctionDrafter:
         if self.is_async:
             raise TypeError("the draft function is a coroutine function: await stencilm.aguide")
         started = perf_counter()
-        return self._answered(self._call(ask), started)
+        given = self._call(ask)
+        if inspect.iscoroutine(given):
+            given.close()  # which nobody awaits
+            raise TypeError("the draft function gives a coroutine: await stencilm.aguide")
+        return self._answered(given, started)
 
     async def answer_async(self, ask: Ask) -> Answer:
         """Await the coroutine function; a plain one runs in a thread of its own."""
-        if not self.is_async:
-            return await in_thread(self.answer, ask)
         started = perf_counter()
-        awaitable: Awaitable[Any] = self._call(ask)
-        return self._answered(await awaitable, started)
+        given = self._call(ask) if self.is_async else await in_thread(self._call, ask)
+        if inspect.isawaitable(given):  # also of a plain function around a coroutine function
+            given = await given
+        return self._answered(given, started)
 
     def _answered(self, text: Any, started: float) -> Answer:
         # A function that is told how much to write may have more to say; silence is its end.

@@ -35,8 +35,7 @@ from stencilm.generation.trace import (
     Trace,
 )
 from stencilm.guiding.backtrack import MAX_CANDIDATES, readable, shown_candidate
-from stencilm.guiding.choosers import Chooser
-from stencilm.guiding.drafts import Consult
+from stencilm.guiding.drafts import Answer, Consult
 from stencilm.guiding.draws import Draws
 from stencilm.guiding.healing import healer
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
@@ -45,11 +44,12 @@ from stencilm.models.protocol import LanguageModel
 from stencilm.models.reasoning import Reasoned
 from stencilm.tokenizers.joint import RECENT_TOKENS
 
-Step: TypeAlias = Generator[Event, None, bool]
+Steps: TypeAlias = Generator[Event | Consult, Answer | None, None]
+Step: TypeAlias = Generator[Event | Consult, Answer | None, bool]
 
 
 class LocalGuide:
-    """One text being guided: an iterator of events.
+    """One text being guided; `run` gives its events, and the questions to a chooser.
 
     Args:
         model: A model whose sequences can check several tokens in one pass, or any other.
@@ -59,7 +59,7 @@ class LocalGuide:
             begins with the part of it that belongs to the prompt.
         prompt_text: The prompt, for a chooser.
         options: How to draft and when to stop.
-        chooser: Chooses in place of the mask; None for the mask.
+        has_chooser: Somebody chooses in place of the mask.
         before: How many of the first bytes that the matcher accepts are not the response's.
         reasoned: What the model wrote before the text, which is among the tokens of the prompt.
     """
@@ -72,7 +72,7 @@ class LocalGuide:
         *,
         options: Options,
         prompt_text: str = "",
-        chooser: Chooser | None = None,
+        has_chooser: bool = False,
         healed: bytes = b"",
         removed: Sequence[int] = (),
         before: int = 0,
@@ -86,7 +86,7 @@ class LocalGuide:
         self._prompt_ids = list(prompt_ids)
         self._prompt_text = prompt_text
         self._options = options
-        self._chooser = chooser
+        self._has_chooser = has_chooser
         self._before = before
         self._text = bytearray(text)
         self._token_ids: list[int] = []
@@ -108,20 +108,11 @@ class LocalGuide:
         self._sequence = model.start(self._prompt_ids)
         self._unread: list[int] = []
         self._ended: Ended | None = None
-        self._events = self._run()
-
-    def __iter__(self) -> Iterator[Event]:
-        return self
-
-    def __next__(self) -> Event:
-        event = next(self._events)
-        self.trace.append(event)
-        return event
 
     def result(self) -> Guided:
-        """The text with its trace. The iterator must be at its end."""
+        """The text with its trace. The generator of `run` must be at its end."""
         if self._ended is None:
-            raise ValueError("the text is not finished: iterate to the end before asking for it")
+            raise ValueError("the text is not finished: run it to the end before asking for it")
         return Guided(
             response=self.response,
             status=self._status,
@@ -143,7 +134,23 @@ class LocalGuide:
         """The text so far, without the bytes of a character that is not whole."""
         return bytes(self._text[self._before :]).decode("utf-8", "ignore")
 
-    def _run(self) -> Iterator[Event]:
+    def run(self) -> Steps:
+        """Yield events, which are in the trace by then, and questions; send answers to these.
+
+        So nothing of the text waits within a thread while somebody else chooses.
+        """
+        steps = self._run()
+        answer: Answer | None = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration:
+                return
+            if not isinstance(step, Consult):
+                self.trace.append(step)
+            answer = yield step
+
+    def _run(self) -> Steps:
         yield Prompt(
             token_ids=tuple(self._prompt_ids), text=self._info.decode_bytes(self._prompt_ids)
         )
@@ -231,7 +238,7 @@ class LocalGuide:
             yield from self._close(f"{limit} corrections were made")
             return True
         self._corrections += 1
-        if self._chooser is not None and self._account.exhausted() is None:
+        if self._has_chooser and self._account.exhausted() is None:
             chosen = yield from self._choose()
             if chosen:
                 return False
@@ -284,9 +291,9 @@ class LocalGuide:
 
     def _choose(self) -> Step:
         """Let the chooser say what comes; False, with nothing changed, where that does not fit."""
-        assert self._chooser is not None, "invariant: there is somebody to consult"
         candidates = readable(self._matcher.candidates(MAX_CANDIDATES))
-        answer = self._chooser.answer(Consult(tuple(candidates), self._prompt_text + self.response))
+        answer = yield Consult(tuple(candidates), self._prompt_text + self.response)
+        assert answer is not None, "invariant: a question is answered"
         self._account.add(calls=answer.calls, cost=answer.cost)
         if answer.error is not None:
             self._error = answer.error

@@ -148,7 +148,9 @@ class Options:
         object.__setattr__(self, "reasoning", checked_reasoning(self.reasoning))
         for text in self.stop_at:
             if not isinstance(text, str) or not text:
-                raise ValueError(f"stop_at holds {text!r}, but must hold texts that are not empty")
+                raise ValueError(
+                    f"stop_at holds {shown_value(text):.80}, but must hold texts that are not empty"
+                )
             check_characters(text, "a text of stop_at", "no model can write")
 
 

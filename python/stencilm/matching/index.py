@@ -20,6 +20,7 @@ from stencilm.errors import LimitExceeded, MatcherError, OperationCancelled, Tok
 from stencilm.grammars.grammar import Grammar
 from stencilm.limits import DEFAULT_LIMITS, Limits, checked_limits
 from stencilm.matching.compiler import GrammarCompiler, checked_info
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.joint import MAX_SPANNING
 from stencilm.whole_numbers import as_real, shown, whole_number
@@ -152,7 +153,8 @@ class TokenIndex:
         watch = _Watch(max_seconds, checked_limits(limits))
         if progress is not None and not callable(progress):
             raise TypeError(
-                f"progress is {progress!r}, but must be a function of two numbers: the states that "
+                f"progress is {shown_value(progress):.80}, "
+                f"but must be a function of two numbers: the states that "
                 "are done, and those that are known"
             )
         compiler = GrammarCompiler(tokenizer_info, cache_enabled=False, limits=limits)

@@ -18,6 +18,7 @@ from stencilm import _core
 from stencilm.bitmask.rows import MaskPatch
 from stencilm.errors import MatcherError
 from stencilm.matching.candidates import Candidate, Literal, Pattern
+from stencilm.shown import is_word, shown_value
 from stencilm.tokenizers.joint import MAX_SPANNING, RECENT_TOKENS
 from stencilm.whole_numbers import MOST, as_real, as_whole, count, listed, shown, whole_number
 
@@ -406,6 +407,8 @@ def traverse_draft_tree(
         >>> bitmask.tolist()
         [[1], [2]]
     """
+    if not isinstance(matcher, GrammarMatcher):
+        raise TypeError(f"matcher is {shown_value(matcher):.80}, but must be a GrammarMatcher")
     return matcher.traverse_draft_tree(
         retrieve_next_token,
         retrieve_next_sibling,
@@ -459,7 +462,7 @@ class BatchGrammarMatcher(_core.BatchMatcher):
 
     def __new__(cls, max_threads: int | typing.Literal["auto"] = "auto") -> Self:
         """Starts no thread yet."""
-        if max_threads == "auto":
+        if is_word(max_threads, ["auto"]):
             return cast("Self", super().__new__(cls))
         number = whole_number(
             "max_threads", max_threads, least=1, most=_MAX_THREADS, otherwise=" or 'auto'"

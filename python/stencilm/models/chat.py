@@ -42,7 +42,7 @@ from stencilm.grammars.symbols import SYMBOLS, SymbolTable
 from stencilm.models.exact_numbers import for_messages
 from stencilm.models.joined_schemas import JoinedSchemas
 from stencilm.models.prompts import Conversation, chat_text
-from stencilm.shown import shown_value
+from stencilm.shown import is_word, shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
 from stencilm.tool_calls.format import tools as tool_format
 from stencilm.tool_calls.functions import (
@@ -176,8 +176,10 @@ class Talk:
         rounds = count("max_rounds", self.max_rounds, least=0, wish="0 or more")
         object.__setattr__(self, "max_rounds", rounds)
         truth("parallel", self.parallel)
-        if self.on_error not in ("tell", "raise"):
-            raise ValueError(f"on_error is {self.on_error!r}, but must be 'tell' or 'raise'")
+        if not is_word(self.on_error, ("tell", "raise")):
+            raise ValueError(
+                f"on_error is {shown_value(self.on_error):.80}, but must be 'tell' or 'raise'"
+            )
 
 
 def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:

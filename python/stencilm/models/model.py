@@ -61,6 +61,7 @@ from stencilm.models.typed_model import (
     complaint_of,
     go_on,
 )
+from stencilm.shown import is_word, shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import count, finite
 
@@ -343,7 +344,7 @@ class Model(TypedModel):
         on_event: OnEvent | None,
         known: Known | None = None,
     ) -> Iterator[Piece]:
-        if options.get("sampling", "masked") != "masked":
+        if not is_word(options.get("sampling", "masked"), ["masked"]):
             for written in self._faithful([job], output_type, options, on_event, known):
                 # Nothing is shown of a text before all of it is drawn.
                 yield None if written is None else written[0]
@@ -366,7 +367,7 @@ class Model(TypedModel):
     def _write_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing, check: Check = go_on
     ) -> list[Generation[Any]]:
-        if options.get("sampling", "masked") != "masked":
+        if not is_word(options.get("sampling", "masked"), ["masked"]):
             written: dict[int, Generation[Any]] = {}
             for group in self._drawn_together(jobs, options):
                 for texts in self._faithful(group, output_type, options):
@@ -647,7 +648,8 @@ def load(
     """
     if not isinstance(name_or_path, (str, Path)):
         raise TypeError(
-            f"name_or_path is {name_or_path!r}, but must be a str or a Path: 'tiny', a folder, or "
+            f"name_or_path is {shown_value(name_or_path):.80}, "
+            f"but must be a str or a Path: 'tiny', a folder, or "
             "a Hugging Face hub id"
         )
     checked_limits(limits)

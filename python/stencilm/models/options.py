@@ -16,7 +16,7 @@ from stencilm.limits import Limits
 from stencilm.matching.matcher import checked_whitespace
 from stencilm.models.protocol import LanguageModel
 from stencilm.models.reasoning import Reasoning, checked_reasoning
-from stencilm.shown import shown_value
+from stencilm.shown import is_word, shown_value
 from stencilm.whole_numbers import as_whole, count, plain
 
 if TYPE_CHECKING:
@@ -170,11 +170,14 @@ class Options:
         self._set("whitespace_budget", checked_whitespace(self.whitespace_budget))
         if self.max_tokens is not None:
             self._set("max_tokens", count("max_tokens", self.max_tokens, least=1))
-        if self.finish not in (None, "cut", "valid"):
-            raise ValueError(f"finish is {self.finish!r}, but must be 'cut' or 'valid'")
-        if self.sampling not in ("masked", "exact", "smc"):
+        if self.finish is not None and not is_word(self.finish, ("cut", "valid")):
             raise ValueError(
-                f"sampling is {self.sampling!r}, but must be 'masked', 'exact' or 'smc'"
+                f"finish is {shown_value(self.finish):.80}, but must be 'cut' or 'valid'"
+            )
+        if not is_word(self.sampling, ("masked", "exact", "smc")):
+            raise ValueError(
+                f"sampling is {shown_value(self.sampling):.80}, "
+                f"but must be 'masked', 'exact' or 'smc'"
             )
         if self.particles is not None:
             particles = count("particles", self.particles, least=1)

@@ -28,7 +28,7 @@ from stencilm.models.prompts import encode_prompt, stop_token_ids
 from stencilm.models.protocol import Prompt
 from stencilm.models.sequences import CachedSequence, context_size_of
 from stencilm.models.threads import SMALL_MODEL, one_thread
-from stencilm.shown import shown_value
+from stencilm.shown import in_a_line, is_word, shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.merge_prefixes import check_tokenizer_file
 from stencilm.tool_calls.reasoning import reasoning_format
@@ -400,7 +400,8 @@ def _require_on_hub(name: str) -> None:
         HfApi().model_info(name, timeout=_HUB_TIMEOUT)
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise ModelError(
-            f"there is no model {name!r} on the hub, or it is private: check the name, or log in"
+            f"there is no model {in_a_line(name, 200)} on the hub, or it is private: check the "
+            "name, or log in"
         ) from error
     except HfHubHTTPError:
         pass  # the hub is there but answers otherwise; the loader knows more ways in
@@ -427,11 +428,13 @@ def _progress_bars(show: bool) -> Iterator[None]:
 
 
 def _torch_dtype(name: str | None) -> Any:
-    if name is None or name == "auto":
+    if name is None or is_word(name, ["auto"]):
         return "auto"
-    dtype = getattr(torch, name, None)
+    dtype = getattr(torch, name, None) if isinstance(name, str) else None
     if not isinstance(dtype, torch.dtype):
-        raise ModelError(f"{name!r} is not a torch dtype: use 'auto', 'float32' or 'bfloat16'")
+        raise ModelError(
+            f"{shown_value(name):.80} is not a torch dtype: use 'auto', 'float32' or 'bfloat16'"
+        )
     return dtype
 
 

@@ -932,10 +932,13 @@ def _checked_number(n: Any) -> int:
 
 
 async def _stepped(steps: Iterator[Piece]) -> AsyncGenerator[Piece, None]:
-    """Each step in a thread; a cancelled task waits for the step that runs, and takes no other."""
+    """Each step in a thread; where the task is cancelled, the step that runs is the last.
+
+    One that waits for a thread then never runs, and nothing is left in the event loop.
+    """
     end = object()
     while True:
-        step: Any = await asyncio.shield(in_thread(next, steps, end))
+        step: Any = await in_thread(next, steps, end)
         if step is end:
             return
         yield step

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from stencilm.shown import shown_value
+
 Notation = Literal["json-schema", "regex", "ebnf", "lark", "structural-tag", "sql"]
 Which = Literal["allowed", "refused", "all"]
 
@@ -98,7 +100,9 @@ def read_state(record: Mapping[str, Any]) -> State:
         _check_number("position", position, 0, MOST_TOKENS)
     notation = record.get("notation")
     if not isinstance(notation, str) or notation not in NOTATIONS:
-        raise BadQuestion(f"notation is {notation!r:.80}, but must be one of {_named(NOTATIONS)}")
+        raise BadQuestion(
+            f"notation is {shown_value(notation):.80}, but must be one of {_named(NOTATIONS)}"
+        )
     return State(
         notation=notation,
         grammar=_text(record, "grammar", MOST_GRAMMAR_BYTES),
@@ -119,7 +123,7 @@ def read_listing(record: Mapping[str, Any]) -> Listing:
     which = record.get("which", "allowed")
     kinds = ("allowed", "refused", "all")
     if which not in kinds:
-        raise BadQuestion(f"which is {which!r:.80}, but must be one of {_named(kinds)}")
+        raise BadQuestion(f"which is {shown_value(which):.80}, but must be one of {_named(kinds)}")
     return Listing(
         search=_text(record, "search", 1024, ""),
         which=cast("Which", which),
@@ -138,7 +142,7 @@ def read_drawing(record: Mapping[str, Any]) -> Drawing:
     temperature = record.get("temperature", 0)
     is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
     if not is_number or not 0 <= temperature <= 5:
-        raise BadQuestion(f"temperature is {temperature!r:.80}, but must be from 0 to 5")
+        raise BadQuestion(f"temperature is {shown_value(temperature):.80}, but must be from 0 to 5")
     return Drawing(
         prompt=_text(record, "prompt", 4096, ""),
         max_tokens=_check_number("max_tokens", record.get("max_tokens", 128), 1, MOST_GENERATED),
@@ -165,13 +169,15 @@ def _text(record: Mapping[str, Any], name: str, most: int, default: str | None =
 def _flag(record: Mapping[str, Any], name: str) -> bool:
     value = record.get(name, False)
     if not isinstance(value, bool):
-        raise BadQuestion(f"{name} is {value!r:.80}, but must be true or false")
+        raise BadQuestion(f"{name} is {shown_value(value):.80}, but must be true or false")
     return value
 
 
 def _check_number(name: str, value: Any, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadQuestion(f"{name} is {value!r:.80}, but must be from {least} to {most:,}")
+        raise BadQuestion(
+            f"{name} is {shown_value(value):.80}, but must be from {least} to {most:,}"
+        )
     return value
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from stencilm._core import Vocabulary
 from stencilm.errors import TokenizerError
+from stencilm.shown import shown_value
 from stencilm.tokenizers.merging import OwnEncoding
 from stencilm.tokenizers.segment import Segmenter
 from stencilm.tokenizers.source import Codec, encode_with
@@ -60,6 +61,8 @@ class Encoder:
                 "from_huggingface, "
                 "from_file, from_tiktoken or from_sentencepiece, or use tokenize_bytes"
             )
+        if not isinstance(text, str):
+            raise TypeError(f"text is {shown_value(text):.80}, but must be a str")
         try:
             text.encode()
         except UnicodeEncodeError as error:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Self
 
 from stencilm._core import Vocabulary
 from stencilm.errors import TokenizerError
+from stencilm.shown import shown_value
 from stencilm.tokenizers.facts import Notes, TokenizerFacts
 from stencilm.tokenizers.folder import read_file
 from stencilm.tokenizers.huggingface import read_huggingface
@@ -417,7 +418,7 @@ class TokenizerInfo:
         found = [None] if held is None else [as_whole(token_id) for token_id in held]
         numbers = [number for number in found if number is not None]
         if len(numbers) < len(found):
-            what = f"a {type(ids).__name__}" if held is None else repr(ids)[:60]
+            what = f"a {type(ids).__name__}" if held is None else shown_value(ids)[:60]
             raise TypeError(f"{name} is {what}, but must be token ids, as in [1, 2]")
         for number in numbers:
             if not 0 <= number < self.vocab_size:

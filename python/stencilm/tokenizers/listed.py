@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stencilm.errors import TokenizerError
+from stencilm.shown import shown_value
 from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source
 from stencilm.tokenizers.spelling import BY_TYPE, BYTE_LEVEL_ALPHABET, METASPACE, VocabType
 from stencilm.whole_numbers import shown
@@ -31,7 +32,9 @@ def read_list(
             of the list.
     """
     if not isinstance(vocab_type, VocabType):
-        raise TokenizerError(f"vocab_type is {vocab_type!r}; give one of VocabType's members")
+        raise TokenizerError(
+            f"vocab_type is {shown_value(vocab_type):.80}; give one of VocabType's members"
+        )
     if isinstance(encoded_vocab, (str, bytes)) or not isinstance(encoded_vocab, Sequence):
         raise TokenizerError(
             f"encoded_vocab is a {type(encoded_vocab).__name__}; give a list of str or bytes, one "
@@ -61,7 +64,7 @@ def read_list(
             tokens[token_id] = bytes(entry)
         else:
             raise TokenizerError(
-                f"the entry is {entry!r}; give str or bytes, or None for a hole",
+                f"the entry is {shown_value(entry):.80}; give str or bytes, or None for a hole",
                 place=f"token {token_id}",
             )
     _check_written(texts, vocab_type)

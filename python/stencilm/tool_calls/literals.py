@@ -16,6 +16,8 @@ from stencilm.tool_calls.reading import Malformed, Text
 _PYTHON_STEP = re.compile(r"""[()\[\]{}"'\\,]""")
 _NAME = re.compile(r"\s*([^\s=,()]+)\s*=\s*")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
+_WHITESPACE = " \t\r\n"
+"""What may stand between the parts of the notation of Gemma; any other is part of a name."""
 _MAX_DEPTH = 200
 
 
@@ -192,7 +194,7 @@ class _Gemma:
                 colon = self.text.find(":", self.at)
                 if colon < 0:
                     raise Malformed(f"{self.text[self.at :][:40]!r} has no colon after a name")
-                name, self.at = self.text[self.at : colon].strip(), colon
+                name, self.at = self.text[self.at : colon].strip(_WHITESPACE), colon
             self._expect(":")
             members[name] = self._value()
         return members
@@ -216,7 +218,7 @@ class _Gemma:
             self.at += 1
             return self._elements()
         match = re.compile(r"[^,\]}]*").match(self.text, self.at)
-        word = match[0].strip() if match else ""
+        word = match[0].strip(_WHITESPACE) if match else ""
         self.at = match.end() if match else self.at
         if word.lower() in _WORDS:
             return _WORDS[word.lower()]
@@ -236,7 +238,7 @@ class _Gemma:
         return self.text[begin:end]
 
     def _skip_whitespace(self) -> None:
-        while self.text[self.at : self.at + 1].isspace():
+        while self.at < len(self.text) and self.text[self.at] in _WHITESPACE:
             self.at += 1
 
     def _expect(self, literal: str) -> None:

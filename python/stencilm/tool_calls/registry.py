@@ -10,6 +10,7 @@ from typing import Any
 from stencilm.errors import GrammarSyntaxError
 from stencilm.grammars.sources import OnUnsupported
 from stencilm.grammars.structural_tag import Format, StructuralTag, is_format
+from stencilm.shown import in_a_line, shown_value
 from stencilm.tool_calls.families import TEMPLATES
 from stencilm.tool_calls.harmony import harmony_format
 from stencilm.tool_calls.request import Reasoning, ToolChoice, ToolRequest, read_request
@@ -40,9 +41,11 @@ def register_model_structural_tag(
         ('@',)
     """
     if not isinstance(name, str) or not name:
-        raise TypeError(f"name is {name!r}, but must be a str of at least one character")
+        raise TypeError(
+            f"name is {shown_value(name):.80}, but must be a str of at least one character"
+        )
     if isinstance(models, str) or not all(isinstance(model, str) for model in models):
-        raise TypeError(f"models is {models!r}, but must be a sequence of str")
+        raise TypeError(f"models is {shown_value(models):.80}, but must be a sequence of str")
     if isinstance(template, ToolTemplate) and models:
         raise ValueError("models is for a function: a ToolTemplate has its own")
     if isinstance(template, ToolTemplate):
@@ -182,7 +185,8 @@ def family_name(model: str) -> str:
             return name
     names = ", ".join(_REGISTRY)
     raise GrammarSyntaxError(
-        f"no tool calls are known for the model {model!r}: give one of {names}, or register it"
+        f"no tool calls are known for the model {in_a_line(model, 200)}: give one of "
+        f"{names}, or register it"
     )
 
 

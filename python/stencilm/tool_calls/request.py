@@ -17,7 +17,7 @@ from stencilm.grammars.structural_tag import (
     Style,
     is_format,
 )
-from stencilm.shown import shown_value
+from stencilm.shown import is_word, shown_value
 from stencilm.whole_numbers import truth
 
 Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
@@ -103,7 +103,9 @@ def read_request(
     truth("parallel", parallel)
     truth("exclude_special_tokens", exclude_markers)
     if tools is not None and (isinstance(tools, str) or not isinstance(tools, Sequence)):
-        raise GrammarSyntaxError(f"tools is {tools!r}, but must be a sequence of tools")
+        raise GrammarSyntaxError(
+            f"tools is {shown_value(tools):.80}, but must be a sequence of tools"
+        )
     # Strict mode would close an object that says nothing.
     anything = (
         {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
@@ -114,7 +116,9 @@ def read_request(
     if isinstance(answer, Mapping):
         answer = StructuralTag.from_json(answer).format
     if answer is not None and not is_format(answer):
-        raise TypeError(f"answer is {answer!r}, but must be a format, or a dict of one")
+        raise TypeError(
+            f"answer is {shown_value(answer):.80}, but must be a format, or a dict of one"
+        )
     if not chosen and choice not in ("none", "auto"):
         raise GrammarSyntaxError("a call is asked for, but there is no tool: give tools")
     if not chosen:
@@ -137,8 +141,10 @@ def read_reasoning(value: Reasoning | bool) -> Reasoning:
     """
     if isinstance(value, bool):
         return "enabled" if value else "disabled"
-    if value not in ("enabled", "disabled", "auto"):
-        raise GrammarSyntaxError(f"reasoning is {value!r}: give enabled, disabled or auto")
+    if not is_word(value, ("enabled", "disabled", "auto")):
+        raise GrammarSyntaxError(
+            f"reasoning is {shown_value(value):.80}: give enabled, disabled or auto"
+        )
     return value
 
 
@@ -165,7 +171,9 @@ def _tool(
         )
     entry = tool.get("function", tool) if kind == "function" else tool
     if not isinstance(entry, Mapping):
-        raise GrammarSyntaxError(f"function is {entry!r}, but must be a dict", place=place)
+        raise GrammarSyntaxError(
+            f"function is {shown_value(entry):.80}, but must be a dict", place=place
+        )
     for other in ("input_schema", "inputSchema"):
         if other in entry:
             raise GrammarSyntaxError(
@@ -174,7 +182,9 @@ def _tool(
             )
     name = entry.get("name") if kind == "function" else entry.get("name", kind)
     if not isinstance(name, str) or not name:
-        raise GrammarSyntaxError(f"the tool has the name {name!r}: give it one", place=place)
+        raise GrammarSyntaxError(
+            f"the tool has the name {shown_value(name):.80}: give it one", place=place
+        )
     parameters = entry.get("parameters")
     if parameters is None or entry.get("strict") is False:
         parameters = anything
@@ -243,11 +253,11 @@ def _check_names(tools: Sequence[Tool], bare_name: re.Pattern[str] | None) -> No
 
 
 def _chosen(choice: ToolChoice | None, tools: list[Tool]) -> tuple[Choice, list[Tool]]:
-    if choice is None or choice == "auto":
+    if choice is None or is_word(choice, ["auto"]):
         return "auto", tools
-    if choice == "required":
+    if is_word(choice, ["required"]):
         return "required", tools
-    if choice == "none":
+    if is_word(choice, ["none"]):
         return "none", []
     if isinstance(choice, Mapping):
         if choice.get("type") == "allowed_tools":
@@ -256,19 +266,21 @@ def _chosen(choice: ToolChoice | None, tools: list[Tool]) -> tuple[Choice, list[
             entries = allowed.get("tools") if isinstance(allowed, Mapping) else None
             if isinstance(entries, str) or not isinstance(entries, Sequence):
                 raise GrammarSyntaxError(
-                    f"allowed_tools is {allowed!r}: give a dict with mode and a list of tools"
+                    f"allowed_tools is {shown_value(allowed):.80}: "
+                    f"give a dict with mode and a list of tools"
                 )
             mode = allowed.get("mode", "auto")
-            if mode not in ("auto", "required"):
+            if not is_word(mode, ("auto", "required")):
                 raise GrammarSyntaxError(
-                    f"the mode of allowed_tools is {mode!r}: give auto or required"
+                    f"the mode of allowed_tools is {shown_value(mode):.80}: give auto or required"
                 )
             return mode, [ref for entry in entries for ref in _referred(entry, tools)]
         found = _referred(choice, tools)
         if len(found) == 1:
             return "named", found
     raise GrammarSyntaxError(
-        f"tool_choice is {choice!r}: give auto, required, none, or one of the tools by name or type"
+        f"tool_choice is {shown_value(choice):.80}: "
+        f"give auto, required, none, or one of the tools by name or type"
     )
 
 

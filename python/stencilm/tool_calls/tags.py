@@ -67,7 +67,10 @@ def _answer(template: ToolTemplate, request: ToolRequest) -> Format:
     tags: list[TagFormat] = []
     for section in sections:
         # Calls without a section around them stand each for itself, with text between them.
-        tags += [section] if isinstance(section, TagFormat) else section.tags
+        if isinstance(section, TagFormat):
+            tags.append(_triggered(template.trigger, section))
+        else:
+            tags += section.tags
     return TriggeredTagsFormat(
         triggers=(template.trigger,),
         tags=tuple(tags),
@@ -109,6 +112,30 @@ def _sections(
             content = SequenceFormat(elements=(rest, only))
             sections.append(TagFormat(begin=template.trigger, content=content, end=end))
     return sections
+
+
+def _triggered(trigger: str, section: TagFormat) -> TagFormat:
+    """The same section as a tag that begins with all of the trigger.
+
+    That may reach into the first call: as far as all calls begin alike.
+    """
+    begin = cast("str", section.begin)
+    if begin.startswith(trigger):
+        return section
+    lead = trigger.removeprefix(begin)
+    calls = section.content
+    assert isinstance(calls, TagsWithSeparatorFormat), "invariant: such a section has one beginning"
+    first = tuple(
+        TagFormat(
+            begin=cast("str", call.begin).removeprefix(lead), content=call.content, end=call.end
+        )
+        for call in calls.tags
+    )
+    content: Format = first[0] if len(first) == 1 else OrFormat(elements=first)
+    if not calls.stop_after_first:
+        more = _sequence([calls.separator, calls])
+        content = SequenceFormat(elements=(content, OptionalFormat(content=more)))
+    return TagFormat(begin=trigger, content=content, end=section.end)
 
 
 def _either(formats: list[TagFormat | TagsWithSeparatorFormat]) -> Format:

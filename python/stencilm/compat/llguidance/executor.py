@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from stencilm.compat.arguments import check_kinds, whole_numbers
 from stencilm.compat.llguidance.matcher import LLMatcher, memory
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import as_whole, whole_number
 
 
@@ -100,7 +101,7 @@ class LLExecutor:
 def checked_matcher(matcher: Any) -> LLMatcher:
     """The argument, if it is an LLMatcher; raises TypeError otherwise."""
     if not isinstance(matcher, LLMatcher):
-        raise TypeError(f"interp is {matcher!r:.60}, but must be an LLMatcher")
+        raise TypeError(f"interp is {shown_value(matcher):.60}, but must be an LLMatcher")
     return matcher
 
 

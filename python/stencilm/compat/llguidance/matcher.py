@@ -26,6 +26,7 @@ from stencilm.compat.llguidance.tokenizer import LLTokenizer
 from stencilm.errors import LimitExceeded, StencilError
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import MOST, as_whole, whole_number
 
 StopReason = Literal[
@@ -188,7 +189,7 @@ class LLMatcher:
             TypeError: It is no integer.
         """
         if as_whole(num_tokens) is None:
-            raise TypeError(f"num_tokens is {num_tokens!r:.60}, but must be an int")
+            raise TypeError(f"num_tokens is {shown_value(num_tokens):.60}, but must be an int")
         if num_tokens < 0:
             raise OverflowError(f"num_tokens is {num_tokens}, but must be at least 0")
         if self._error:
@@ -250,7 +251,9 @@ class LLMatcher:
             TypeError: It is no integer.
         """
         if as_whole(sampled_token) is None:
-            raise TypeError(f"sampled_token is {sampled_token!r:.60}, but must be an int")
+            raise TypeError(
+                f"sampled_token is {shown_value(sampled_token):.60}, but must be an int"
+            )
         if self._error:
             return False
         if self.is_stopped():
@@ -364,7 +367,7 @@ class LLMatcher:
             TypeError: The name is no str.
         """
         if not isinstance(name, str):
-            raise TypeError(f"name is {name!r:.60}, but must be a str")
+            raise TypeError(f"name is {shown_value(name):.60}, but must be a str")
         found = [text for each, text in self.get_captures() if each == name]
         return found[-1] if found else None
 
@@ -414,7 +417,9 @@ def _tokenizer(value: Any) -> LLTokenizer:
 
 def _check_limits(limits: Any) -> None:
     if limits is not None and not isinstance(limits, LLParserLimits):
-        raise TypeError(f"limits is {limits!r:.60}, but must be an LLParserLimits or None")
+        raise TypeError(
+            f"limits is {shown_value(limits):.60}, but must be an LLParserLimits or None"
+        )
 
 
 def memory(

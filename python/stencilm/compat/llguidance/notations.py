@@ -11,6 +11,7 @@ from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.sources import SchemaOptions
+from stencilm.shown import shown_value
 
 GrammarFormat = Literal[
     "lark",
@@ -62,7 +63,7 @@ def json_grammar(
         raise TypeError(f"schema is a {type(schema).__name__}, but must be a str or a dict")
     for name, value in (("defaults", defaults), ("overrides", overrides)):
         if value is not None and not isinstance(value, Mapping):
-            raise TypeError(f"{name} is {value!r:.60}, but must be a dict of options")
+            raise TypeError(f"{name} is {shown_value(value):.60}, but must be a dict of options")
     if not defaults and not overrides:
         text = schema if isinstance(schema, str) else _written(dict(schema))
         return f'{{"grammars": [{{"json_schema": {text}}}]}}'
@@ -72,7 +73,8 @@ def json_grammar(
         raise ValueError("the schema is nested too deeply: flatten it") from None
     if not isinstance(read, dict):
         raise ValueError(
-            f"schema is {read!r:.60}, but must be an object where options are given: {{}} allows "
+            f"schema is {shown_value(read):.60}, "
+            f"but must be an object where options are given: {{}} allows "
             "any value"
         )
     own = read.get("x-guidance") or {}
@@ -161,10 +163,11 @@ def grammar_from(format: GrammarFormat, text: str) -> str:
     if format == "choice":
         texts = json.loads(text) if isinstance(text, str) else text
         if not isinstance(texts, (list, tuple)) or not all(isinstance(one, str) for one in texts):
-            raise ValueError(f"the choice is {texts!r:.60}, but must be a list of texts")
+            raise ValueError(f"the choice is {shown_value(texts):.60}, but must be a list of texts")
         return "start: " + " | ".join(json.dumps(each) for each in texts)
     raise ValueError(
-        f"format is {format!r}, but must be one of {', '.join(get_args(GrammarFormat))}"
+        f"format is {shown_value(format):.80}, "
+        f"but must be one of {', '.join(get_args(GrammarFormat))}"
     )
 
 

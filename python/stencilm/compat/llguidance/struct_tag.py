@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stencilm.grammars.json_values import read_json_exactly, write_json
+from stencilm.shown import shown_value
 
 
 class StructTag:
@@ -35,11 +36,13 @@ class StructTag:
     def _check(self) -> None:
         for name in ("trigger", "begin", "end"):
             if not isinstance(value := getattr(self, name), str):
-                raise TypeError(f"{name} is {value!r:.60}, but must be a str")
+                raise TypeError(f"{name} is {shown_value(value):.60}, but must be a str")
         if not self.trigger:
             raise AssertionError("trigger is empty: give what leads to the tag")
         if not self.begin.startswith(self.trigger):
-            raise AssertionError(f"begin is {self.begin!r}, but must begin with {self.trigger!r}")
+            raise AssertionError(
+                f"begin is {shown_value(self.begin):.80}, but must begin with {self.trigger!r}"
+            )
 
     @staticmethod
     def to_grammar(
@@ -66,9 +69,11 @@ class StructTag:
             if not isinstance(tag, StructTag):
                 raise AssertionError(f"tags has {tag!r:.60} at {place}, but must hold StructTags")
         if not isinstance(text_regex, str):
-            raise TypeError(f"text_regex is {text_regex!r:.60}, but must be a str")
+            raise TypeError(f"text_regex is {shown_value(text_regex):.60}, but must be a str")
         if "/" in text_regex:
-            raise AssertionError(f"text_regex is {text_regex!r}, but must not contain a slash")
+            raise AssertionError(
+                f"text_regex is {shown_value(text_regex):.80}, but must not contain a slash"
+            )
         choices = " | ".join(f"tag_{number}" for number in range(len(tags)))
         rules = [
             f"start: ({choices})* tag_end",

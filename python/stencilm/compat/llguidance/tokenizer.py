@@ -11,6 +11,7 @@ from typing import Any
 from stencilm.compat.arguments import check_kinds, check_mapping, whole_numbers
 from stencilm.errors import TokenizerError
 from stencilm.foreign import is_failure
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.merge_prefixes import check_tokenizer_file, check_tokenizer_text
 from stencilm.whole_numbers import as_whole
@@ -181,7 +182,7 @@ class LLTokenizer:
         ranks = check_mapping("encoder", encoder, bytes, "bytes of tokens")
         special = check_mapping("special_tokens", special_tokens, str, "names of tokens")
         if not isinstance(pattern, str):
-            raise TypeError(f"pattern is {pattern!r:.60}, but must be a str")
+            raise TypeError(f"pattern is {shown_value(pattern):.60}, but must be a str")
         import tiktoken
 
         encoding = tiktoken.Encoding(
@@ -207,7 +208,8 @@ class LLTokenizer:
         stops = _ids(eos_token)
         if not stops:
             raise ValueError(
-                f"eos_token is {eos_token!r}, but must be the id of the token that ends a text, or "
+                f"eos_token is {shown_value(eos_token):.80}, "
+                f"but must be the id of the token that ends a text, or "
                 "a list of such ids"
             )
         made = LLTokenizer.__new__(LLTokenizer)
@@ -339,19 +341,19 @@ class LLTokenizer:
         """Whether a token is a special one; raises TypeError for what is no id."""
         number = as_whole(token)
         if number is None:
-            raise TypeError(f"token is {token!r:.60}, but must be an int")
+            raise TypeError(f"token is {shown_value(token):.60}, but must be an int")
         return number in self._special
 
 
 def _bytes(name: str, value: Any) -> bytes:
     if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise TypeError(f"{name} is {value!r:.60}, but must be bytes")
+        raise TypeError(f"{name} is {shown_value(value):.60}, but must be bytes")
     return bytes(value)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"text is {value!r:.60}, but must be a str")
+        raise TypeError(f"text is {shown_value(value):.60}, but must be a str")
     return value
 
 
@@ -364,7 +366,8 @@ def _ids(eos_token: _Eos) -> list[int] | None:
     stops = whole_numbers("eos_token", eos_token)
     if not stops:
         raise ValueError(
-            f"eos_token is {eos_token!r:.60}, but must be the id of the token that ends a text, or "
+            f"eos_token is {shown_value(eos_token):.60}, "
+            f"but must be the id of the token that ends a text, or "
             "a list of such ids"
         )
     return stops

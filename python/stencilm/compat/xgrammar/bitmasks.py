@@ -9,6 +9,7 @@ import torch
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace as _apply
 from stencilm.compat.arguments import bitmask_shape
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import as_whole
 
 _BACKENDS = {
@@ -105,7 +106,9 @@ def apply_token_bitmask_inplace(
             f"logits are on {logits.device}, but the bitmask on {bitmask.device}: move one of them"
         )
     if not isinstance(backend, str) or backend not in _BACKENDS:
-        raise ValueError(f"backend is {backend!r}, but must be one of {', '.join(_BACKENDS)}")
+        raise ValueError(
+            f"backend is {shown_value(backend):.80}, but must be one of {', '.join(_BACKENDS)}"
+        )
     bits = bitmask.shape[-1] * 32
     most = min(bits, logits.shape[-1])
     if vocab_size is None:

@@ -18,6 +18,7 @@ from stencilm.compat.xgrammar.saved import load, save
 from stencilm.compat.xgrammar.vocabularies import TokenizerInfo, checked_info
 from stencilm.matching.compiler import CompiledGrammar as _CompiledGrammar
 from stencilm.matching.compiler import GrammarCompiler as _GrammarCompiler
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import as_whole
 
 _NO_LIMIT = 1 << 48
@@ -100,7 +101,7 @@ class GrammarCompiler:
         self._info = checked_info(tokenizer_info)
         for name, value in (("max_threads", max_threads), ("cache_limit_bytes", cache_limit_bytes)):
             if as_whole(value) is None:
-                raise TypeError(f"{name} is {value!r:.80}, but must be an int")
+                raise TypeError(f"{name} is {shown_value(value):.80}, but must be an int")
         if cache_limit_bytes < -1:
             raise RuntimeError(
                 f"cache_limit_bytes is {cache_limit_bytes}, but must be -1 for no limit, or more"

@@ -18,6 +18,7 @@ from stencilm.compat.xgrammar.tools import (
     ToolChoiceOptionParam,
     ToolParam,
 )
+from stencilm.shown import is_word, shown_value
 from stencilm.tool_calls.registry import get_model_structural_tag as _get_model_structural_tag
 from stencilm.tool_calls.registry import model_structural_tags
 
@@ -94,9 +95,11 @@ def get_model_structural_tag(
     """
     known = [*_REGISTERED, *(name for name in model_structural_tags() if name not in _REGISTERED)]
     if model not in known:
-        raise ValueError(f"model is {model!r}, but must be one of {', '.join(known)}")
+        raise ValueError(
+            f"model is {shown_value(model):.80}, but must be one of {', '.join(known)}"
+        )
     if not isinstance(token_markers, bool):
-        raise ValueError(f"token_markers is {token_markers!r:.80}, but must be a bool")
+        raise ValueError(f"token_markers is {shown_value(token_markers):.80}, but must be a bool")
     if token_markers and model not in _MARKERS:
         raise ValueError(
             f"token_markers is True, but the markers of {model!r} are not known, only those of "
@@ -105,12 +108,15 @@ def get_model_structural_tag(
     functions, builtins, choice = normalize_tool_choice(tools, tool_choice)
     if isinstance(reasoning, bool):
         reasoning = "enabled" if reasoning else "disabled"
-    if reasoning not in ("enabled", "disabled", "auto"):
+    if not is_word(reasoning, ("enabled", "disabled", "auto")):
         raise ValueError(
-            f"reasoning is {reasoning!r}, but must be a bool, 'enabled', 'disabled' or 'auto'"
+            f"reasoning is {shown_value(reasoning):.80}, "
+            f"but must be a bool, 'enabled', 'disabled' or 'auto'"
         )
     if not isinstance(parallel_tool_calls, bool):
-        raise ValueError(f"parallel_tool_calls is {parallel_tool_calls!r}, but must be a bool")
+        raise ValueError(
+            f"parallel_tool_calls is {shown_value(parallel_tool_calls):.80}, but must be a bool"
+        )
     made = _REGISTERED.get(model) or of_family(model)
     tag = made(
         functions,

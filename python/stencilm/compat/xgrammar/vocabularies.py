@@ -12,6 +12,7 @@ from stencilm.compat.xgrammar.failures import DeserializeFormatError, translated
 from stencilm.compat.xgrammar.longest_tokens import Spelling
 from stencilm.compat.xgrammar.saved import load, save
 from stencilm.errors import TokenizerError
+from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo as _TokenizerInfo
 from stencilm.tokenizers import VocabType as _VocabType
 from stencilm.whole_numbers import whole_number
@@ -73,7 +74,7 @@ class TokenizerInfo:
         given = check_kinds("encoded_vocab", encoded_vocab, (str, bytes, bytearray), wanted)
         if not isinstance(vocab_type, VocabType):
             raise TypeError(
-                f"vocab_type is {vocab_type!r:.60}, but must be VocabType.RAW, "
+                f"vocab_type is {shown_value(vocab_type):.60}, but must be VocabType.RAW, "
                 "VocabType.BYTE_FALLBACK or VocabType.BYTE_LEVEL"
             )
         if stop_token_ids is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from stencilm.models.protocol import Prompt, checked_prompt
+from stencilm.shown import shown_value
 
 Row: TypeAlias = dict[str, Any]
 
@@ -66,7 +67,7 @@ def check_prompt(prompt: Any) -> PromptOfRow:
         return made
     if not isinstance(prompt, str):
         raise TypeError(
-            f"prompt is {prompt!r:.60}, but must be a text over the columns, such as "
+            f"prompt is {shown_value(prompt):.60}, but must be a text over the columns, such as "
             "'Describe {name}.', or a function that takes a row"
         )
     try:

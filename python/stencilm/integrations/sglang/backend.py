@@ -36,6 +36,7 @@ from stencilm.integrations.sglang.grammars import (
     move_mask,
     no_text_token,
 )
+from stencilm.shown import shown_value
 
 ANY_JSON = "$$ANY$$"
 """How SGLang asks for any JSON."""
@@ -58,7 +59,8 @@ def whitespace_budget_of(environment: Mapping[str, str]) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise ValueError(
-            f"{WHITESPACE_BUDGET} is {text!r}, but must be a number of bytes: the most whitespace "
+            f"{WHITESPACE_BUDGET} is {shown_value(text):.80}, "
+            f"but must be a number of bytes: the most whitespace "
             "between the parts of a JSON text"
         )
     return int(text)

@@ -24,6 +24,7 @@ from stencilm.integrations.transformers.logits_processor import (
 from stencilm.integrations.transformers.row_states import Written, checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import GrammarMatcher, checked_whitespace, closing_within
+from stencilm.shown import is_word, shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import as_whole, count
 
@@ -88,8 +89,8 @@ class ContinuousBatchingLogitsProcessor:
         self._whitespace_budget = checked_whitespace(whitespace_budget)
         if compiled is not None:
             checked_grammars("ContinuousBatchingLogitsProcessor", [compiled])
-        if finish not in ("valid", "cut"):
-            raise ValueError(f"finish is {finish!r}, but must be 'valid' or 'cut'")
+        if not is_word(finish, ("valid", "cut")):
+            raise ValueError(f"finish is {shown_value(finish):.80}, but must be 'valid' or 'cut'")
         self._closes = finish == "valid"
         _transformers().Processor.register(type(self))
         self._compiled = compiled
@@ -351,7 +352,7 @@ def _checked_prompts(inputs: Any, vocab_size: int) -> list[list[int]]:
     try:
         listed = [list(prompt) for prompt in inputs]
     except TypeError:
-        raise TypeError(f"inputs is {inputs!r:.60}, but must be {wanted}") from None
+        raise TypeError(f"inputs is {shown_value(inputs):.60}, but must be {wanted}") from None
     prompts = []
     for number, prompt in enumerate(listed):
         if not prompt:
@@ -378,7 +379,8 @@ def _checked_grammars(grammars: Any, prompts: int) -> list[CompiledGrammar | Non
         return [None] * prompts
     if isinstance(grammars, (str, bytes)) or not isinstance(grammars, Iterable):
         raise TypeError(
-            f"grammars is {grammars!r:.60}, but must be a list with a CompiledGrammar or None for "
+            f"grammars is {shown_value(grammars):.60}, "
+            f"but must be a list with a CompiledGrammar or None for "
             "each prompt; one for all is ContinuousBatchingLogitsProcessor(compiled)"
         )
     given = list(grammars)
@@ -387,7 +389,7 @@ def _checked_grammars(grammars: Any, prompts: int) -> list[CompiledGrammar | Non
     for number, one in enumerate(given):
         if one is not None and not isinstance(one, CompiledGrammar):
             raise TypeError(
-                f"grammar {number} is {one!r:.60}, but must be a CompiledGrammar or None"
+                f"grammar {number} is {shown_value(one):.60}, but must be a CompiledGrammar or None"
             )
     return given
 

@@ -14,7 +14,12 @@ import numpy as np
 
 from stencilm.bitmask.arrays import apply_token_bitmask_inplace
 from stencilm.errors import MatcherError
-from stencilm.integrations.transformers.logits_processor import check_width, closed_rows
+from stencilm.integrations.transformers.logits_processor import (
+    NOT_A_NUMBER,
+    check_width,
+    closed_rows,
+    hold_nan,
+)
 from stencilm.integrations.transformers.row_states import checked_grammars
 from stencilm.matching.compiler import CompiledGrammar
 from stencilm.matching.matcher import GrammarMatcher, checked_whitespace
@@ -26,6 +31,7 @@ from stencilm.matching.reasoning import (
     checked_form,
     closing_after_reasoning,
 )
+from stencilm.shown import is_word, shown_value
 from stencilm.tokenizers.joint import RECENT_TOKENS
 from stencilm.whole_numbers import as_whole
 
@@ -108,8 +114,8 @@ class CustomGenerate:
         reasoning_budget: int = DEFAULT_REASONING,
         whitespace_budget: int | None = None,
     ) -> None:
-        if finish not in ("valid", "cut"):
-            raise ValueError(f"finish is {finish!r}, but must be 'valid' or 'cut'")
+        if not is_word(finish, ("valid", "cut")):
+            raise ValueError(f"finish is {shown_value(finish):.80}, but must be 'valid' or 'cut'")
         self._grammars = checked_grammars("CustomGenerate", compiled)
         self._finish = finish
         self._whitespace_budget = checked_whitespace(whitespace_budget)
@@ -346,6 +352,8 @@ class _Row:
     def draw(self, scores: Any, do_sample: bool, number: int) -> None:
         import torch
 
+        if hold_nan(scores):
+            raise MatcherError(NOT_A_NUMBER, place=f"row {number}")
         if closed_rows(scores)[0]:
             raise MatcherError(
                 "the logits processors forbid all tokens that the grammar allows here: leave out "

@@ -172,7 +172,7 @@ class LogitsProcessor:
         Raises:
             MatcherError: A row holds a token that its grammar refuses and that something other than
                 this processor chose, or another processor forbids all tokens that the grammar
-                allows.
+                allows, or its scores hold NaN.
             TokenizerError: The model has another vocabulary than the grammar.
             TypeError: `input_ids` are no integers.
             ValueError: `input_ids` are not rows of tokens with one row of scores each, or the rows
@@ -280,19 +280,36 @@ def is_part(input_ids: Any) -> bool:
 
 
 def closed_rows(scores: Any) -> list[bool]:
-    """Which rows leave no token: all their scores are minus infinity, or the lowest number."""
+    """Which rows leave no token: all their scores are minus infinity, or the lowest number.
+
+    Those that hold NaN as well, which is no score, and higher than all to whoever looks for the
+    highest.
+    """
     if hasattr(scores, "clone"):
         import torch
 
         highest, lowest = scores.amax(dim=-1), torch.finfo(scores.dtype).min
     else:
         highest, lowest = scores.max(axis=-1), np.finfo(scores.dtype).min
-    closed: list[bool] = (highest <= lowest).tolist()
-    return closed
+    open_rows: list[bool] = (highest > lowest).tolist()  # a maximum with NaN in it is NaN
+    return [not is_open for is_open in open_rows]
+
+
+NOT_A_NUMBER = (
+    "the scores hold NaN, so no token can be chosen by them: the model computes them so, or a "
+    "logits processor before this one; half precision may be too small for the model"
+)
+
+
+def hold_nan(scores: Any) -> bool:
+    """Whether one of the scores of a row is NaN."""
+    return bool((scores != scores).any())
 
 
 def nothing_left(written: Written, scores: Any) -> str:
     """Why no token of a row is left, for the error."""
+    if hold_nan(scores):
+        return NOT_A_NUMBER
     matcher = written.matcher
     if matcher.is_completed() and not matcher.stop_token_ids:
         return (

@@ -23,6 +23,7 @@ from stencilm.matching.reasoning import (
     begun,
     closing_after_reasoning,
 )
+from stencilm.shown import shown_value
 
 _MOST_KEPT = 8
 """How many sets of prompts have matchers, for a loop may call with several of them in turn."""
@@ -345,7 +346,8 @@ def checked_grammars(
         grammars = list(compiled) if isinstance(compiled, Iterable) else []
     if not grammars or not all(isinstance(one, CompiledGrammar) for one in grammars):
         raise TypeError(
-            f"{owner} takes a CompiledGrammar, or one for each prompt; compiled is {compiled!r:.60}"
+            f"{owner} takes a CompiledGrammar, or one for each prompt; compiled is "
+            f"{shown_value(compiled):.60}"
         )
     info = grammars[0].tokenizer_info
     for number, one in enumerate(grammars):

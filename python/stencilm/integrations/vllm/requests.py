@@ -17,6 +17,7 @@ from stencilm.grammars.json_values import read_json, read_json_exactly, write_js
 from stencilm.grammars.output_types import Choice
 from stencilm.grammars.texts import checked_text
 from stencilm.integrations.vllm.settings import Options
+from stencilm.shown import shown_value
 
 
 class Kind(StrEnum):
@@ -140,7 +141,7 @@ def _choice(text: str) -> Choice:
     for index, one in enumerate(texts):
         if not isinstance(one, str):
             raise GrammarSyntaxError(
-                f"a choice is {one!r:.80}, but must be a string", place=f"#/{index}"
+                f"a choice is {shown_value(one):.80}, but must be a string", place=f"#/{index}"
             )
         try:
             checked_text("a choice", one)

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from stencilm.limits import Limits
+from stencilm.shown import shown_value
 
 SWITCH = "STENCILM_VLLM"
 OPTIONS = "STENCILM_VLLM_OPTIONS"
@@ -33,7 +34,7 @@ def is_switched_on(environment: Mapping[str, str] = os.environ) -> bool:
         return True
     if value in _OFF:
         return False
-    raise ValueError(f"{SWITCH} is {value!r}, but must be 1 (on) or 0 (off)")
+    raise ValueError(f"{SWITCH} is {shown_value(value):.80}, but must be 1 (on) or 0 (off)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
