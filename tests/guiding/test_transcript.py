@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -17,6 +18,7 @@ from stencilm.guiding.drafts import Answer, Ask
 from stencilm.guiding.extent import closing, goes_on_alike, said_by
 from stencilm.guiding.loose_json import read
 from stencilm.guiding.transcript import Transcript, is_all_again, said_twice
+from stencilm.guiding.values import unwritten
 from stencilm.views.segments import segments, standing
 
 
@@ -138,6 +140,7 @@ def test_what_may_be_repeated_is_marked_where_a_model_was_asked_in_words() -> No
         (7, "2, ", "repeated")
     ]
     assert is_marked(result)
+    assert unwritten(result) == "at character 7 it says '2, ' again, or once more"
     # A function goes on after the text, by its contract.
     assert not is_marked(guided(in_turn, ["[1, 2, ", "2, 3]"], list[int]))
 
@@ -247,6 +250,9 @@ def test_what_was_said_and_has_no_more_place_is_told() -> None:
     assert is_marked(result)
     # What the grammar has no place for at all is left out.
     plain = guided(in_turn, ['{"z": 1, "b": "x", "c": 2}'], JsonSchema(schema))
+    told = replace(plain, lost="x")
+    assert unwritten(plain) is None
+    assert unwritten(told) == "values of it came where the grammar has no more place for them"
     assert (json.loads(plain.response), plain.lost) == ({"b": "x", "c": 2}, "")
     assert not is_marked(plain)
 

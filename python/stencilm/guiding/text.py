@@ -433,7 +433,8 @@ class TextGuide:
             self._transcript.add(whitespace)
             yield Forced(token_ids=(), text=whitespace)
             verdict = self._matcher.longest_valid_prefix(draft)
-        if verdict.status == "dead" and self._corrections < self._options.max_grammar_corrections:
+        may_correct = self._corrections < self._options.max_grammar_corrections
+        if verdict.status == "dead" and may_correct:
             found = self._reread(whole, draft)
             is_less = found is None or found.is_lossy or found.is_apart
             if (is_less or self._transcript.is_owing) and not self._fits_after_talk(draft):
@@ -451,7 +452,7 @@ class TextGuide:
                 yield from self._write_reread(whole, found, None if is_again else draft)
                 yield from self._after_whole(stopped, answer, found)
                 return
-        if verdict.status != "dead" and self._transcript.is_owing:
+        if verdict.status != "dead" and may_correct and self._transcript.is_owing:
             fits = Reread(draft, content(draft), verdict.status == "complete")
             anew = self._anew(said, fits, is_held=is_held)
             if anew is not None:
