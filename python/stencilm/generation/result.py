@@ -38,7 +38,8 @@ class Filled(NamedTuple):
     left no choice where the draft had something else. "nearest": the candidate that shares the
     longest beginning with what was drafted. "shortest": the beginning of the shortest completion,
     in the place of what was drafted. "closed": the end where a limit came: a shortest completion,
-    or what the model could still choose within `max_tokens`."""
+    or what the model could still choose within `max_tokens`. "repeated": what a model wrote
+    that was asked to go on, where it may only have begun with what stood there."""
 
     @property
     def is_made_up(self) -> bool:
@@ -46,7 +47,7 @@ class Filled(NamedTuple):
         return self.means in MADE_UP
 
 
-MADE_UP = frozenset({"nearest", "shortest", "closed"})
+MADE_UP = frozenset({"nearest", "shortest", "closed", "repeated"})
 """The means by which a text gets what the grammar left open and no model decided."""
 
 

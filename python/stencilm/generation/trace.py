@@ -186,6 +186,18 @@ class Rejected(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TakenBack(Event):
+    """Text that stood at the end, and that all drafts together say otherwise.
+
+    What takes its place is the `Corrected` after it; `position` is where it stood, in bytes.
+    """
+
+    kind: ClassVar[str] = "taken back"
+    text: bytes
+    position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected(Event):
     """What stands in the place of rejected text.
 

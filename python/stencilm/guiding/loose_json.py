@@ -346,6 +346,11 @@ def begins_value(word: str) -> bool:
     )
 
 
+def ends_in_escape(spelling: str) -> bool:
+    """Whether a string that was cut ends within an escape, which its text has nothing of."""
+    return spelling.endswith("\\") or _CUT_ESCAPE.search(spelling) is not None
+
+
 def number_in(text: str) -> str | None:
     """The number that a text is, as JSON spells it; None for any other text."""
     text = text.strip()

@@ -14,6 +14,7 @@ from stencilm.matching.matcher import GrammarMatcher
 _MAX_REPETITIONS = 16
 _LONGEST_OVERLAP = 2_000
 _SPACE = b" \t\r\n"
+_QUOTES = b"\"'"
 _PUNCTUATION = (b"{", b"}", b"[", b"]", b":", b",")
 _MOST_OF_ASCII = 85  # of 95 printable characters; a text may exclude a few
 
@@ -59,15 +60,15 @@ def without_repetition(
 
 
 def said_again(forced: bytes, draft: bytes) -> int:
-    """How much of a draft says what was forced, with other whitespace around its punctuation.
+    """How much of a draft says what was forced; 0 where it does not say all of it.
 
-    0 where it does not say all of it.
+    The quotes may be others, and so may the whitespace around punctuation.
     """
     at = 0
     for place, byte in enumerate(forced):
         while at < len(draft) and draft[at] != byte and _is_apart(draft, at):
             at += 1
-        if at < len(draft) and draft[at] == byte:
+        if at < len(draft) and (draft[at] == byte or (draft[at] in _QUOTES and byte in _QUOTES)):
             at += 1
         elif not _is_apart(forced, place):
             return 0

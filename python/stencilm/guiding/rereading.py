@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.declared_orders import property_orders
+from stencilm.guiding.extent import goes_on_alike, said_by
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
@@ -24,8 +26,9 @@ from stencilm.guiding.loose_json import (
     read,
 )
 from stencilm.guiding.outline import Outline
-from stencilm.guiding.rewriting import Patience, Reread, Rewriter
+from stencilm.guiding.rewriting import MAX_OFFERS, Patience, Reread, Rewriter
 from stencilm.matching.matcher import GrammarMatcher
+from stencilm.matching.texts import byte_matcher
 
 _WHOLE_TEXTS = 1_000_000
 """Bytes of texts so far that are read together with documents of drafts that go on."""
@@ -41,6 +44,7 @@ class Rereader:
         start: A matcher at the beginning of the grammar; it is not changed.
         grammar: The grammar.
         is_late: Whether a long draft is to be left with what was read of it so far.
+        offers: As for `Patience`.
     """
 
     def __init__(
@@ -48,20 +52,29 @@ class Rereader:
         start: GrammarMatcher,
         grammar: Grammar,
         is_late: Callable[[], bool] = lambda: False,
+        offers: int = MAX_OFFERS,
     ) -> None:
+        self._offers = offers
         self._start = start
         self._orders = property_orders(grammar)
         self._is_late = is_late
         self._is_possible = any(
             start.longest_valid_prefix(opening).valid_bytes for opening in (b"{", b"[")
         )
-        self._outline = Outline() if isinstance(grammar.source, JsonSchemaSource) else None
+        self._outline: Outline | None = Outline()
+        # What another grammar than that of a schema takes may be no JSON, which is found out.
+        is_schema = isinstance(grammar.source, JsonSchemaSource)
+        self._json = None if is_schema or not self._is_possible else _any_json()
+        self._checked = 0
         self._settled = start.fork()  # a matcher after so much of the text so far
         self._settled_at = 0
         self._worth = _WHOLE_TEXTS
 
     def unsettled(self, written: bytes) -> str:
         """A text that says of the text so far what a reader of its rest has to know."""
+        if self._json is not None and not self._json.accept_string(written[self._checked :]):
+            self._json = self._outline = None
+        self._checked = len(written)
         if self._outline is None:
             return written.decode("utf-8", "ignore")
         self._outline.read(written)
@@ -81,14 +94,16 @@ class Rereader:
         is_whole = self._outline is None or not self._outline.brackets
         if written and is_whole and isinstance(read(told)[0], (Scalar, type(None))):
             return None
-        patience = Patience(self._is_late)
-        best: Reread | None = None
-        for found in self._found(written, told, draft.decode("utf-8", "replace"), patience):
-            if best is None or found.rank > best.rank:
-                best = found
-        return best if best is not None and best.text else None
+        patience = Patience(self._is_late, self._offers)
+        best: _Reading | None = None
+        for reading in self._found(written, told, draft.decode("utf-8", "replace"), patience):
+            if best is None or reading.found.rank > best.found.rank:
+                best = reading
+        return best.compared() if best is not None and best.found.text else None
 
-    def _found(self, written: bytes, told: str, draft: str, patience: Patience) -> Iterator[Reread]:
+    def _found(
+        self, written: bytes, told: str, draft: str, patience: Patience
+    ) -> Iterator[_Reading]:
         """What a model may mean: a document of the draft, or one that the draft goes on with.
 
         A list goes on with any number of documents.
@@ -102,7 +117,9 @@ class Rereader:
             so_far = read(written.decode("utf-8", "ignore"))[0] if written else None
             together = merged(so_far, node)
             if together is not None:
-                yield Rewriter(self._start, written, self._orders, patience).best(together)
+                rewriter = Rewriter(self._start, written, self._orders, patience)
+                text = written.decode("utf-8", "ignore")
+                yield _Reading(rewriter.best(together), together, text)
         if not written or is_again:
             return
         whole = read(told + draft, is_late=self._is_late)[0]
@@ -113,13 +130,14 @@ class Rereader:
             return
         begun = self._outline
         if begun is None or not begun.brackets:
-            yield Rewriter(self._start, written, self._orders, patience).best(together)
+            rewriter = Rewriter(self._start, written, self._orders, patience)
+            yield _Reading(rewriter.best(together), together, told)
             return
         if not self._settled.accept_string(written[self._settled_at : begun.settled]):
             raise AssertionError("invariant: the text so far was accepted")
         self._settled_at = begun.settled
         rewriter = Rewriter(self._settled, written, self._orders, patience, begun.settled)
-        yield rewriter.best(together, begun)
+        yield _Reading(rewriter.best(together, begun), together, told)
 
     def _may_merge(self, written: bytes, node: Node, is_again: bool) -> bool:
         """Whether a document is read together with the whole text so far.
@@ -135,6 +153,33 @@ class Rereader:
             return True
         self._worth -= len(written)
         return self._worth >= 0
+
+
+def _any_json() -> GrammarMatcher:
+    return byte_matcher(Grammar.from_json_schema({}))
+
+
+class _Reading(NamedTuple):
+    """One way to read a draft.
+
+    Attributes:
+        found: What is written of it.
+        said: What the draft and the text before it say.
+        before: What a reader has to know of that text.
+    """
+
+    found: Reread
+    said: Node
+    before: str
+
+    def compared(self) -> Reread:
+        """What is written, with what it does not say."""
+        there, _ = read(self.before + self.found.text.decode("utf-8", "ignore"))
+        is_open = not isinstance(self.said, Scalar) and self.said.is_open
+        return self.found._replace(
+            is_lossy=said_by(there) < said_by(self.said),
+            is_apart=is_open and not goes_on_alike(self.said, there),
+        )
 
 
 def _documents(draft: str, is_late: Callable[[], bool]) -> Iterator[Node]:
@@ -194,4 +239,7 @@ def begins_again(written: bytes, draft: bytes, is_late: Callable[[], bool] = lam
     node, end = read(text, is_late=is_late)
     if isinstance(node, Members) and node.is_open:
         return bool(node.items) and node.items[0][1] is not None
+    if isinstance(node, Elements) and node.is_open:
+        first, _ = read(written.decode("utf-8", "ignore"), is_late=is_late)
+        return isinstance(first, Elements) and first.values[:1] == node.values[:1] != []
     return isinstance(node, (Elements, Members)) and not node.is_open and end == len(text)

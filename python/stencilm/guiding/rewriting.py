@@ -29,7 +29,7 @@ from stencilm.matching.candidates import Literal
 from stencilm.matching.matcher import GrammarMatcher
 
 PUNCTUATION = b"{}[],:\"' \t\r\n"
-_MAX_OFFERS = 4_000
+MAX_OFFERS = 4_000
 """How many offers there may be before any more of a draft is kept than so far."""
 _OFFERS_FOR_A_BYTE = 4
 _LEAST_OFFERS = 4_000
@@ -52,12 +52,16 @@ class Reread(NamedTuple):
         is_complete: The text is whole now.
         owes_comma: The draft had a comma after all of it, which is not in the text: another item
             may come, and no more of the last one.
+        is_lossy: Not all that the draft says is in the text.
+        is_apart: What goes on after the draft does not go on after the text.
     """
 
     text: bytes
     kept: int
     is_complete: bool
     owes_comma: bool = False
+    is_lossy: bool = False
+    is_apart: bool = False
 
     @property
     def rank(self) -> tuple[int, bool, int]:
@@ -74,9 +78,13 @@ class Patience:
     """So many tries, and after these as many as there is time for.
 
     A short draft is read alike on a busy machine and on an idle one.
+
+    Attributes:
+        offers: How many offers there may be before any more of a draft is kept than so far.
     """
 
-    def __init__(self, is_late: Callable[[], bool]) -> None:
+    def __init__(self, is_late: Callable[[], bool], offers: int = MAX_OFFERS) -> None:
+        self.offers = offers
         self._left = _LEAST_OFFERS
         self._is_late = is_late
 
@@ -151,8 +159,8 @@ class Rewriter:
         What is read is worth more of them, so that the whole grows with what is read.
         """
         return (
-            self.offers - self.offers_before >= _MAX_OFFERS
-            or self.offers >= _MAX_OFFERS + _OFFERS_FOR_A_BYTE * self.reached
+            self.offers - self.offers_before >= self.patience.offers
+            or self.offers >= MAX_OFFERS + _OFFERS_FOR_A_BYTE * self.reached
             or self.cursor.work >= _MAX_WORK + _WORK_FOR_A_BYTE * self.reached
             or self.patience.is_over()
         )

@@ -175,6 +175,8 @@ class Guided:
         seed: The seed of the draws; None for a greedy text.
         filled: The stretches of the response that no model wrote, in order. Text that the grammar
             forces where nothing else was drafted is not among them: every text has it there.
+        lost: All that the drafts said, in their own words, where the response has not all of it
+            though the grammar has a place for it; else "".
         is_written: A model wrote some of the response, or chose it.
         stop_text: The stop text that ended the draft; None where none did.
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
@@ -202,6 +204,7 @@ class Guided:
     error: BaseException | None = None
     seed: int | None = None
     filled: tuple[Filled, ...] = ()
+    lost: str = ""
     is_written: bool = True
     stop_text: str | None = None
     was_cut: bool = False
@@ -264,6 +267,7 @@ class Guided:
             "error": None if self.error is None else str(self.error),
             "seed": self.seed,
             "filled": [filled._asdict() for filled in self.filled],
+            "lost": self.lost,
             "reasoning": self.reasoning,
         }
         return record | ({"trace": self.trace.to_json()} if trace else {})

@@ -28,6 +28,7 @@ from stencilm.generation.trace import (
     Forced,
     Prompt,
     Rejected,
+    TakenBack,
     Trace,
 )
 from stencilm.grammars.grammar import Grammar
@@ -54,6 +55,7 @@ from stencilm.guiding.reading import (
 from stencilm.guiding.rereading import Rereader, begins_again
 from stencilm.guiding.rewriting import Reread, content
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
+from stencilm.guiding.transcript import Anew, Otherwise, Transcript, begins_document, says
 from stencilm.matching.candidates import Candidate, Literal
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.reasoning import TwoSteps
@@ -63,7 +65,10 @@ Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
 MAX_UNFIT = 2
 """Answers in a row with nothing that fits before a model is held to have refused, and answers in a
 row that broke off before its endpoint is held to have failed."""
+MAX_HELD = 8
+"""Drafts in a row that are noted, and not read, where the text has no place for them yet."""
 MAX_BIASED_TOKENS = 300
+_OFFERS_ANEW = 1_000
 _BYTES_FOR_A_TOKEN = 4
 _LEAST_LOOKAHEAD = 4
 _WHOLE_RUN = 65_000
@@ -133,6 +138,13 @@ class TextGuide:
         self._matcher = matcher
         self._start = matcher.fork()
         self._rereader = Rereader(self._start, grammar, self.account.is_late)
+        self._transcript = Transcript(
+            self._read_anew,
+            self.account.is_late,
+            is_json=isinstance(grammar.source, JsonSchemaSource),
+        )
+        self._is_held = False  # the text does not go on where the drafts do
+        self._held = 0  # drafts in a row that were noted and not read
         self._grammar = grammar
         self._prompt = prompt
         self._options = options
@@ -188,6 +200,7 @@ class TextGuide:
             seed=self._options.sampling.seed,
             filled=filled_of(bytes(self._text), self._filled),
             is_written=self._kept > 0,
+            lost=self._transcript.lost,
             stop_text=self._stopped,
             was_cut=self._was_cut,
             reasoning="\n\n".join(self._reasoning) or None,
@@ -206,13 +219,15 @@ class TextGuide:
         seed = self._options.seed_str.encode()
         if seed:
             self._accept(seed)
+            self._transcript.add(seed, is_drafted=False)
             yield Forced(token_ids=(), text=seed)
         wants_whole = self._means.whole and not seed
         while self._ended is None:
             # Who answers as a whole begins at the beginning, until some of it is there.
-            if not wants_whole and not (self._answers_as_a_whole() and not self._text):
+            is_at_start = wants_whole or (self._answers_as_a_whole() and not self._text)
+            if not is_at_start and not self._is_held:
                 yield from self._write_forced()
-            if is_over(self._matcher, self._matcher.stop_token_ids):
+            if is_over(self._matcher, self._matcher.stop_token_ids) and not self._is_held:
                 yield self._end("valid", "the grammar is complete")
                 break
             reason = self.account.exhausted()
@@ -225,9 +240,9 @@ class TextGuide:
             if self._has_failed(answer):
                 continue
             kept = self._kept
-            yield from self._read(answer)
+            yield from self._read_marked(answer)
             self._check_broken(answer)
-            self._unfit = 0 if self._kept > kept else self._unfit + 1
+            self._unfit = 0 if self._kept > kept or self._held else self._unfit + 1
             self._words = answer.text or self._words
             if self._ended is None and self._means.may_refuse and self._unfit >= MAX_UNFIT:
                 self._check_refusal()
@@ -371,6 +386,19 @@ class TextGuide:
         )
         return answer
 
+    def _read_marked(self, answer: Answer) -> Asking:
+        """Read a draft, and mark its beginning where it may only say again what stands there.
+
+        Who was asked in words to go on may begin a little before the end.
+        """
+        start = len(self._text)
+        draft = answer.text.encode("utf-8", "replace")
+        again = self._transcript.may_be_repeated(draft) if self._answers_as_a_whole() else 0
+        found = self._transcript.read_without(draft, again) if again else None
+        yield from self._read(answer)
+        if found is not None and says(bytes(self._text)) > says(found.text):
+            self._filled.append((start, min(start + again, len(self._text)), "repeated"))
+
     def _read(self, answer: Answer) -> Asking:
         """Take from a draft what fits, and correct what follows."""
         # A text much longer than its tokens may be is not read to its end.
@@ -379,8 +407,18 @@ class TextGuide:
         draft, stopped = until_stop(draft, self._options.stop_at)
         self._stopped = self._stopped or stopped
         is_empty = not draft
+        if self._text.startswith((b"{", b"[")):
+            draft = draft[self._transcript.repeated(draft) :]
+        said, is_held = draft, self._is_held
         if self._owes_comma and begins_with_a_value(draft.decode("utf-8", "ignore")):
             draft = b"," + draft
+        self._is_held = False
+        if is_held and self._held < MAX_HELD and self._transcript.hold(said):
+            self._held += 1
+            self._is_held, self._owes_comma = True, False
+            yield self._rejected(said, "the text has no place for it yet")
+            return
+        self._held = 0
         whole, forced = draft, bytes(self._text[len(self._text) - self._forced :])
         draft = self._without_repetition(draft)
         # Who says all of the text again says it from the beginning.
@@ -392,20 +430,34 @@ class TextGuide:
         verdict = self._matcher.longest_valid_prefix(draft)
         if verdict.status == "dead" and (whitespace := forced_whitespace(self._matcher, draft)):
             self._accept(whitespace)
+            self._transcript.add(whitespace)
             yield Forced(token_ids=(), text=whitespace)
             verdict = self._matcher.longest_valid_prefix(draft)
-        if verdict.status == "dead" and self._corrections < self._options.max_grammar_corrections:
+        may_correct = self._corrections < self._options.max_grammar_corrections
+        if verdict.status == "dead" and may_correct:
             found = self._reread(whole, draft)
+            is_less = found is None or found.is_lossy or found.is_apart
+            if (is_less or self._transcript.is_owing) and not self._fits_after_talk(draft):
+                anew = self._anew(said, found, is_held=is_held)
+                if anew is not None:
+                    yield from self._write_anew(said, anew)
+                    yield from self._after_whole(stopped, answer, anew.reread)
+                    return
             if found is None and begins_again(bytes(self._text), whole, self.account.is_late):
                 yield from self._correct(whole, "the draft begins again, and tells nothing new")
                 return
             if found is not None:
                 self._adapt(answer, draft, len(draft))
-                yield from self._write_reread(whole, found)
-                if stopped is not None:
-                    yield from self._close(f"the stop text {stopped!r} came")
-                elif found.is_complete and answer.is_finished is not False:
-                    yield self._end("valid", "the draft ended the text")
+                is_again = begins_again(bytes(self._text), whole, self.account.is_late)
+                yield from self._write_reread(whole, found, None if is_again else draft)
+                yield from self._after_whole(stopped, answer, found)
+                return
+        if verdict.status != "dead" and may_correct and self._transcript.is_owing:
+            fits = Reread(draft, content(draft), verdict.status == "complete")
+            anew = self._anew(said, fits, is_held=is_held)
+            if anew is not None:
+                yield from self._write_anew(said, anew)
+                yield from self._after_whole(stopped, answer, anew.reread)
                 return
         if verdict.status == "dead" and not self._has_draft:
             draft = yield from self._skip_to_text(draft)
@@ -439,7 +491,7 @@ class TextGuide:
             return None
         is_again = begins_again(written, whole, self.account.is_late)
         # Brackets around nothing of what it says are another value than the draft's.
-        if not found.kept and (is_again or content(whole)):
+        if not found.kept and (is_again or found.is_lossy):
             return None
         if is_again:
             return found
@@ -453,16 +505,98 @@ class TextGuide:
         is_better = (found.kept, found.is_complete) > (content(fits), is_complete)
         return found if is_better else None
 
-    def _write_reread(self, draft: bytes, found: Reread) -> Generator[Event, None, None]:
-        """Take what a draft says in the place of how it says it."""
+    def _read_anew(self, said: bytes) -> Reread | None:
+        """All that was said, read from the beginning of the text, which the seed is."""
+        seed = self._options.seed_str.encode()
+        rereader = Rereader(self._start, self._grammar, self.account.is_late, _OFFERS_ANEW)
+        found = rereader.reread(seed, said)
+        return None if found is None else found._replace(text=seed + found.text)
+
+    def _anew(self, said: bytes, found: Reread | None, *, is_held: bool) -> Anew | None:
+        """The text as all drafts together say it, where it says more so than otherwise.
+
+        Args:
+            said: The draft.
+            found: What would be written of it without this.
+            is_held: The text does not go on where the draft does.
+        """
+        before = bytes(self._text)
+        may_hold = is_held or found is None
+        text, is_complete = (b"", False) if found is None else (found.text, found.is_complete)
+        is_lossy = may_hold or (found is not None and found.is_lossy)
+        otherwise = Otherwise(before, before + text, is_complete, is_lossy)
+        return self._transcript.read_with(said, otherwise, may_hold=may_hold)
+
+    def _fits_after_talk(self, draft: bytes) -> bool:
+        """Whether a draft goes on as it is, but for talk before it."""
+        if self._has_draft:
+            return False
+        written = bytes(self._text)
+        start = start_of_text(self._matcher, written, draft)
+        # What stands already is no talk, nor is what comes before it within the same brackets.
+        if start == 0 or begins_document(draft[:start].removesuffix(written)):
+            return False
+        rest = draft[start:]
+        verdict = self._matcher.longest_valid_prefix(rest)
+        return verdict.status != "dead" or self._ends_at(rest[: verdict.valid_bytes])
+
+    def _write_anew(self, draft: bytes, anew: Anew) -> Generator[Event, None, None]:
+        """Put another text in the place of the one that stood."""
+        self._corrections += 1
+        old = bytes(self._text)
+        start = _shared(old, anew.text)
+        if start < len(old):
+            yield TakenBack(text=old[start:], position=start)
+        yield self._rejected(draft, "JSON of another form than the grammar has")
+        self._matcher = self._start.fork()
+        self._text = bytearray()
+        self._rereader = Rereader(self._start, self._grammar, self.account.is_late)
+        self._filled = [span for span in self._filled if span[1] <= start]
+        self._accept(anew.text)
+        self._transcript.take(anew.said)
+        self._after_reread(anew.reread, is_of_all=True)
+        self._kept = max(self._kept + (anew.reread.kept > 0), anew.reread.kept)
+        text = anew.text[start:]
+        yield Corrected(text=text, token_id=None, logprob=None, candidates=(), means="reread")
+
+    def _after_reread(self, found: Reread, *, is_of_all: bool) -> None:
+        """Note what the text does not say that was said."""
+        self._transcript.note(found, bytes(self._text), is_of_all=is_of_all)
+        self._is_held = found.is_apart
+        self._owes_comma = found.owes_comma
+        self._has_draft = True
+
+    def _after_whole(
+        self, stopped: str | None, answer: Answer, found: Reread
+    ) -> Generator[Event, None, None]:
+        """End where a draft that was read as JSON ends the text."""
+        if stopped is not None:
+            yield from self._close(f"the stop text {stopped!r} came")
+        elif found.is_complete and answer.is_finished is not False:
+            yield self._end("valid", "the draft ended the text")
+
+    def _write_reread(
+        self, draft: bytes, found: Reread, more: bytes | None
+    ) -> Generator[Event, None, None]:
+        """Take what a draft says in the place of how it says it.
+
+        Args:
+            draft: The draft.
+            found: What it says.
+            more: What it says after all before it; None where it says all of that again.
+        """
         self._corrections += 1
         lost = max(0, content(draft) - found.kept)
         self.account.add(discarded_tokens=-(-lost // _BYTES_FOR_A_TOKEN))
         yield self._rejected(draft, "JSON of another form than the grammar has")
         self._accept(found.text)
-        self._owes_comma = found.owes_comma
+        is_of_all = False
+        if more is None:
+            self._transcript.take(draft)
+        else:
+            is_of_all = self._transcript.add_draft(draft, more)
+        self._after_reread(found, is_of_all=is_of_all)
         self._kept += found.kept
-        self._has_draft = True
         yield Corrected(text=found.text, token_id=None, logprob=None, candidates=(), means="reread")
 
     def _adapt(self, answer: Answer, draft: bytes, valid: int) -> None:
@@ -553,9 +687,15 @@ class TextGuide:
         is_filled = means in _FILLING and not (is_same and text.strip() in rest)
         if text and is_filled:
             self._fill(text, "respelled" if is_same else means)
+            if is_same or not rest:
+                self._transcript.add(text)
+            else:
+                self._transcript.forget()
             self._kept += content(text) if is_same else 0
         elif text:
             self._keep(text)
+        else:
+            self._transcript.add_refused(rest)
         yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means=means)
         kept = f" Behind {self.response[-60:]!r} came {_start(rest)!r}." if rest else ""
         self._complaint = f"The last answer broke the format: {reason}.{kept}"
@@ -621,6 +761,7 @@ class TextGuide:
             text = text.rstrip(b" \t\r\n")
         if text and (self._text or not self._may_end_behind(text)):
             self._accept(text)
+            self._transcript.add(text, is_drafted=False)
             self._forced = len(text)
             yield Forced(token_ids=(), text=text)
 
@@ -685,6 +826,7 @@ class TextGuide:
     def _keep(self, text: bytes) -> None:
         """Accept what a model wrote."""
         self._accept(text)
+        self._transcript.add(text)
         self._kept += content(text)
 
     def _fill(self, text: bytes, means: str) -> None:
@@ -715,6 +857,7 @@ class TextGuide:
         yield self._end("closed" if text else "valid", reason)
 
     def _end(self, status: Status, reason: str) -> Ended:
+        self._transcript.settle(bytes(self._text))
         is_made_up = any(means in MADE_UP for _, _, means in self._filled)
         if status == "valid" and is_made_up and not self._kept:
             status, reason = "closed", f"{reason}, with nothing that the model wrote"
@@ -725,6 +868,15 @@ class TextGuide:
 
 _FILLING = frozenset({"forced", "nearest", "shortest"})
 """Who may choose what stands in a correction, and is no model."""
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How many bytes of whole characters two texts begin with alike."""
+    length = next(
+        (at for at, (ours, theirs) in enumerate(zip(one, other, strict=False)) if ours != theirs),
+        min(len(one), len(other)),
+    )
+    return len(one[:length].decode("utf-8", "ignore").encode())
 
 
 def _first_character(text: bytes) -> bytes:

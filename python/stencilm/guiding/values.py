@@ -88,7 +88,11 @@ def unwritten(guided: Guided, *, completed: bool = False) -> str | None:
         return None
     if made_up:
         first = made_up[0]
+        if first.means == "repeated":
+            return f"at character {first.start} it says {first.text!r} again, or once more"
         return (
             f"{guided.reason}, and the grammar filled in {first.text!r} at character {first.start}"
         )
+    if guided.lost:
+        return "values of it came where the grammar has no more place for them"
     return guided.reason if guided.status == "closed" or guided.was_cut else None

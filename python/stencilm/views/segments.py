@@ -21,6 +21,7 @@ from stencilm.generation.trace import (
     Rejected,
     Sampled,
     Stopped,
+    TakenBack,
 )
 
 Part: TypeAlias = Literal[
@@ -70,6 +71,8 @@ def segments(events: Iterable[Event]) -> list[Segment]:
         else:
             before_healing = len(found) if before_healing is None else before_healing
             _take_back(found, event.healed, before_healing)
+        if isinstance(event, TakenBack):
+            _take_back(found, len(event.text), len(found))
         segment = _segment(event, calls)
         if segment is not None:
             found.append(segment)
@@ -134,6 +137,8 @@ def _segment(event: Event, calls: int) -> Segment | None:
     if isinstance(event, Rejected):
         note = _lines(_token(event.token_id, event.text), _probability(event.logprob), event.reason)
         return Segment("removed", event.text, note)
+    if isinstance(event, TakenBack):
+        return Segment("removed", event.text, "all drafts together say something else")
     if isinstance(event, Corrected):
         shown = ", ".join(event.candidates[:8])
         note = _lines(

@@ -1,0 +1,96 @@
+"""How much a document says, and where it goes on.
+
+One idea: two texts that say the same may differ in order and spelling, so they are compared by how
+much they say; and what is written after one goes on after the other only where the same objects and
+lists are open in both, with the same last item.
+"""
+
+from __future__ import annotations
+
+from stencilm.guiding.declared_orders import bare_name
+from stencilm.guiding.loose_json import Elements, Members, Node, Scalar, ends_in_escape, number_in
+from stencilm.guiding.rewriting import content
+
+
+def said_by(node: Node | None) -> int:
+    """How much a document says: its words and numbers, and how many values it has."""
+    total = 0
+    todo: list[Node] = [] if node is None else [node]
+    while todo:
+        here = todo.pop()
+        total += 1
+        if isinstance(here, Scalar):
+            total += content(here.text.encode("utf-8", "replace"))
+        elif isinstance(here, Elements):
+            todo += here.values
+        else:
+            for key, value in here.items:
+                todo += [key] if value is None else [key, value]
+    return total
+
+
+def goes_on_alike(one: Node | None, other: Node | None) -> bool:
+    """Whether what goes on after one document, which was cut, goes on after another as well."""
+    while _is_open(one) and _is_open(other):
+        if isinstance(one, Elements) and isinstance(other, Elements):
+            one, other = (node.values[-1] if node.values else None for node in (one, other))
+        elif isinstance(one, Members) and isinstance(other, Members):
+            (key, one), (other_key, other) = map(_last, (one, other))
+            if bare_name(key) != bare_name(other_key):
+                return False
+        else:
+            return False
+    if isinstance(one, Scalar) and isinstance(other, Scalar):
+        is_within = one.is_cut and ends_in_escape(one.spelling)
+        return _value(one) == _value(other) and not is_within
+    return type(one) is type(other) and _is_open(one) == _is_open(other)
+
+
+def last_of(node: Node | None) -> tuple[Node | None, bool]:
+    """The last value of a document that was cut, or the name that waits for one; whether a name."""
+    here = node
+    while isinstance(here, (Elements, Members)) and here.is_open and not here.goes_on:
+        if isinstance(here, Elements) and here.values:
+            here = here.values[-1]
+        elif isinstance(here, Members) and here.items:
+            key, value = here.items[-1]
+            if value is None:
+                return key, True
+            here = value
+        else:
+            return None, False
+    return here, False
+
+
+def closing(node: Node) -> bytes:
+    """What ends a document that was cut."""
+    found: list[str] = []
+    here: Node | None = node
+    while isinstance(here, (Elements, Members)) and here.is_open:
+        found.append("]" if isinstance(here, Elements) else "}")
+        if isinstance(here, Elements):
+            here = here.values[-1] if here.values else None
+        else:
+            _, here = _last(here)
+    if isinstance(here, Scalar) and here.is_cut and here.kind == "string":
+        found.append(here.spelling[0])
+    return "".join(reversed(found)).encode()
+
+
+def _is_open(node: Node | None) -> bool:
+    return isinstance(node, (Elements, Members)) and node.is_open
+
+
+def _last(node: Members) -> tuple[str, Node | None]:
+    if not node.items:
+        return "", None
+    key, value = node.items[-1]
+    return key.text, Scalar("word", ":", ":") if value is None else value
+
+
+def _value(scalar: Scalar) -> str:
+    """A scalar without what the spellings of one value differ in."""
+    number = number_in(scalar.text)
+    if number is not None:
+        return f"{float(number):g}"
+    return bare_name(scalar.text) or scalar.text

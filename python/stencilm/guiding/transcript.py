@@ -1,0 +1,428 @@
+"""What the drafts of a text say, joined in their own words, beside the text that is made of them.
+
+One idea: a text has the grammar's order, so what a draft says may have no place in it yet, or none
+any more. All that was said is kept as it came. Where the text says less than it might, it is read
+anew from there, and never where the grammar put something into a draft's place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from stencilm.guiding.extent import closing, last_of, said_by
+from stencilm.guiding.loose_json import (
+    Elements,
+    Members,
+    Node,
+    Scalar,
+    constant_in,
+    documents,
+    number_in,
+    read,
+)
+from stencilm.guiding.reading import said_again
+from stencilm.guiding.rewriting import Reread
+
+_FREE_WORK = 100_000
+"""Bytes of transcripts that are read anew before it counts how long they are."""
+_WORK_FOR_A_BYTE = 4
+"""How many more for each byte that is said: a transcript is read anew when it has grown so much."""
+_LEAST_OVERLAP = 3
+_SURE_OVERLAP = 8
+"""Bytes in common that are no accident."""
+_MAX_PLACES = 64
+_OPENING = re.compile(rb"[\[{]")
+_IN_DOCUMENT = re.compile(rb"\"|'\s*:|^\s*[]}:,]")
+_BEFORE_VALUE = (b"[", b"{", b":", b",")
+_AFTER_VALUE = (b"]", b"}", b":", b",")
+_WORD_PART = re.compile(rb"[-+.0-9A-Za-z]*")
+_TO_CLOSING_QUOTE = re.compile(rb"[^\"'\\\\]*(?:\\\\.[^\"'\\\\]*)*[\"']", re.DOTALL)
+_HEAD = 16
+
+
+class Anew(NamedTuple):
+    """A text that was read anew from all that was said.
+
+    Attributes:
+        text: The whole text.
+        said: The transcript of which it is a reading.
+        reread: How much of it was kept.
+    """
+
+    text: bytes
+    said: bytes
+    reread: Reread
+
+
+class Otherwise(NamedTuple):
+    """What would stand without all that was said before.
+
+    Attributes:
+        before: The text before a draft.
+        text: The text with it.
+        is_complete: That is whole.
+        is_lossy: Not all of the draft is in it.
+    """
+
+    before: bytes
+    text: bytes
+    is_complete: bool
+    is_lossy: bool
+
+
+class Transcript:
+    """All that was said of one text.
+
+    Args:
+        read_anew: Reads a transcript from the beginning of the grammar.
+        is_late: Whether no more is to be read.
+        is_json: The text is JSON by a schema; of any other nothing is noted.
+
+    Attributes:
+        is_owing: The text says less than the transcript, which has it in a place of its own.
+    """
+
+    def __init__(
+        self,
+        read_anew: Callable[[bytes], Reread | None],
+        is_late: Callable[[], bool],
+        *,
+        is_json: bool,
+    ) -> None:
+        self._read_anew = read_anew
+        self._is_late = is_late
+        self._said: bytes | None = b"" if is_json else None
+        self._is_begun = False  # by a draft
+        self._forced = 0  # bytes at the end that the grammar added
+        self._lost: bytes = b""
+        self._left = _FREE_WORK
+        self.is_owing = False
+
+    @property
+    def lost(self) -> str:
+        """What was said and is not all in the text, though the grammar has a place for it."""
+        left = self._said if self.is_owing and self._said is not None else b""
+        return (self._lost or left).decode("utf-8", "ignore")
+
+    def add(self, text: bytes, *, is_drafted: bool = True) -> None:
+        """Something was said, by a draft or the grammar, that stands in the text as well."""
+        if self._said is not None:
+            self._said += text
+            self._is_begun = self._is_begun or is_drafted
+            self._forced = 0 if is_drafted else len(text)
+            self._left += _WORK_FOR_A_BYTE * len(text)
+
+    def add_draft(self, draft: bytes, rest: bytes) -> bool:
+        """A draft was read, of which the rest is what it does not repeat of the text.
+
+        Returns:
+            Whether it is all that was said.
+        """
+        is_all = not self._is_begun
+        is_first = is_all and draft == rest
+        if is_first and is_all_again(self._said or b"", draft):
+            self.take(draft)
+        else:
+            self.add(rest)
+        return is_all
+
+    def repeated(self, draft: bytes) -> int:
+        """How much of a draft says again the end of what was cut within a value; 0 for nothing.
+
+        Only what cannot go on there counts: after the `tru` of `[true, tru` come `e, true]` and the
+        `true` that they make, after `[false, fal` the `rue` of `rue, fal` never.
+        """
+        said = self._drafted
+        if whole := _all_again(said, draft):
+            return whole
+        overlap = said_twice(said, draft)
+        if overlap < _LEAST_OVERLAP - 1 or not self._is_affordable(len(said)):
+            return 0
+        last, is_name = last_of(self._document(said))
+        if not isinstance(last, Scalar) or not (last.is_cut or is_name):
+            return _least_twice(said, draft, overlap) if _misses_comma(said, draft) else 0
+        begun = last.spelling.encode()
+        if len(begun) >= _LEAST_OVERLAP - (last.kind == "string") and draft.startswith(begun):
+            return len(begun)
+        if overlap < _LEAST_OVERLAP:
+            return 0
+        if overlap <= len(begun):
+            return overlap if _is_sure(said, draft, overlap) else 0
+        seams = dict.fromkeys((draft, self._added + draft))
+        if not any(_goes_on_well(last, seam, is_name=is_name) for seam in seams):
+            return overlap
+        before = said[: len(said) - overlap]
+        is_within = before[-1:].isalnum() or before.endswith(begun)
+        return overlap if overlap >= _SURE_OVERLAP and not is_within else 0
+
+    def may_be_repeated(self, draft: bytes) -> int:
+        """How much of a draft is said again, or once more: whole values or words at the end."""
+        said = self._said or b""
+        overlap = said_twice(said, draft)
+        if not overlap:
+            return 0
+        is_all = overlap == len(said) or is_all_again(said, draft)
+        is_within = said[: len(said) - overlap][-1:].isalnum()
+        is_value = _says_something(draft[:overlap])
+        return overlap if is_value and not is_within and not is_all else 0
+
+    def read_without(self, draft: bytes, overlap: int) -> Reread | None:
+        """All with a draft, of which so much is said again; None where that loses something."""
+        said = self._drafted + draft[overlap:]
+        found = self._read_anew(said) if self._is_affordable(len(said)) else None
+        return None if found is None or found.is_lossy else found
+
+    def add_refused(self, text: bytes) -> None:
+        """Something was said of which nothing stands in the text."""
+        if self._said is not None and text.strip():
+            self.add(text)
+            self.is_owing = True
+
+    def take(self, said: bytes) -> None:
+        """All that was said is this now."""
+        if self._said is None:
+            return
+        self._left += _WORK_FOR_A_BYTE * max(0, len(said) - len(self._said))
+        self._said = said
+        self._forced = 0
+        self._is_begun = True
+        self.is_owing = False
+
+    def forget(self) -> None:
+        """Something stands in the text that was not said: no draft is gone on with any more."""
+        if self.is_owing and self._said is not None:
+            self._lost = self._said
+        self._said = None
+        self.is_owing = False
+
+    def note(self, found: Reread, text: bytes, *, is_of_all: bool) -> None:
+        """Note what a reading left out, after which a text stands.
+
+        What the grammar has no place for is not owed: the text says no less than if the drafts
+        ended here, and of a whole reading of all that was said nobody need ask.
+        """
+        if is_of_all and found.is_complete:
+            self.is_owing = False
+        elif not self.is_owing:
+            self.is_owing = found.is_apart or (found.is_lossy and self._may_say_more(text))
+
+    def settle(self, text: bytes) -> None:
+        """Nothing more is said: find out whether the text, which is whole, says less."""
+        if self.is_owing:
+            self._left += len(self._said or b"")
+            found = self._if_ended()
+            self.is_owing = found is not None and says(found.text) > says(text)
+
+    def _may_say_more(self, text: bytes) -> bool:
+        """Whether more may be in the text once all is said.
+
+        It cannot where the drafts, if they ended here, would say just what stands.
+        """
+        found = self._if_ended()
+        return found is None or not found.is_complete or says(found.text) != says(text)
+
+    def _if_ended(self) -> Reread | None:
+        """What was said, if the drafts ended here."""
+        said = self._document(self._said or b"")
+        if said is None or not self._is_affordable(len(self._said or b"")):
+            return None
+        return self._read_anew((self._said or b"") + closing(said))
+
+    def read_with(self, draft: bytes, otherwise: Otherwise, *, may_hold: bool) -> Anew | None:
+        """The text as all drafts together say it, where that is more; None where it is not.
+
+        Args:
+            draft: The last draft, as it came.
+            otherwise: What would stand without this.
+            may_hold: It may say as much as stands already: a draft that has not ended says what has
+                no place yet.
+        """
+        readings = list(self._readings(draft))
+        if not readings:
+            return None
+        best = max(readings, key=_rank) if self._is_begun else None
+        is_again = best is not None and is_all_again(self._said or b"", draft)
+        if is_again and _is_all(readings[0].reread):
+            best = readings[0]
+        if best is not None and best.reread.is_complete >= otherwise.is_complete:
+            is_all = otherwise.is_lossy and _is_all(best.reread)
+            if is_all or says(best.text) > says(otherwise.text):
+                return best
+        if not may_hold:
+            return None
+        fitting = (one for one in readings if self._may_hold(one.said))
+        return next((one for one in fitting if says(one.text) >= says(otherwise.before)), None)
+
+    def hold(self, draft: bytes) -> bool:
+        """Note a draft that goes on with what has no place in the text yet, if it does."""
+        said = next(self._joined(draft), b"")
+        if self._said is None or is_all_again(self._said, draft) or not self._may_hold(said):
+            return False
+        self.take(said)
+        self.is_owing = True
+        return True
+
+    def _may_hold(self, said: bytes) -> bool:
+        """Whether so much has been said that has not ended, and is more than before."""
+        node = self._document(said)
+        if not isinstance(node, (Elements, Members)) or not node.is_open:
+            return False
+        return said_by(node) > said_by(self._document(self._said or b""))
+
+    def _readings(self, draft: bytes) -> Iterator[Anew]:
+        if self._said is None:
+            return
+        for said in dict.fromkeys(self._joined(draft)):
+            if not self._is_affordable(len(said)):
+                return
+            found = self._read_anew(said)
+            if found is not None:
+                yield Anew(found.text, said, found)
+
+    def _joined(self, draft: bytes) -> Iterator[bytes]:
+        """What a draft and all before it may say together, the likeliest first.
+
+        Who was asked to go on may begin all of it again, or the list or the words that were cut.
+        """
+        said = self._said or b""
+        if not said:
+            yield draft
+            return
+        if is_all_again(said, draft):
+            yield draft
+        is_added = said_again(self._added, draft) > 0
+        yield (self._drafted if is_added else said) + draft
+        yield self._drafted + draft
+        overlap = said_twice(said, draft)
+        if overlap:
+            yield said + draft[overlap:]
+
+    @property
+    def _added(self) -> bytes:
+        """What the grammar added after the last draft."""
+        said = self._said or b""
+        return said[len(said) - self._forced :]
+
+    @property
+    def _drafted(self) -> bytes:
+        """What was said, up to the end of the last draft."""
+        said = self._said or b""
+        return said[: len(said) - self._forced]
+
+    def _is_affordable(self, length: int) -> bool:
+        if length > self._left or (length > _FREE_WORK and self._is_late()):
+            return False
+        self._left -= length
+        return True
+
+    def _document(self, said: bytes) -> Node | None:
+        """The first document of a transcript, which has talk and fences around it."""
+        return next(documents(said.decode("utf-8", "ignore"), self._is_late), None)
+
+
+def _is_all(found: Reread) -> bool:
+    return found.is_complete and not found.is_lossy
+
+
+def _rank(found: Anew) -> tuple[bool, int]:
+    return found.reread.is_complete, says(found.text)
+
+
+def says(text: bytes) -> int:
+    """How much a text of JSON says."""
+    node, _ = read(text.decode("utf-8", "ignore"))
+    return said_by(node)
+
+
+def _is_sure(said: bytes, draft: bytes, overlap: int) -> bool:
+    """Whether so much is said again by no accident, and in no text that says it twice."""
+    return overlap >= _SURE_OVERLAP and said.count(draft[:overlap]) == 1
+
+
+def _least_twice(said: bytes, draft: bytes, most: int) -> int:
+    """The least part of what a draft says again that has a value: of two alike one is not lost."""
+    for length in range(_LEAST_OVERLAP, most + 1):
+        if said.endswith(draft[:length]) and _says_something(draft[:length]):
+            return length
+    return 0
+
+
+def _says_something(text: bytes) -> bool:
+    return any(map(str.isalnum, text.decode("utf-8", "ignore")))
+
+
+def _misses_comma(said: bytes, draft: bytes) -> bool:
+    """Whether a value follows another one."""
+    before, after = said.rstrip()[-1:], draft.lstrip()[:1]
+    return before not in (b"", *_BEFORE_VALUE) and after not in (b"", *_AFTER_VALUE)
+
+
+def _goes_on_well(last: Scalar, draft: bytes, *, is_name: bool) -> bool:
+    """Whether a draft makes a name or value of one that was cut."""
+    if not last.is_cut:
+        return draft.lstrip()[:1] in (b"", b":")
+    is_string = last.kind == "string"
+    found = (_TO_CLOSING_QUOTE if is_string else _WORD_PART).match(draft)
+    if found is None:
+        return True
+    after = draft[found.end() :].lstrip()[:1]
+    if after and after not in (b":" if is_name else b",}]"):
+        return False
+    word = last.spelling + found[0].decode("utf-8", "ignore")
+    number = number_in(word)
+    return is_string or constant_in(word) is not None or number in (word, f"{word}.0")
+
+
+def is_all_again(said: bytes, draft: bytes) -> bool:
+    """Whether a draft begins all again that was said: the same first member or element."""
+    if not begins_document(draft):
+        return False
+    nodes = [next(documents(text.decode("utf-8", "ignore")), None) for text in (said, draft)]
+    before, again = nodes
+    if isinstance(before, Members) and isinstance(again, Members):
+        if not before.items or not again.items:
+            return bool(again.items)
+        return again.items[0][0].text.startswith(before.items[0][0].text)
+    if isinstance(before, Elements) and isinstance(again, Elements):
+        if not before.values or not again.values:
+            return bool(again.values)
+        first, other = before.values[0], again.values[0]
+        if isinstance(first, Scalar) and isinstance(other, Scalar):
+            return other.text.startswith(first.text)
+        return type(first) is type(other)
+    return False
+
+
+def begins_document(draft: bytes) -> bool:
+    """Whether nothing but talk stands before the first bracket of a draft."""
+    found = _OPENING.search(draft)
+    return found is not None and _IN_DOCUMENT.search(draft, 0, found.start()) is None
+
+
+def _all_again(said: bytes, draft: bytes) -> int:
+    """Where a draft goes on that says all again word by word, after talk; 0 where it does not."""
+    begin = _OPENING.search(said)
+    again = _OPENING.search(draft)
+    if begin is None or again is None or len(said) - begin.start() < _SURE_OVERLAP:
+        return 0
+    all_said = said[begin.start() :]
+    at = again.start()
+    return at + len(all_said) if draft.startswith(all_said, at) else 0
+
+
+def said_twice(said: bytes, draft: bytes) -> int:
+    """The length of the longest end of what was said that a draft begins with."""
+    head = draft[:_HEAD]
+    at = said.find(head)
+    for _ in range(_MAX_PLACES):
+        if at < 0:
+            break
+        if draft.startswith(said[at:]):
+            return len(said) - at
+        at = said.find(head, at + 1)
+    for length in range(min(len(said), len(head)), 0, -1):
+        if said.endswith(draft[:length]):
+            return length
+    return 0
