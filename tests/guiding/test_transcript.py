@@ -17,7 +17,8 @@ from stencilm.generation.trace import TakenBack
 from stencilm.guiding.drafts import Answer, Ask
 from stencilm.guiding.extent import closing, goes_on_alike, said_by
 from stencilm.guiding.loose_json import read
-from stencilm.guiding.transcript import Transcript, is_all_again, said_twice
+from stencilm.guiding.overlaps import Overlap, overlaps
+from stencilm.guiding.transcript import Transcript, is_all_again
 from stencilm.guiding.values import unwritten
 from stencilm.views.segments import segments, standing
 
@@ -324,12 +325,12 @@ def test_how_much_a_text_says_and_what_ends_it() -> None:
     ],
 )
 def test_what_a_draft_says_again(said: bytes, draft: bytes, length: int, is_all: bool) -> None:
-    assert said_twice(said, draft) == length
+    assert next(overlaps(said, draft), 0) == length
     assert is_all_again(said, draft) is is_all
 
 
 def test_a_transcript_of_no_json_notes_nothing() -> None:
     transcript = Transcript(lambda said: None, lambda: False, is_json=False)
     transcript.add(b"[1, 2")
-    assert transcript.repeated(b"[1, 2, 3]") == 0
+    assert transcript.overlap(b"[1, 2, 3]") == Overlap()
     assert not transcript.hold(b", 3") and transcript.lost == ""

@@ -44,6 +44,7 @@ from stencilm.guiding.backtrack import (
 )
 from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
 from stencilm.guiding.loose_json import begins_with_a_value, number_cut, unclear_from
+from stencilm.guiding.overlaps import Overlap
 from stencilm.guiding.reading import (
     fitting,
     forced_whitespace,
@@ -387,28 +388,39 @@ class TextGuide:
         return answer
 
     def _read_marked(self, answer: Answer) -> Asking:
-        """Read a draft, and mark its beginning where it may only say again what stands there.
+        """Read an answer, and mark its beginning where it may only say again what stands there.
 
-        Who was asked in words to go on may begin a little before the end.
+        Who was asked in words to go on may begin a little before the end; a function is told where
+        the text ends, and goes on there if it can.
         """
-        start = len(self._text)
-        draft = answer.text.encode("utf-8", "replace")
-        again = self._transcript.may_be_repeated(draft) if self._answers_as_a_whole() else 0
-        found = self._transcript.read_without(draft, again) if again else None
-        yield from self._read(answer)
-        if found is not None and says(bytes(self._text)) > says(found.text):
-            self._filled.append((start, min(start + again, len(self._text)), "repeated"))
-
-    def _read(self, answer: Answer) -> Asking:
-        """Take from a draft what fits, and correct what follows."""
         # A text much longer than its tokens may be is not read to its end.
         longest = 64 + 16 * self._options.budget.tokens
         draft = answer.text[:longest].encode("utf-8", "replace")
         draft, stopped = until_stop(draft, self._options.stop_at)
         self._stopped = self._stopped or stopped
         is_empty = not draft
+        start, again, without = len(self._text), Overlap(), None
         if self._text.startswith((b"{", b"[")):
-            draft = draft[self._transcript.repeated(draft) :]
+            again = self._transcript.overlap(draft)
+            draft = draft[again.length :]
+        if again.doubtful and (again.length or self._answers_as_a_whole()):
+            without = self._transcript.read_without(draft, again.doubtful)
+        yield from self._read(answer, draft, stopped, is_empty=is_empty)
+        if without is not None and says(bytes(self._text)) > says(without.text):
+            end = min(start + again.doubtful, len(self._text))
+            self._filled.append((start, end, "repeated"))
+
+    def _read(
+        self, answer: Answer, draft: bytes, stopped: str | None, *, is_empty: bool
+    ) -> Asking:
+        """Take from a draft what fits, and correct what follows.
+
+        Args:
+            answer: The answer.
+            draft: What it says that was not said already.
+            stopped: The stop text at which it ended.
+            is_empty: It had no text at all.
+        """
         said, is_held = draft, self._is_held
         if self._owes_comma and begins_with_a_value(draft.decode("utf-8", "ignore")):
             draft = b"," + draft

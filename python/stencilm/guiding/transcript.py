@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
-from stencilm.guiding.extent import closing, last_of, said_by
+from stencilm.guiding.extent import closing, said_by
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
     Node,
     Scalar,
-    constant_in,
     documents,
-    number_in,
     read,
 )
+from stencilm.guiding.overlaps import Overlap, overlap, overlaps
 from stencilm.guiding.reading import said_again
 from stencilm.guiding.rewriting import Reread
 
@@ -29,17 +29,8 @@ _FREE_WORK = 100_000
 """Bytes of transcripts that are read anew before it counts how long they are."""
 _WORK_FOR_A_BYTE = 4
 """How many more for each byte that is said: a transcript is read anew when it has grown so much."""
-_LEAST_OVERLAP = 3
-_SURE_OVERLAP = 8
-"""Bytes in common that are no accident."""
-_MAX_PLACES = 64
 _OPENING = re.compile(rb"[\[{]")
 _IN_DOCUMENT = re.compile(rb"\"|'\s*:|^\s*[]}:,]")
-_BEFORE_VALUE = (b"[", b"{", b":", b",")
-_AFTER_VALUE = (b"]", b"}", b":", b",")
-_WORD_PART = re.compile(rb"[-+.0-9A-Za-z]*")
-_TO_CLOSING_QUOTE = re.compile(rb"[^\"'\\\\]*(?:\\\\.[^\"'\\\\]*)*[\"']", re.DOTALL)
-_HEAD = 16
 
 
 class Anew(NamedTuple):
@@ -128,49 +119,22 @@ class Transcript:
             self.add(rest)
         return is_all
 
-    def repeated(self, draft: bytes) -> int:
-        """How much of a draft says again the end of what was cut within a value; 0 for nothing.
-
-        Only what cannot go on there counts: after the `tru` of `[true, tru` come `e, true]` and the
-        `true` that they make, after `[false, fal` the `rue` of `rue, fal` never.
-        """
+    def overlap(self, draft: bytes) -> Overlap:
+        """How much of the beginning of a draft was said already; nothing for a text of no JSON."""
+        if self._said is None:
+            return Overlap()
         said = self._drafted
-        if whole := _all_again(said, draft):
-            return whole
-        overlap = said_twice(said, draft)
-        if overlap < _LEAST_OVERLAP - 1 or not self._is_affordable(len(said)):
-            return 0
-        last, is_name = last_of(self._document(said))
-        if not isinstance(last, Scalar) or not (last.is_cut or is_name):
-            return _least_twice(said, draft, overlap) if _misses_comma(said, draft) else 0
-        begun = last.spelling.encode()
-        if len(begun) >= _LEAST_OVERLAP - (last.kind == "string") and draft.startswith(begun):
-            return len(begun)
-        if overlap < _LEAST_OVERLAP:
-            return 0
-        if overlap <= len(begun):
-            return overlap if _is_sure(said, draft, overlap) else 0
-        seams = dict.fromkeys((draft, self._added + draft))
-        if not any(_goes_on_well(last, seam, is_name=is_name) for seam in seams):
-            return overlap
-        before = said[: len(said) - overlap]
-        is_within = before[-1:].isalnum() or before.endswith(begun)
-        return overlap if overlap >= _SURE_OVERLAP and not is_within else 0
 
-    def may_be_repeated(self, draft: bytes) -> int:
-        """How much of a draft is said again, or once more: whole values or words at the end."""
-        said = self._said or b""
-        overlap = said_twice(said, draft)
-        if not overlap:
-            return 0
-        is_all = overlap == len(said) or is_all_again(said, draft)
-        is_within = said[: len(said) - overlap][-1:].isalnum()
-        is_value = _says_something(draft[:overlap])
-        return overlap if is_value and not is_within and not is_all else 0
+        def document() -> Node | None:
+            return self._document(said) if self._is_affordable(len(said)) else None
 
-    def read_without(self, draft: bytes, overlap: int) -> Reread | None:
+        found = overlap(said, draft, self._added, document)
+        is_again = found.doubtful > 0 and is_all_again(self._said, draft)
+        return Overlap(found.length) if is_again else found
+
+    def read_without(self, draft: bytes, repeated: int) -> Reread | None:
         """All with a draft, of which so much is said again; None where that loses something."""
-        said = self._drafted + draft[overlap:]
+        said = self._drafted + draft[repeated:]
         found = self._read_anew(said) if self._is_affordable(len(said)) else None
         return None if found is None or found.is_lossy else found
 
@@ -295,9 +259,8 @@ class Transcript:
         is_added = said_again(self._added, draft) > 0
         yield (self._drafted if is_added else said) + draft
         yield self._drafted + draft
-        overlap = said_twice(said, draft)
-        if overlap:
-            yield said + draft[overlap:]
+        for length in islice(overlaps(said, draft), 1):
+            yield said + draft[length:]
 
     @property
     def _added(self) -> bytes:
@@ -336,45 +299,6 @@ def says(text: bytes) -> int:
     return said_by(node)
 
 
-def _is_sure(said: bytes, draft: bytes, overlap: int) -> bool:
-    """Whether so much is said again by no accident, and in no text that says it twice."""
-    return overlap >= _SURE_OVERLAP and said.count(draft[:overlap]) == 1
-
-
-def _least_twice(said: bytes, draft: bytes, most: int) -> int:
-    """The least part of what a draft says again that has a value: of two alike one is not lost."""
-    for length in range(_LEAST_OVERLAP, most + 1):
-        if said.endswith(draft[:length]) and _says_something(draft[:length]):
-            return length
-    return 0
-
-
-def _says_something(text: bytes) -> bool:
-    return any(map(str.isalnum, text.decode("utf-8", "ignore")))
-
-
-def _misses_comma(said: bytes, draft: bytes) -> bool:
-    """Whether a value follows another one."""
-    before, after = said.rstrip()[-1:], draft.lstrip()[:1]
-    return before not in (b"", *_BEFORE_VALUE) and after not in (b"", *_AFTER_VALUE)
-
-
-def _goes_on_well(last: Scalar, draft: bytes, *, is_name: bool) -> bool:
-    """Whether a draft makes a name or value of one that was cut."""
-    if not last.is_cut:
-        return draft.lstrip()[:1] in (b"", b":")
-    is_string = last.kind == "string"
-    found = (_TO_CLOSING_QUOTE if is_string else _WORD_PART).match(draft)
-    if found is None:
-        return True
-    after = draft[found.end() :].lstrip()[:1]
-    if after and after not in (b":" if is_name else b",}]"):
-        return False
-    word = last.spelling + found[0].decode("utf-8", "ignore")
-    number = number_in(word)
-    return is_string or constant_in(word) is not None or number in (word, f"{word}.0")
-
-
 def is_all_again(said: bytes, draft: bytes) -> bool:
     """Whether a draft begins all again that was said: the same first member or element."""
     if not begins_document(draft):
@@ -399,30 +323,3 @@ def begins_document(draft: bytes) -> bool:
     """Whether nothing but talk stands before the first bracket of a draft."""
     found = _OPENING.search(draft)
     return found is not None and _IN_DOCUMENT.search(draft, 0, found.start()) is None
-
-
-def _all_again(said: bytes, draft: bytes) -> int:
-    """Where a draft goes on that says all again word by word, after talk; 0 where it does not."""
-    begin = _OPENING.search(said)
-    again = _OPENING.search(draft)
-    if begin is None or again is None or len(said) - begin.start() < _SURE_OVERLAP:
-        return 0
-    all_said = said[begin.start() :]
-    at = again.start()
-    return at + len(all_said) if draft.startswith(all_said, at) else 0
-
-
-def said_twice(said: bytes, draft: bytes) -> int:
-    """The length of the longest end of what was said that a draft begins with."""
-    head = draft[:_HEAD]
-    at = said.find(head)
-    for _ in range(_MAX_PLACES):
-        if at < 0:
-            break
-        if draft.startswith(said[at:]):
-            return len(said) - at
-        at = said.find(head, at + 1)
-    for length in range(min(len(said), len(head)), 0, -1):
-        if said.endswith(draft[:length]):
-            return length
-    return 0
