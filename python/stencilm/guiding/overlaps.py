@@ -60,9 +60,10 @@ def overlap(
     is_doubtful = _is_apart(said + added, known) and says_something(draft[:known])
     if not found and not is_doubtful:
         return Overlap()
-    if found and _is_sure(said, draft, found[0]):
-        return Overlap(found[0])
     last, is_name = last_of(document())
+    is_within = isinstance(last, Scalar) and last.is_cut
+    if found and is_within and _is_sure(said, draft, found[0]):
+        return Overlap(found[0])
     if any(_goes_on(said, last, seam, is_name=is_name) for seam in (draft, added + draft)):
         return Overlap(0, known if is_doubtful else 0)
     fitting = [
@@ -94,20 +95,21 @@ def says_something(text: bytes) -> bool:
 
 
 def _is_sure(said: bytes, draft: bytes, length: int) -> bool:
-    """Whether so much is said again by no accident, and in no text that says it twice.
+    """Whether so much is said again by no accident, and in no word or number that says it twice.
 
     It begins with a word, and no word comes twice in it, nor all of it twice in what was said.
     """
     again = draft[:length]
     words = _WORD.findall(again)
     is_listed = len(words) > 1 and len(words) == len(set(words))
-    is_at_word = _is_apart(said, length) and not again[:1].isspace()
+    is_at_word = _is_apart(said, length) and _WORD.match(again.lstrip(b"\"'")) is not None
     return length >= _LEAST_SURE and is_listed and is_at_word and said.count(again) == 1
 
 
 def _is_apart(said: bytes, length: int) -> bool:
-    """Whether the end of so many bytes begins within no word."""
-    return not said[: len(said) - length][-1:].isalnum()
+    """Whether the end of so many bytes begins within no word or escape."""
+    before = said[: len(said) - length][-1:]
+    return not (before.isalnum() or before >= b"\x80" or before == b"\\")
 
 
 def _goes_on(said: bytes, last: Node | None, draft: bytes, *, is_name: bool) -> bool:

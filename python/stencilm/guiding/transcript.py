@@ -224,6 +224,8 @@ class Transcript:
         said = next(self._joined(draft), b"")
         if self._said is None or is_all_again(self._said, draft) or not self._may_hold(said):
             return False
+        if any(_is_all(one.reread) for one in self._readings(draft)):
+            return False
         self.take(said)
         self.is_owing = True
         return True
@@ -289,8 +291,8 @@ def _is_all(found: Reread) -> bool:
     return found.is_complete and not found.is_lossy
 
 
-def _rank(found: Anew) -> tuple[bool, int]:
-    return found.reread.is_complete, says(found.text)
+def _rank(found: Anew) -> tuple[bool, bool, int]:
+    return found.reread.is_complete, not found.reread.is_lossy, says(found.text)
 
 
 def says(text: bytes) -> int:
