@@ -8,7 +8,15 @@ lists are open in both, with the same last item.
 from __future__ import annotations
 
 from stencilm.guiding.declared_orders import bare_name
-from stencilm.guiding.loose_json import Elements, Members, Node, Scalar, ends_in_escape, number_in
+from stencilm.guiding.loose_json import (
+    Elements,
+    Members,
+    Node,
+    Scalar,
+    begins_value,
+    ends_in_escape,
+    number_in,
+)
 from stencilm.guiding.rewriting import content
 
 
@@ -46,20 +54,23 @@ def goes_on_alike(one: Node | None, other: Node | None) -> bool:
     return type(one) is type(other) and _is_open(one) == _is_open(other)
 
 
-def last_of(node: Node | None) -> tuple[Node | None, bool]:
-    """The last value of a document that was cut, or the name that waits for one; whether a name."""
-    here = node
-    while isinstance(here, (Elements, Members)) and here.is_open and not here.goes_on:
-        if isinstance(here, Elements) and here.values:
-            here = here.values[-1]
-        elif isinstance(here, Members) and here.items:
-            key, value = here.items[-1]
-            if value is None:
-                return key, True
-            here = value
+def has_words(node: Node | None) -> bool:
+    """Whether a document has words without quotes.
+
+    The `tr` with which a draft ends may become `true`.
+    """
+    todo: list[Node] = [] if node is None else [node]
+    while todo:
+        here = todo.pop()
+        if isinstance(here, Scalar):
+            if here.kind == "word" and not (here.is_cut and begins_value(here.text)):
+                return True
+        elif isinstance(here, Elements):
+            todo += here.values
         else:
-            return None, False
-    return here, False
+            for key, value in here.items:
+                todo += [key] if value is None else [key, value]
+    return False
 
 
 def closing(node: Node) -> bytes:

@@ -14,13 +14,12 @@ from typing import NamedTuple
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.declared_orders import property_orders
-from stencilm.guiding.extent import goes_on_alike, said_by
+from stencilm.guiding.extent import goes_on_alike, has_words, said_by
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
     Node,
     Scalar,
-    begins_value,
     documents,
     merged,
     read,
@@ -199,7 +198,7 @@ def _documents(draft: str, is_late: Callable[[], bool]) -> Iterator[Node]:
 
 
 def _wrapped(node: Node) -> Node | None:
-    """The one object or array that another holds, and not the empty one with which a list begins."""
+    """The one object or array that another holds; not the empty one with which a list begins."""
     inner: Node | None = None
     if isinstance(node, Members) and len(node.items) == 1:
         inner = node.items[0][1]
@@ -211,24 +210,8 @@ def _wrapped(node: Node) -> Node | None:
 
 
 def _is_talk(node: Node) -> bool:
-    """Whether a reading has words without quotes and no end: a bracket, and talk after it.
-
-    The `tr` with which a draft ends may become `true`.
-    """
-    if isinstance(node, Scalar) or not node.is_open:
-        return False
-    todo: list[Node] = [node]
-    while todo:
-        here = todo.pop()
-        if isinstance(here, Scalar):
-            if here.kind == "word" and not (here.is_cut and begins_value(here.text)):
-                return True
-        elif isinstance(here, Elements):
-            todo += here.values
-        else:
-            for key, value in here.items:
-                todo += [key] if value is None else [key, value]
-    return False
+    """Whether a reading has words without quotes and no end: a bracket, and talk after it."""
+    return not isinstance(node, Scalar) and node.is_open and has_words(node)
 
 
 def begins_again(written: bytes, draft: bytes, is_late: Callable[[], bool] = lambda: False) -> bool:

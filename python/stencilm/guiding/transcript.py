@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from stencilm.guiding.extent import closing, said_by
+from stencilm.guiding.extent import closing, has_words, said_by
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
@@ -125,10 +125,13 @@ class Transcript:
             return Overlap()
         said = self._drafted
 
-        def document() -> Node | None:
-            return self._document(said) if self._is_affordable(len(said)) else None
+        def fits(text: bytes) -> bool:
+            if not self._is_affordable(len(text)) or has_words(self._document(text)):
+                return False
+            found = self._read_anew(text)
+            return found is not None and not found.is_lossy
 
-        found = overlap(said, draft, self._added, document)
+        found = overlap(said, draft, self._added, fits)
         is_again = found.doubtful > 0 and is_all_again(self._said, draft)
         return Overlap(found.length) if is_again else found
 
