@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-_LEAST = 3
+_LEAST = 2
 _LEAST_SURE = 8
 """Bytes in common that are no accident."""
 _MAX_PLACES = 64

@@ -224,8 +224,10 @@ class Transcript:
 
     def hold(self, draft: bytes) -> bool:
         """Note a draft that goes on with what has no place in the text yet, if it does."""
+        if self._said is None or not draft.strip() or is_all_again(self._said, draft):
+            return False
         said = next(self._joined(draft), b"")
-        if self._said is None or is_all_again(self._said, draft) or not self._may_hold(said):
+        if not self._may_hold(said, more=0):
             return False
         if any(_is_all(one.reread) for one in self._readings(draft)):
             return False
@@ -233,12 +235,12 @@ class Transcript:
         self.is_owing = True
         return True
 
-    def _may_hold(self, said: bytes) -> bool:
-        """Whether so much has been said that has not ended, and is more than before."""
+    def _may_hold(self, said: bytes, more: int = 1) -> bool:
+        """Whether something has been said that has not ended, and is so much more than before."""
         node = self._document(said)
         if not isinstance(node, (Elements, Members)) or not node.is_open:
             return False
-        return said_by(node) > said_by(self._document(self._said or b""))
+        return said_by(node) >= said_by(self._document(self._said or b"")) + more
 
     def _readings(self, draft: bytes) -> Iterator[Anew]:
         if self._said is None:
