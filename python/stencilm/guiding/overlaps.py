@@ -54,9 +54,7 @@ def overlap(said: bytes, draft: bytes, added: bytes, fits: Callable[[bytes], boo
     if any(fits(seam + draft) for seam in dict.fromkeys((said, said + added))):
         return Overlap(0, known if is_doubtful else 0)
     fitting = [
-        length
-        for length in found[:_MAX_TRIED]
-        if length >= _LEAST and fits(said + draft[length:])
+        length for length in found[:_MAX_TRIED] if length >= _LEAST and fits(said + draft[length:])
     ]
     return Overlap(fitting[-1], fitting[0] - fitting[-1]) if fitting else Overlap()
 

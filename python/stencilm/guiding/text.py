@@ -32,7 +32,6 @@ from stencilm.generation.trace import (
     Trace,
 )
 from stencilm.grammars.grammar import Grammar
-from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.backtrack import (
     MAX_CANDIDATES,
     cut_place,
@@ -43,20 +42,20 @@ from stencilm.guiding.backtrack import (
     shown_candidate,
 )
 from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
-from stencilm.guiding.loose_json import begins_with_a_value, number_cut, unclear_from
+from stencilm.guiding.loose_json import begins_with_a_value
 from stencilm.guiding.overlaps import Overlap
 from stencilm.guiding.reading import (
-    fitting,
     forced_whitespace,
     said_again,
     start_of_text,
     until_stop,
     without_repetition,
 )
-from stencilm.guiding.rereading import Rereader, begins_again
+from stencilm.guiding.rereading import begins_again
 from stencilm.guiding.rewriting import Reread, content
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
-from stencilm.guiding.transcript import Anew, Otherwise, Transcript, begins_document, says
+from stencilm.guiding.transcript import Anew, says
+from stencilm.guiding.written import Written
 from stencilm.matching.candidates import Candidate, Literal
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.reasoning import TwoSteps
@@ -69,7 +68,6 @@ row that broke off before its endpoint is held to have failed."""
 MAX_HELD = 8
 """Drafts in a row that are noted, and not read, where the text has no place for them yet."""
 MAX_BIASED_TOKENS = 300
-_OFFERS_ANEW = 1_000
 _BYTES_FOR_A_TOKEN = 4
 _LEAST_LOOKAHEAD = 4
 _WHOLE_RUN = 65_000
@@ -136,15 +134,8 @@ class TextGuide:
     ) -> None:
         self.trace = Trace()
         self.account = Account(options.budget)
-        self._matcher = matcher
-        self._start = matcher.fork()
-        self._rereader = Rereader(self._start, grammar, self.account.is_late)
-        self._transcript = Transcript(
-            self._read_anew,
-            self.account.is_late,
-            is_json=isinstance(grammar.source, JsonSchemaSource),
-        )
-        self._is_held = False  # the text does not go on where the drafts do
+        seed = options.seed_str.encode()
+        self._written = Written(matcher, grammar, seed, self.account.is_late)
         self._held = 0  # drafts in a row that were noted and not read
         self._grammar = grammar
         self._prompt = prompt
@@ -155,12 +146,7 @@ class TextGuide:
         self._first = first
         self._reasoning: list[str] = []
         self._lookahead = options.token_lookahead
-        self._text = bytearray()
-        self._forced = 0  # bytes at the end of it that were forced since the last draft
-        self._owes_comma = False  # the last draft had a comma after what stands at the end of it
-        self._filled: list[tuple[int, int, str]] = []
         self._refused: set[AskKind] = set()
-        self._kept = 0  # bytes of the model's own words and numbers that are in the text
         self._unfit = 0  # answers in a row of which nothing was kept
         self._words = ""  # what the last of them said
         self._failure: Exception | None = None  # of the last call of the drafter that failed
@@ -170,7 +156,6 @@ class TextGuide:
         self._complained_at = -1
         self._was_blank = False
         self._corrections = 0
-        self._has_draft = False
         self._stopped: str | None = None
         self._was_cut = False
         self._ended: Ended | None = None
@@ -179,12 +164,12 @@ class TextGuide:
     @property
     def response(self) -> str:
         """The text so far."""
-        return self._text.decode("utf-8", "ignore")
+        return self._written.text.decode("utf-8", "ignore")
 
     @property
     def start(self) -> GrammarMatcher:
         """A matcher that has read nothing, of its own."""
-        return self._start.fork()
+        return self._written.start.fork()
 
     def result(self) -> Guided:
         """The text with its trace; only after `run` has ended."""
@@ -199,9 +184,9 @@ class TextGuide:
             process_time_seconds=self.account.seconds,
             error=self._error,
             seed=self._options.sampling.seed,
-            filled=filled_of(bytes(self._text), self._filled),
-            is_written=self._kept > 0,
-            lost=self._transcript.lost,
+            filled=filled_of(bytes(self._written.text), self._written.filled),
+            is_written=self._written.kept > 0,
+            lost=self._written.transcript.lost,
             stop_text=self._stopped,
             was_cut=self._was_cut,
             reasoning="\n\n".join(self._reasoning) or None,
@@ -219,16 +204,19 @@ class TextGuide:
             yield from self._ask_first(self._first)
         seed = self._options.seed_str.encode()
         if seed:
-            self._accept(seed)
-            self._transcript.add(seed, is_drafted=False)
+            self._written.accept(seed)
+            self._written.transcript.add(seed, is_drafted=False)
             yield Forced(token_ids=(), text=seed)
         wants_whole = self._means.whole and not seed
         while self._ended is None:
             # Who answers as a whole begins at the beginning, until some of it is there.
-            is_at_start = wants_whole or (self._answers_as_a_whole() and not self._text)
-            if not is_at_start and not self._is_held:
+            is_at_start = wants_whole or (self._answers_as_a_whole() and not self._written.text)
+            if not is_at_start and not self._written.is_held:
                 yield from self._write_forced()
-            if is_over(self._matcher, self._matcher.stop_token_ids) and not self._is_held:
+            if (
+                is_over(self._written.matcher, self._written.matcher.stop_token_ids)
+                and not self._written.is_held
+            ):
                 yield self._end("valid", "the grammar is complete")
                 break
             reason = self.account.exhausted()
@@ -240,10 +228,10 @@ class TextGuide:
             wants_whole = False
             if self._has_failed(answer):
                 continue
-            kept = self._kept
+            kept = self._written.kept
             yield from self._read_marked(answer)
             self._check_broken(answer)
-            self._unfit = 0 if self._kept > kept or self._held else self._unfit + 1
+            self._unfit = 0 if self._written.kept > kept or self._held else self._unfit + 1
             self._words = answer.text or self._words
             if self._ended is None and self._means.may_refuse and self._unfit >= MAX_UNFIT:
                 self._check_refusal()
@@ -282,7 +270,7 @@ class TextGuide:
         if answer.error is None:
             return False
         self._failure = answer.error
-        is_spent = self._kept > 0 and self.account.exhausted() is not None
+        is_spent = self._written.kept > 0 and self.account.exhausted() is not None
         if not answer.is_unsupported and not is_spent:
             if isinstance(answer.error, EndpointError):
                 answer.error.text = self.response
@@ -304,7 +292,7 @@ class TextGuide:
 
     def _check_refusal(self) -> None:
         """Raise where a model that may refuse was asked, and wrote nothing of this text."""
-        if not self._means.may_refuse or self._kept:
+        if not self._means.may_refuse or self._written.kept:
             return
         if self._unfit == 0 and self._failure is not None:
             raise self._failure
@@ -399,20 +387,18 @@ class TextGuide:
         draft, stopped = until_stop(draft, self._options.stop_at)
         self._stopped = self._stopped or stopped
         is_empty = not draft
-        start, again, without = len(self._text), Overlap(), None
-        if self._text.startswith((b"{", b"[")):
-            again = self._transcript.overlap(draft)
+        start, again, without = len(self._written.text), Overlap(), None
+        if self._written.text.startswith((b"{", b"[")):
+            again = self._written.transcript.overlap(draft)
             draft = draft[again.length :]
         if again.doubtful and (again.length or self._answers_as_a_whole()):
-            without = self._transcript.read_without(draft, again.doubtful)
+            without = self._written.transcript.read_without(draft, again.doubtful)
         yield from self._read(answer, draft, stopped, is_empty=is_empty)
-        if without is not None and says(bytes(self._text)) > says(without.text):
-            end = min(start + again.doubtful, len(self._text))
-            self._filled.append((start, end, "repeated"))
+        if without is not None and says(bytes(self._written.text)) > says(without.text):
+            end = min(start + again.doubtful, len(self._written.text))
+            self._written.filled.append((start, end, "repeated"))
 
-    def _read(
-        self, answer: Answer, draft: bytes, stopped: str | None, *, is_empty: bool
-    ) -> Asking:
+    def _read(self, answer: Answer, draft: bytes, stopped: str | None, *, is_empty: bool) -> Asking:
         """Take from a draft what fits, and correct what follows.
 
         Args:
@@ -421,66 +407,75 @@ class TextGuide:
             stopped: The stop text at which it ended.
             is_empty: It had no text at all.
         """
-        said, is_held = draft, self._is_held
-        if self._owes_comma and begins_with_a_value(draft.decode("utf-8", "ignore")):
+        said, is_held = draft, self._written.is_held
+        if self._written.owes_comma and begins_with_a_value(draft.decode("utf-8", "ignore")):
             draft = b"," + draft
-        self._is_held = False
-        if is_held and self._held < MAX_HELD and self._transcript.hold(said):
+        self._written.is_held = False
+        if is_held and self._held < MAX_HELD and self._written.transcript.hold(said):
             self._held += 1
-            self._is_held, self._owes_comma = True, False
+            self._written.is_held, self._written.owes_comma = True, False
             yield self._rejected(said, "the text has no place for it yet")
             return
         self._held = 0
-        whole, forced = draft, bytes(self._text[len(self._text) - self._forced :])
+        whole, forced = (
+            draft,
+            bytes(self._written.text[len(self._written.text) - self._written.forced :]),
+        )
         draft = self._without_repetition(draft)
         # Who says all of the text again says it from the beginning.
-        is_part = len(forced) < len(self._text)
+        is_part = len(forced) < len(self._written.text)
         if is_part and 0 < len(whole) - len(draft) == said_again(forced, whole):
             whole = draft
         # Who says the same again and is cut again has not ended it.
         says_more = bool(draft) or (self._answers_as_a_whole() and not is_empty)
-        verdict = self._matcher.longest_valid_prefix(draft)
-        if verdict.status == "dead" and (whitespace := forced_whitespace(self._matcher, draft)):
-            self._accept(whitespace)
-            self._transcript.add(whitespace)
+        verdict = self._written.matcher.longest_valid_prefix(draft)
+        if verdict.status == "dead" and (
+            whitespace := forced_whitespace(self._written.matcher, draft)
+        ):
+            self._written.accept(whitespace)
+            self._written.transcript.add(whitespace)
             yield Forced(token_ids=(), text=whitespace)
-            verdict = self._matcher.longest_valid_prefix(draft)
+            verdict = self._written.matcher.longest_valid_prefix(draft)
         may_correct = self._corrections < self._options.max_grammar_corrections
         if verdict.status == "dead" and may_correct:
-            found = self._reread(whole, draft)
+            found = self._written.reread(whole, draft)
             is_less = found is None or found.is_lossy or found.is_apart
-            if (is_less or self._transcript.is_owing) and not self._fits_after_talk(draft):
-                anew = self._anew(said, found, is_held=is_held)
+            if (is_less or self._written.transcript.is_owing) and not self._written.fits_after_talk(
+                draft
+            ):
+                anew = self._written.anew(said, found, is_held=is_held)
                 if anew is not None:
                     yield from self._write_anew(said, anew)
                     yield from self._after_whole(stopped, answer, anew.reread)
                     return
-            if found is None and begins_again(bytes(self._text), whole, self.account.is_late):
+            if found is None and begins_again(
+                bytes(self._written.text), whole, self.account.is_late
+            ):
                 yield from self._correct(whole, "the draft begins again, and tells nothing new")
                 return
             if found is not None:
                 self._adapt(answer, draft, len(draft))
-                is_again = begins_again(bytes(self._text), whole, self.account.is_late)
+                is_again = begins_again(bytes(self._written.text), whole, self.account.is_late)
                 yield from self._write_reread(whole, found, None if is_again else draft)
                 yield from self._after_whole(stopped, answer, found)
                 return
-        if verdict.status != "dead" and may_correct and self._transcript.is_owing:
+        if verdict.status != "dead" and may_correct and self._written.transcript.is_owing:
             fits = Reread(draft, content(draft), verdict.status == "complete")
-            anew = self._anew(said, fits, is_held=is_held)
+            anew = self._written.anew(said, fits, is_held=is_held)
             if anew is not None:
                 yield from self._write_anew(said, anew)
                 yield from self._after_whole(stopped, answer, anew.reread)
                 return
-        if verdict.status == "dead" and not self._has_draft:
+        if verdict.status == "dead" and not self._written.has_draft:
             draft = yield from self._skip_to_text(draft)
-            verdict = self._matcher.longest_valid_prefix(draft)
+            verdict = self._written.matcher.longest_valid_prefix(draft)
         self._adapt(answer, draft, verdict.valid_bytes)
         if verdict.status == "dead":
             yield from self._backtrack(draft, verdict.valid_bytes)
             return
-        self._has_draft = self._has_draft or bool(draft.strip())
+        self._written.has_draft = self._written.has_draft or bool(draft.strip())
         if draft:
-            self._keep(draft)
+            self._written.keep(draft)
             yield Drafted(text=draft)
         if stopped is not None:
             yield from self._close(f"the stop text {stopped!r} came")
@@ -490,93 +485,17 @@ class TextGuide:
             yield from self._correct(b"", "the draft ended before the text was complete")
         self._was_blank = not draft.strip()
 
-    def _reread(self, whole: bytes, draft: bytes) -> Reread | None:
-        """The draft as JSON in the grammar's own form, where that keeps more of it than as it is.
-
-        Args:
-            whole: The draft as it came.
-            draft: The draft without what it repeats of the text so far.
-        """
-        written = bytes(self._text)
-        found = self._rereader.reread(written, whole)
-        if found is None:
-            return None
-        is_again = begins_again(written, whole, self.account.is_late)
-        # Brackets around nothing of what it says are another value than the draft's.
-        if not found.kept and (is_again or found.is_lossy):
-            return None
-        if is_again:
-            return found
-        if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
-            is_talk = False  # so nothing is left out before it
-        else:
-            is_talk = not self._has_draft
-        skipped = start_of_text(self._matcher, written, draft) if is_talk else 0
-        fits = draft[skipped : skipped + fitting(self._matcher, draft[skipped:])]
-        is_complete = self._matcher.longest_valid_prefix(fits).status == "complete"
-        is_better = (found.kept, found.is_complete) > (content(fits), is_complete)
-        return found if is_better else None
-
-    def _read_anew(self, said: bytes) -> Reread | None:
-        """All that was said, read from the beginning of the text, which the seed is."""
-        seed = self._options.seed_str.encode()
-        rereader = Rereader(self._start, self._grammar, self.account.is_late, _OFFERS_ANEW)
-        found = rereader.reread(seed, said)
-        return None if found is None else found._replace(text=seed + found.text)
-
-    def _anew(self, said: bytes, found: Reread | None, *, is_held: bool) -> Anew | None:
-        """The text as all drafts together say it, where it says more so than otherwise.
-
-        Args:
-            said: The draft.
-            found: What would be written of it without this.
-            is_held: The text does not go on where the draft does.
-        """
-        before = bytes(self._text)
-        may_hold = is_held or found is None
-        text, is_complete = (b"", False) if found is None else (found.text, found.is_complete)
-        is_lossy = may_hold or (found is not None and found.is_lossy)
-        otherwise = Otherwise(before, before + text, is_complete, is_lossy)
-        return self._transcript.read_with(said, otherwise, may_hold=may_hold)
-
-    def _fits_after_talk(self, draft: bytes) -> bool:
-        """Whether a draft goes on as it is, but for talk before it."""
-        if self._has_draft:
-            return False
-        written = bytes(self._text)
-        start = start_of_text(self._matcher, written, draft)
-        # What stands already is no talk, nor is what comes before it within the same brackets.
-        if start == 0 or begins_document(draft[:start].removesuffix(written)):
-            return False
-        rest = draft[start:]
-        verdict = self._matcher.longest_valid_prefix(rest)
-        return verdict.status != "dead" or self._ends_at(rest[: verdict.valid_bytes])
-
     def _write_anew(self, draft: bytes, anew: Anew) -> Generator[Event, None, None]:
         """Put another text in the place of the one that stood."""
         self._corrections += 1
-        old = bytes(self._text)
+        old = bytes(self._written.text)
         start = _shared(old, anew.text)
         if start < len(old):
             yield TakenBack(text=old[start:], position=start)
         yield self._rejected(draft, "JSON of another form than the grammar has")
-        self._matcher = self._start.fork()
-        self._text = bytearray()
-        self._rereader = Rereader(self._start, self._grammar, self.account.is_late)
-        self._filled = [span for span in self._filled if span[1] <= start]
-        self._accept(anew.text)
-        self._transcript.take(anew.said)
-        self._after_reread(anew.reread, is_of_all=True)
-        self._kept = max(self._kept + (anew.reread.kept > 0), anew.reread.kept)
+        self._written.put_anew(anew, start)
         text = anew.text[start:]
         yield Corrected(text=text, token_id=None, logprob=None, candidates=(), means="reread")
-
-    def _after_reread(self, found: Reread, *, is_of_all: bool) -> None:
-        """Note what the text does not say that was said."""
-        self._transcript.note(found, bytes(self._text), is_of_all=is_of_all)
-        self._is_held = found.is_apart
-        self._owes_comma = found.owes_comma
-        self._has_draft = True
 
     def _after_whole(
         self, stopped: str | None, answer: Answer, found: Reread
@@ -601,14 +520,14 @@ class TextGuide:
         lost = max(0, content(draft) - found.kept)
         self.account.add(discarded_tokens=-(-lost // _BYTES_FOR_A_TOKEN))
         yield self._rejected(draft, "JSON of another form than the grammar has")
-        self._accept(found.text)
+        self._written.accept(found.text)
         is_of_all = False
         if more is None:
-            self._transcript.take(draft)
+            self._written.transcript.take(draft)
         else:
-            is_of_all = self._transcript.add_draft(draft, more)
-        self._after_reread(found, is_of_all=is_of_all)
-        self._kept += found.kept
+            is_of_all = self._written.transcript.add_draft(draft, more)
+        self._written.after_reread(found, is_of_all=is_of_all)
+        self._written.kept += found.kept
         yield Corrected(text=found.text, token_id=None, logprob=None, candidates=(), means="reread")
 
     def _adapt(self, answer: Answer, draft: bytes, valid: int) -> None:
@@ -625,19 +544,19 @@ class TextGuide:
 
     def _backtrack(self, draft: bytes, valid: int) -> Asking:
         """Keep the part of a dead draft that fits, and put a candidate after it."""
-        if (begun := self._unclear_from(draft, valid)) is not None:
+        if (begun := self._written.unclear_from(draft, valid)) is not None:
             valid = min(valid, begun)
-        matcher = self._matcher.fork()
+        matcher = self._written.matcher.fork()
         keep, candidates = cut_place(matcher, draft, valid)
         start = cut_word(draft, keep)
-        if start is not None and self._takes_no_part(draft, start, keep):
-            keep, candidates = cut_place(self._matcher.fork(), draft, start)
+        if start is not None and self._written.takes_no_part(draft, start, keep):
+            keep, candidates = cut_place(self._written.matcher.fork(), draft, start)
         kept, rest = draft[:keep], draft[keep:]
         if kept:
-            self._keep(kept)
-            self._has_draft = True
+            self._written.keep(kept)
+            self._written.has_draft = True
             yield Drafted(text=kept)
-        if self._matcher.is_completed() and not self._may_go_on(rest, candidates):
+        if self._written.matcher.is_completed() and not self._may_go_on(rest, candidates):
             self._discard(rest)
             reason = "the text was complete before it"
             yield self._rejected(rest, reason)
@@ -646,30 +565,6 @@ class TextGuide:
             return
         shown = draft[valid : valid + 20].decode("utf-8", "replace")
         yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
-
-    def _unclear_from(self, draft: bytes, valid: int) -> int | None:
-        """Where in a draft of JSON a value begins of which a part alone would be another value."""
-        if not isinstance(self._grammar.source, JsonSchemaSource):
-            return None
-        told = self._rereader.unsettled(bytes(self._text))
-        so_far = told + draft.decode("utf-8", "replace")
-        end = len(told + draft[:valid].decode("utf-8", "ignore"))
-        places = (unclear_from(so_far, self.account.is_late), number_cut(so_far, end))
-        found = [place for place in places if place is not None]
-        return max(0, len(so_far[: min(found)].encode()) - len(told.encode())) if found else None
-
-    def _takes_no_part(self, draft: bytes, start: int, end: int) -> bool:
-        """Whether a part of the word or number from `start` on would be another text or value."""
-        if self._ends_at(draft[:end]) or draft[end - 1 : end + 1].isdigit():
-            return True
-        _, candidates = cut_place(self._matcher.fork(), draft, start)
-        return all(isinstance(candidate, Literal) for candidate in candidates)
-
-    def _ends_at(self, draft: bytes) -> bool:
-        """Whether the text may end after a draft, which fits."""
-        matcher = self._matcher.fork()
-        matcher.accept_string(draft)
-        return matcher.is_completed()
 
     def _may_go_on(self, rest: bytes, candidates: Sequence[Candidate]) -> bool:
         """Whether what came after a whole text is a slip, and not talk."""
@@ -689,25 +584,25 @@ class TextGuide:
             return
         self._corrections += 1
         if candidates is None:
-            candidates = readable(self._matcher.candidates(MAX_CANDIDATES))
+            candidates = readable(self._written.matcher.candidates(MAX_CANDIDATES))
         shown = tuple(shown_candidate(candidate) for candidate in candidates)
         text, means = yield from self._chosen(rest, candidates)
-        text = text[: self._matcher.longest_valid_prefix(text).valid_bytes]
+        text = text[: self._written.matcher.longest_valid_prefix(text).valid_bytes]
         if not text and means != "re-ask":
-            text, means = _first_character(self._shortest()), "shortest"
+            text, means = _first_character(self._written.shortest()), "shortest"
         is_same = means == "nearest" and is_respelled(text, rest)
         is_filled = means in _FILLING and not (is_same and text.strip() in rest)
         if text and is_filled:
-            self._fill(text, "respelled" if is_same else means)
+            self._written.fill(text, "respelled" if is_same else means)
             if is_same or not rest:
-                self._transcript.add(text)
+                self._written.transcript.add(text)
             else:
-                self._transcript.forget()
-            self._kept += content(text) if is_same else 0
+                self._written.transcript.forget()
+            self._written.kept += content(text) if is_same else 0
         elif text:
-            self._keep(text)
+            self._written.keep(text)
         else:
-            self._transcript.add_refused(rest)
+            self._written.transcript.add_refused(rest)
         yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means=means)
         kept = f" Behind {self.response[-60:]!r} came {_start(rest)!r}." if rest else ""
         self._complaint = f"The last answer broke the format: {reason}.{kept}"
@@ -718,10 +613,10 @@ class TextGuide:
         self, rest: bytes, candidates: Sequence[Candidate]
     ) -> Generator[Event | Ask | Consult, Answer | None, tuple[bytes, str]]:
         """What comes next, and who says so."""
-        forced = self._matcher.find_jump_forward_string()
+        forced = self._written.matcher.find_jump_forward_string()
         options = tuple(c.text for c in candidates if isinstance(c, Literal))
         is_choice = self._means.choose and len(options) == len(candidates) > 1
-        is_at_start = self._answers_as_a_whole() and not self._text and not is_choice
+        is_at_start = self._answers_as_a_whole() and not self._written.text and not is_choice
         if is_at_start and self._complaint is None:  # it may do better from the beginning
             return b"", "re-ask"
         if forced:
@@ -741,10 +636,10 @@ class TextGuide:
         found = nearest(candidates, rest)
         if found is not None:
             return found.encode(), "nearest"
-        if self._means.reads_complaints and self._complained_at != len(self._text):
-            self._complained_at = len(self._text)
+        if self._means.reads_complaints and self._complained_at != len(self._written.text):
+            self._complained_at = len(self._written.text)
             return b"", "re-ask"
-        closing = self._shortest()
+        closing = self._written.shortest()
         for option in options:
             if option and closing.startswith(option.encode()):
                 return option.encode(), "shortest"
@@ -756,10 +651,10 @@ class TextGuide:
             return ()
         size = self._vocab_size
         mask = np.zeros((1, -(-size // 32)), dtype=np.int32)
-        if not self._matcher.fill_next_token_bitmask(mask, 0):
+        if not self._written.matcher.fill_next_token_bitmask(mask, 0):
             return ()
         allowed = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
-        stops = set(self._matcher.stop_token_ids)
+        stops = set(self._written.matcher.stop_token_ids)
         tokens = tuple(int(token) for token in allowed if int(token) not in stops)
         return tokens if 0 < len(tokens) <= MAX_BIASED_TOKENS else ()
 
@@ -768,27 +663,18 @@ class TextGuide:
 
         Models go on better after a word than after a space, which belongs to the next token.
         """
-        text = self._matcher.find_jump_forward_string().encode()
+        text = self._written.matcher.find_jump_forward_string().encode()
         if len(text) < _WHOLE_RUN:  # more may be forced after a run of the greatest length
             text = text.rstrip(b" \t\r\n")
-        if text and (self._text or not self._may_end_behind(text)):
-            self._accept(text)
-            self._transcript.add(text, is_drafted=False)
-            self._forced = len(text)
+        if text and (self._written.text or not self._written.may_end_behind(text)):
+            self._written.accept(text)
+            self._written.transcript.add(text, is_drafted=False)
+            self._written.forced = len(text)
             yield Forced(token_ids=(), text=text)
-
-    def _may_end_behind(self, forced: bytes) -> bool:
-        """Whether forced text is whole, and more may come: it is left to the drafter.
-
-        Who answers `1` means just that, were it after a `1` that stands there already.
-        """
-        there = self._matcher.fork()
-        there.accept_string(forced)
-        return there.is_completed() and not is_over(there, there.stop_token_ids)
 
     def _skip_to_text(self, draft: bytes) -> Generator[Event, None, bytes]:
         """Leave out talk before the text, as in `Sure! Here it is: {`."""
-        start = start_of_text(self._matcher, bytes(self._text), draft)
+        start = start_of_text(self._written.matcher, bytes(self._written.text), draft)
         if start == 0 or self._corrections >= self._options.max_grammar_corrections:
             return draft
         self._corrections += 1
@@ -801,77 +687,51 @@ class TextGuide:
         """False for the beginning of an answer that is dead for certain, or far too long."""
         if len(answer) > 64 + 16 * self._options.budget.tokens:
             return False
-        if not self._has_draft:  # talk before the text may be left out
+        if not self._written.has_draft:  # talk before the text may be left out
             return True
         draft = answer.encode("utf-8", "replace")
-        if self._text.startswith(draft):  # it may begin again from the start
+        if self._written.text.startswith(draft):  # it may begin again from the start
             return True
         # Who answers as a whole may say the same in another order; only the whole of it tells.
-        opening = bytes(self._text[:1])
+        opening = bytes(self._written.text[:1])
         begins = opening in (b"{", b"[") and draft.lstrip().startswith((opening, b"```"))
         if begins and self._answers_as_a_whole():
             return True
         draft = self._without_repetition(draft)
-        return self._matcher.longest_valid_prefix(draft).status != "dead"
+        return self._written.matcher.longest_valid_prefix(draft).status != "dead"
 
     def _without_repetition(self, draft: bytes) -> bytes:
-        written = bytes(self._text)
+        written = bytes(self._written.text)
         again = self._answers_as_a_whole()  # It is asked in words to go on.
         return without_repetition(
-            self._matcher, written, draft, begins_again=again, forced=self._forced
+            self._written.matcher, written, draft, begins_again=again, forced=self._written.forced
         )
-
-    def _shortest(self) -> bytes:
-        """The shortest completion; nothing where it would be too long to be of use."""
-        try:
-            return self._matcher.shortest_completion()
-        except MatcherError:
-            return b""
-
-    def _accept(self, text: bytes) -> None:
-        if not self._matcher.accept_string(text):
-            raise AssertionError(f"invariant: {text!r} was found to fit")
-        self._text += text
-        self._forced = 0
-        self._owes_comma = False
-
-    def _keep(self, text: bytes) -> None:
-        """Accept what a model wrote."""
-        self._accept(text)
-        self._transcript.add(text)
-        self._kept += content(text)
-
-    def _fill(self, text: bytes, means: str) -> None:
-        """Accept what no model wrote."""
-        start = len(self._text)
-        self._accept(text)
-        self._filled.append((start, len(self._text), means))
 
     def _discard(self, text: bytes) -> None:
         self.account.add(discarded_tokens=_tokens(text.decode("utf-8", "replace")))
 
     def _rejected(self, text: bytes, reason: str) -> Rejected:
         return Rejected(
-            text=text, position=len(self._text), token_id=None, logprob=None, reason=reason
+            text=text, position=len(self._written.text), token_id=None, logprob=None, reason=reason
         )
 
     def _close(self, reason: str) -> Generator[Event, None, None]:
         """Complete the text in as few bytes as the grammar can."""
         self._was_cut = True
         try:
-            text = self._matcher.shortest_completion()
+            text = self._written.matcher.shortest_completion()
         except MatcherError as error:
             yield self._end("truncated", f"{reason}, and {error}")
             return
         if text:
-            self._fill(text, "closed")
+            self._written.fill(text, "closed")
             yield Closed(text=text, reason=reason)
         yield self._end("closed" if text else "valid", reason)
 
     def _end(self, status: Status, reason: str) -> Ended:
-        self._transcript.settle(bytes(self._text))
-        is_made_up = any(means in MADE_UP for _, _, means in self._filled)
-        if status == "valid" and is_made_up and not self._kept:
+        self._written.transcript.settle(bytes(self._written.text))
+        is_made_up = any(means in MADE_UP for _, _, means in self._written.filled)
+        if status == "valid" and is_made_up and not self._written.kept:
             status, reason = "closed", f"{reason}, with nothing that the model wrote"
         self._status = status
         self._ended = Ended(status=status, reason=reason)

@@ -1,0 +1,206 @@
+"""The text that stands, and how a draft may be read that comes after it.
+
+One idea: a draft goes on as it is, or says the same as JSON in another form, or all drafts together
+say more than it alone does. Each is a reading, and leaves the text as it is until it is put there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stencilm.errors import MatcherError
+from stencilm.generation.ends import is_over
+from stencilm.grammars.grammar import Grammar
+from stencilm.grammars.sources import JsonSchemaSource
+from stencilm.guiding.backtrack import cut_place
+from stencilm.guiding.loose_json import number_cut, unclear_from
+from stencilm.guiding.reading import fitting, start_of_text
+from stencilm.guiding.rereading import Rereader, begins_again
+from stencilm.guiding.rewriting import Reread, content
+from stencilm.guiding.transcript import Anew, Otherwise, Transcript, begins_document
+from stencilm.matching.candidates import Literal
+from stencilm.matching.matcher import GrammarMatcher
+
+_OFFERS_ANEW = 1_000
+
+
+class Written:
+    """The text so far.
+
+    Args:
+        matcher: A fresh matcher of the grammar.
+        grammar: The grammar.
+        seed: What every text begins with.
+        is_late: Whether a long draft is to be left with what was read of it so far.
+
+    Attributes:
+        text: Its bytes.
+        matcher: The matcher after it.
+        start: A matcher that has read nothing; it is not changed.
+        transcript: All that the drafts said.
+        filled: Where it begins and ends, and why, for each part that no model wrote.
+        forced: The bytes at the end of it that were forced since the last draft.
+        kept: The bytes of the model's own words and numbers that are in it.
+        has_draft: There is something of a draft in it.
+        owes_comma: The last draft had a comma after what stands at the end of it.
+        is_held: It does not go on where the drafts do.
+    """
+
+    def __init__(
+        self, matcher: GrammarMatcher, grammar: Grammar, seed: bytes, is_late: Callable[[], bool]
+    ) -> None:
+        self.text = bytearray()
+        self.matcher = matcher
+        self.start = matcher.fork()
+        self.filled: list[tuple[int, int, str]] = []
+        self.forced = 0
+        self.kept = 0
+        self.has_draft = False
+        self.owes_comma = False
+        self.is_held = False
+        self._grammar = grammar
+        self._seed = seed
+        self._is_late = is_late
+        self._rereader = Rereader(self.start, grammar, is_late)
+        is_json = isinstance(grammar.source, JsonSchemaSource)
+        self.transcript = Transcript(self._read_anew, is_late, is_json=is_json)
+
+    def accept(self, text: bytes) -> None:
+        """Put a text after it that was found to fit."""
+        if not self.matcher.accept_string(text):
+            raise AssertionError(f"invariant: {text!r} was found to fit")
+        self.text += text
+        self.forced = 0
+        self.owes_comma = False
+
+    def keep(self, text: bytes) -> None:
+        """Accept what a model wrote."""
+        self.accept(text)
+        self.transcript.add(text)
+        self.kept += content(text)
+
+    def fill(self, text: bytes, means: str) -> None:
+        """Accept what no model wrote."""
+        start = len(self.text)
+        self.accept(text)
+        self.filled.append((start, len(self.text), means))
+
+    def reread(self, whole: bytes, draft: bytes) -> Reread | None:
+        """The draft as JSON in the grammar's own form, where that keeps more of it than as it is.
+
+        Args:
+            whole: The draft as it came.
+            draft: The draft without what it repeats of the text so far.
+        """
+        written = bytes(self.text)
+        found = self._rereader.reread(written, whole)
+        if found is None:
+            return None
+        is_again = begins_again(written, whole, self._is_late)
+        # Brackets around nothing of what it says are another value than the draft's.
+        if not found.kept and (is_again or found.is_lossy):
+            return None
+        if is_again:
+            return found
+        if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
+            is_talk = False  # so nothing is left out before it
+        else:
+            is_talk = not self.has_draft
+        skipped = start_of_text(self.matcher, written, draft) if is_talk else 0
+        fits = draft[skipped : skipped + fitting(self.matcher, draft[skipped:])]
+        is_complete = self.matcher.longest_valid_prefix(fits).status == "complete"
+        is_better = (found.kept, found.is_complete) > (content(fits), is_complete)
+        return found if is_better else None
+
+    def _read_anew(self, said: bytes) -> Reread | None:
+        """All that was said, read from the beginning of the text, which the seed is."""
+        seed = self._seed
+        rereader = Rereader(self.start, self._grammar, self._is_late, _OFFERS_ANEW)
+        found = rereader.reread(seed, said)
+        return None if found is None else found._replace(text=seed + found.text)
+
+    def anew(self, said: bytes, found: Reread | None, *, is_held: bool) -> Anew | None:
+        """The text as all drafts together say it, where it says more so than otherwise.
+
+        Args:
+            said: The draft.
+            found: What would be written of it without this.
+            is_held: The text does not go on where the draft does.
+        """
+        before = bytes(self.text)
+        may_hold = is_held or found is None
+        text, is_complete = (b"", False) if found is None else (found.text, found.is_complete)
+        is_lossy = may_hold or (found is not None and found.is_lossy)
+        otherwise = Otherwise(before, before + text, is_complete, is_lossy)
+        return self.transcript.read_with(said, otherwise, may_hold=may_hold)
+
+    def put_anew(self, anew: Anew, start: int) -> None:
+        """Put another text in its place, which is the same up to `start`."""
+        self.matcher = self.start.fork()
+        self.text = bytearray()
+        self._rereader = Rereader(self.start, self._grammar, self._is_late)
+        self.filled = [span for span in self.filled if span[1] <= start]
+        self.accept(anew.text)
+        self.transcript.take(anew.said)
+        self.after_reread(anew.reread, is_of_all=True)
+        self.kept = max(self.kept + (anew.reread.kept > 0), anew.reread.kept)
+
+    def after_reread(self, found: Reread, *, is_of_all: bool) -> None:
+        """Note what the text does not say that was said."""
+        self.transcript.note(found, bytes(self.text), is_of_all=is_of_all)
+        self.is_held = found.is_apart
+        self.owes_comma = found.owes_comma
+        self.has_draft = True
+
+    def fits_after_talk(self, draft: bytes) -> bool:
+        """Whether a draft goes on as it is, but for talk before it."""
+        if self.has_draft:
+            return False
+        written = bytes(self.text)
+        start = start_of_text(self.matcher, written, draft)
+        # What stands already is no talk, nor is what comes before it within the same brackets.
+        if start == 0 or begins_document(draft[:start].removesuffix(written)):
+            return False
+        rest = draft[start:]
+        verdict = self.matcher.longest_valid_prefix(rest)
+        return verdict.status != "dead" or self.ends_at(rest[: verdict.valid_bytes])
+
+    def unclear_from(self, draft: bytes, valid: int) -> int | None:
+        """Where in a draft of JSON a value begins of which a part alone would be another value."""
+        if not isinstance(self._grammar.source, JsonSchemaSource):
+            return None
+        told = self._rereader.unsettled(bytes(self.text))
+        so_far = told + draft.decode("utf-8", "replace")
+        end = len(told + draft[:valid].decode("utf-8", "ignore"))
+        places = (unclear_from(so_far, self._is_late), number_cut(so_far, end))
+        found = [place for place in places if place is not None]
+        return max(0, len(so_far[: min(found)].encode()) - len(told.encode())) if found else None
+
+    def takes_no_part(self, draft: bytes, start: int, end: int) -> bool:
+        """Whether a part of the word or number from `start` on would be another text or value."""
+        if self.ends_at(draft[:end]) or draft[end - 1 : end + 1].isdigit():
+            return True
+        _, candidates = cut_place(self.matcher.fork(), draft, start)
+        return all(isinstance(candidate, Literal) for candidate in candidates)
+
+    def ends_at(self, draft: bytes) -> bool:
+        """Whether the text may end after a draft, which fits."""
+        matcher = self.matcher.fork()
+        matcher.accept_string(draft)
+        return matcher.is_completed()
+
+    def may_end_behind(self, forced: bytes) -> bool:
+        """Whether forced text is whole, and more may come: it is left to the drafter.
+
+        Who answers `1` means just that, were it after a `1` that stands there already.
+        """
+        there = self.matcher.fork()
+        there.accept_string(forced)
+        return there.is_completed() and not is_over(there, there.stop_token_ids)
+
+    def shortest(self) -> bytes:
+        """The shortest completion; nothing where it would be too long to be of use."""
+        try:
+            return self.matcher.shortest_completion()
+        except MatcherError:
+            return b""
