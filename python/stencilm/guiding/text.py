@@ -407,75 +407,57 @@ class TextGuide:
             stopped: The stop text at which it ended.
             is_empty: It had no text at all.
         """
-        said, is_held = draft, self._written.is_held
-        if self._written.owes_comma and begins_with_a_value(draft.decode("utf-8", "ignore")):
+        written = self._written
+        said, is_held = draft, written.is_held
+        if written.owes_comma and begins_with_a_value(draft.decode("utf-8", "ignore")):
             draft = b"," + draft
-        self._written.is_held = False
-        if is_held and self._held < MAX_HELD and self._written.transcript.hold(said):
+        written.is_held = False
+        if is_held and self._held < MAX_HELD and written.transcript.hold(said):
             self._held += 1
-            self._written.is_held, self._written.owes_comma = True, False
+            written.is_held, written.owes_comma = True, False
             yield self._rejected(said, "the text has no place for it yet")
             return
         self._held = 0
-        whole, forced = (
-            draft,
-            bytes(self._written.text[len(self._written.text) - self._written.forced :]),
-        )
+        whole, forced = draft, bytes(written.text[len(written.text) - written.forced :])
         draft = self._without_repetition(draft)
         # Who says all of the text again says it from the beginning.
-        is_part = len(forced) < len(self._written.text)
+        is_part = len(forced) < len(written.text)
         if is_part and 0 < len(whole) - len(draft) == said_again(forced, whole):
             whole = draft
         # Who says the same again and is cut again has not ended it.
         says_more = bool(draft) or (self._answers_as_a_whole() and not is_empty)
-        verdict = self._written.matcher.longest_valid_prefix(draft)
-        if verdict.status == "dead" and (
-            whitespace := forced_whitespace(self._written.matcher, draft)
-        ):
-            self._written.accept(whitespace)
-            self._written.transcript.add(whitespace)
+        verdict = written.matcher.longest_valid_prefix(draft)
+        whitespace = forced_whitespace(written.matcher, draft) if verdict.status == "dead" else b""
+        if whitespace:
+            written.accept(whitespace)
+            written.transcript.add(whitespace)
             yield Forced(token_ids=(), text=whitespace)
-            verdict = self._written.matcher.longest_valid_prefix(draft)
-        may_correct = self._corrections < self._options.max_grammar_corrections
-        if verdict.status == "dead" and may_correct:
-            found = self._written.reread(whole, draft)
-            is_less = found is None or found.is_lossy or found.is_apart
-            if (is_less or self._written.transcript.is_owing) and not self._written.fits_after_talk(
-                draft
-            ):
-                anew = self._written.anew(said, found, is_held=is_held)
-                if anew is not None:
-                    yield from self._write_anew(said, anew)
-                    yield from self._after_whole(stopped, answer, anew.reread)
-                    return
-            if found is None and begins_again(
-                bytes(self._written.text), whole, self.account.is_late
-            ):
+            verdict = written.matcher.longest_valid_prefix(draft)
+        if self._corrections < self._options.max_grammar_corrections:
+            otherwise = written.otherwise(said, whole, draft, is_held=is_held)
+            is_again = begins_again(bytes(written.text), whole, self.account.is_late)
+            if isinstance(otherwise, Anew):
+                yield from self._write_anew(said, otherwise)
+                yield from self._after_whole(stopped, answer, otherwise.reread)
+                return
+            if otherwise is not None:
+                self._adapt(answer, draft, len(draft))
+                yield from self._write_reread(whole, otherwise, None if is_again else draft)
+                yield from self._after_whole(stopped, answer, otherwise)
+                return
+            if verdict.status == "dead" and is_again:
                 yield from self._correct(whole, "the draft begins again, and tells nothing new")
                 return
-            if found is not None:
-                self._adapt(answer, draft, len(draft))
-                is_again = begins_again(bytes(self._written.text), whole, self.account.is_late)
-                yield from self._write_reread(whole, found, None if is_again else draft)
-                yield from self._after_whole(stopped, answer, found)
-                return
-        if verdict.status != "dead" and may_correct and self._written.transcript.is_owing:
-            fits = Reread(draft, content(draft), verdict.status == "complete")
-            anew = self._written.anew(said, fits, is_held=is_held)
-            if anew is not None:
-                yield from self._write_anew(said, anew)
-                yield from self._after_whole(stopped, answer, anew.reread)
-                return
-        if verdict.status == "dead" and not self._written.has_draft:
+        if verdict.status == "dead" and not written.has_draft:
             draft = yield from self._skip_to_text(draft)
-            verdict = self._written.matcher.longest_valid_prefix(draft)
+            verdict = written.matcher.longest_valid_prefix(draft)
         self._adapt(answer, draft, verdict.valid_bytes)
         if verdict.status == "dead":
             yield from self._backtrack(draft, verdict.valid_bytes)
             return
-        self._written.has_draft = self._written.has_draft or bool(draft.strip())
+        written.has_draft = written.has_draft or bool(draft.strip())
         if draft:
-            self._written.keep(draft)
+            written.keep(draft)
             yield Drafted(text=draft)
         if stopped is not None:
             yield from self._close(f"the stop text {stopped!r} came")

@@ -85,7 +85,32 @@ class Written:
         self.accept(text)
         self.filled.append((start, len(self.text), means))
 
-    def reread(self, whole: bytes, draft: bytes) -> Reread | None:
+    def otherwise(
+        self, said: bytes, whole: bytes, draft: bytes, *, is_held: bool
+    ) -> Anew | Reread | None:
+        """How a draft is read that is not taken as it is: with all before it, or as other JSON.
+
+        Args:
+            said: The draft as it came.
+            whole: The same with the comma that comes before it.
+            draft: What of it comes after the text.
+            is_held: The text does not go on where the draft does.
+        """
+        verdict = self.matcher.longest_valid_prefix(draft)
+        if verdict.status != "dead":
+            if not self.transcript.is_owing:
+                return None
+            fits = Reread(draft, content(draft), verdict.status == "complete")
+            return self._anew(said, fits, is_held=is_held)
+        found = self._reread(whole, draft)
+        is_less = found is None or found.is_lossy or found.is_apart
+        if (is_less or self.transcript.is_owing) and not self._fits_after_talk(draft):
+            anew = self._anew(said, found, is_held=is_held)
+            if anew is not None:
+                return anew
+        return found
+
+    def _reread(self, whole: bytes, draft: bytes) -> Reread | None:
         """The draft as JSON in the grammar's own form, where that keeps more of it than as it is.
 
         Args:
@@ -119,7 +144,7 @@ class Written:
         found = rereader.reread(seed, said)
         return None if found is None else found._replace(text=seed + found.text)
 
-    def anew(self, said: bytes, found: Reread | None, *, is_held: bool) -> Anew | None:
+    def _anew(self, said: bytes, found: Reread | None, *, is_held: bool) -> Anew | None:
         """The text as all drafts together say it, where it says more so than otherwise.
 
         Args:
@@ -152,7 +177,7 @@ class Written:
         self.owes_comma = found.owes_comma
         self.has_draft = True
 
-    def fits_after_talk(self, draft: bytes) -> bool:
+    def _fits_after_talk(self, draft: bytes) -> bool:
         """Whether a draft goes on as it is, but for talk before it."""
         if self.has_draft:
             return False
