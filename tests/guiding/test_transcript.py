@@ -123,6 +123,14 @@ def is_marked(result: stencilm.Guided) -> bool:
         (list[str], ['["dark red", "re', 'd", "redder"]'], ["dark red", "red", "redder"]),
         (list[Item], ['[{"flags": [], "size": 1}, {"flags"', ': [], "size": 1}, {"size": 2}]'],
          [{"size": 1, "flags": []}, {"size": 1, "flags": []}, {"size": 2}]),
+        (list[str], ['["the cat the ca', 't the cat"]'], ["the cat the cat the cat"]),
+        (list[str], [r'["\u00e9\u20ac\u00e9\u', r'20ac\u00e9\u20ac"]'], ["é€é€é€"]),
+        # A list that was just begun is no wrapping, and may be begun again.
+        (list[list[int]], ["See:\n[[],", " [1, 2]]"], [[], [1, 2]]),
+        (list[list[str]], ["[['a'], [", "['b', 'b']]"], [["a"], ["b", "b"]]),
+        # A quote alone, which the text has no place for yet.
+        (Record, [r'{"note": "{\"a\\'[:-1], '"', ': 1}", "kind": "red"}'],
+         {"kind": "red", "note": '{"a": 1}'}),
     ],
 )  # fmt: skip
 def test_all_that_drafts_say_together_is_there(
@@ -144,6 +152,22 @@ def test_what_may_be_repeated_is_marked_where_a_model_was_asked_in_words() -> No
     assert unwritten(result) == "at character 7 it says '2, ' again, or once more"
     # A function goes on after the text, by its contract.
     assert not is_marked(guided(in_turn, ["[1, 2, ", "2, 3]"], list[int]))
+    answers = ['[{"size": 12}, {"', 'size": 12}, {"size": 12}]']
+    for way in (in_turn, Chat):
+        result = guided(way, answers, list[Item])
+        assert json.loads(result.response) == [{"size": 12}] * 3
+        assert is_marked(result) is (way is Chat)
+
+
+@pytest.mark.parametrize("way", [in_turn, Chat])
+def test_of_equal_elements_none_is_lost_where_some_are_said_again(
+    way: Callable[[list[str]], Any],
+) -> None:
+    """The draft may begin with the first element or with the second; the text has one too many."""
+    answers = ['[{"size": 12}, {"siz', '{"size": 12}, {"size": 12}]']
+    result = guided(way, answers, list[Item])
+    assert json.loads(result.response) == [{"size": 12}] * 3
+    assert [part.means for part in result.filled] == ["repeated"]
 
 
 TEXTS = [
