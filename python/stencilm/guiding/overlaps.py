@@ -18,6 +18,7 @@ _MAX_PLACES = 64
 _HEAD = 16
 _WORD = re.compile(rb"\w+")
 _MAX_TRIED = 8
+"""How many of the shortest overlaps are tried, beside the longest."""
 
 
 class Overlap(NamedTuple):
@@ -50,9 +51,8 @@ def overlap(said: bytes, draft: bytes, added: bytes, fits: Callable[[bytes], boo
         return Overlap(found[0])
     if any(fits(seam + draft) for seam in dict.fromkeys((said, said + added))):
         return Overlap(0, known if is_doubtful else 0)
-    fitting = [
-        length for length in found[:_MAX_TRIED] if length >= _LEAST and fits(said + draft[length:])
-    ]
+    tried = dict.fromkeys((*found[:1], *found[-_MAX_TRIED:]))
+    fitting = [length for length in tried if length >= _LEAST and fits(said + draft[length:])]
     return Overlap(fitting[-1], fitting[0] - fitting[-1]) if fitting else Overlap()
 
 

@@ -390,9 +390,9 @@ class TextGuide:
         start, again, without = len(self._written.text), Overlap(), None
         if self._written.text.startswith((b"{", b"[")):
             again = self._written.transcript.overlap(draft)
-            draft = draft[again.length :]
-        if again.doubtful and (again.length or self._answers_as_a_whole()):
-            without = self._written.transcript.read_without(draft, again.doubtful)
+        if again.length or self._answers_as_a_whole():
+            without = self._written.transcript.read_without(draft, again)
+        draft = draft[again.length :]
         yield from self._read(answer, draft, stopped, is_empty=is_empty)
         if without is not None and says(bytes(self._written.text)) > says(without.text):
             end = min(start + again.doubtful, len(self._written.text))

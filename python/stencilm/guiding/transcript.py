@@ -135,9 +135,16 @@ class Transcript:
         is_again = found.doubtful > 0 and is_all_again(self._said, draft)
         return Overlap(found.length) if is_again else found
 
-    def read_without(self, draft: bytes, repeated: int) -> Reread | None:
-        """All with a draft, of which so much is said again; None where that loses something."""
-        said = self._drafted + draft[repeated:]
+    def read_without(self, draft: bytes, again: Overlap) -> Reread | None:
+        """All that was said with a draft that says all of an overlap again.
+
+        Returns:
+            The reading; None where that loses something, or nothing is doubtful.
+        """
+        before = self._drafted if again.length else self._said or b""
+        said = before + draft[again.length + again.doubtful :]
+        if not again.doubtful:
+            return None
         found = self._read_anew(said) if self._is_affordable(len(said)) else None
         return None if found is None or found.is_lossy else found
 
@@ -296,8 +303,8 @@ def _is_all(found: Reread) -> bool:
     return found.is_complete and not found.is_lossy
 
 
-def _rank(found: Anew) -> tuple[bool, bool, int]:
-    return found.reread.is_complete, not found.reread.is_lossy, says(found.text)
+def _rank(found: Anew) -> tuple[bool, int]:
+    return found.reread.is_complete, says(found.text)
 
 
 def says(text: bytes) -> int:
