@@ -128,9 +128,6 @@ def is_marked(result: stencilm.Guided) -> bool:
         # A list that was just begun is no wrapping, and may be begun again.
         (list[list[int]], ["See:\n[[],", " [1, 2]]"], [[], [1, 2]]),
         (list[list[str]], ["[['a'], [", "['b', 'b']]"], [["a"], ["b", "b"]]),
-        # A quote alone, which the text has no place for yet.
-        (Record, [r'{"note": "{\"a\\'[:-1], '"', ': 1}", "kind": "red"}'],
-         {"kind": "red", "note": '{"a": 1}'}),
     ],
 )  # fmt: skip
 def test_all_that_drafts_say_together_is_there(

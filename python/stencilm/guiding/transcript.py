@@ -234,7 +234,7 @@ class Transcript:
         if self._said is None or not draft.strip() or is_all_again(self._said, draft):
             return False
         said = next(self._joined(draft), b"")
-        if not self._may_hold(said, more=0):
+        if not self._may_hold(said):
             return False
         if any(_is_all(one.reread) for one in self._readings(draft)):
             return False
@@ -242,12 +242,12 @@ class Transcript:
         self.is_owing = True
         return True
 
-    def _may_hold(self, said: bytes, more: int = 1) -> bool:
-        """Whether something has been said that has not ended, and is so much more than before."""
+    def _may_hold(self, said: bytes) -> bool:
+        """Whether so much has been said that has not ended, and is more than before."""
         node = self._document(said)
         if not isinstance(node, (Elements, Members)) or not node.is_open:
             return False
-        return said_by(node) >= said_by(self._document(self._said or b"")) + more
+        return said_by(node) > said_by(self._document(self._said or b""))
 
     def _readings(self, draft: bytes) -> Iterator[Anew]:
         if self._said is None:
