@@ -16,6 +16,7 @@ _LEAST_SURE = 8
 """Bytes in common that are no accident."""
 _MAX_PLACES = 64
 _HEAD = 16
+_OPENING = re.compile(rb"[\[{]")
 _WORD = re.compile(rb"\w+")
 _MAX_TRIED = 8
 """How many of the shortest overlaps are tried, beside the longest."""
@@ -42,6 +43,8 @@ def overlap(said: bytes, draft: bytes, added: bytes, fits: Callable[[bytes], boo
         added: What stands after the last draft, and that its writer may know.
         fits: Whether nothing is lost of such a text where it is read.
     """
+    if whole := _all_again(said, draft):
+        return Overlap(whole)
     found = [length for length in overlaps(said, draft) if says_something(draft[:length])]
     known = next(overlaps(said + added, draft), 0)
     is_doubtful = _is_apart(said + added, known) and says_something(draft[:known])
@@ -93,3 +96,14 @@ def _is_apart(said: bytes, length: int) -> bool:
     """Whether the end of so many bytes begins within no word or escape."""
     before = said[: len(said) - length][-1:]
     return not (before.isalnum() or before >= b"\x80" or before == b"\\")
+
+
+def _all_again(said: bytes, draft: bytes) -> int:
+    """Where a draft goes on that says all again word by word, after talk; 0 where it does not."""
+    begin = _OPENING.search(said)
+    again = _OPENING.search(draft)
+    if begin is None or again is None or len(said) - begin.start() < _LEAST_SURE:
+        return 0
+    all_said = said[begin.start() :]
+    at = again.start()
+    return at + len(all_said) if draft.startswith(all_said, at) else 0
