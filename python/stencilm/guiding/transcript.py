@@ -272,7 +272,6 @@ class Transcript:
             yield draft
         is_added = said_again(self._added, draft) > 0
         yield (self._drafted if is_added else said) + draft
-        yield self._drafted + draft
         for length in islice(overlaps(said, draft), 1):
             yield said + draft[length:]
 
