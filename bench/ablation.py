@@ -145,6 +145,12 @@ def _string(**keywords: Any) -> Grammar:
     return Grammar.from_json_schema({"type": "string", **keywords})
 
 
+def _keys_with(pattern: str) -> tuple[Grammar, str]:
+    """Objects whose keys with a pattern have other values than those without."""
+    schema = {"type": "object", "patternProperties": {pattern: {"type": "array"}}}
+    return Grammar.from_json_schema(schema), '{"zZ": 1}'
+
+
 def cases() -> dict[str, tuple[Grammar, str]]:
     """Grammars, each with a text, by what they are."""
     strings = {name: {"type": "string", "maxLength": 60} for name in "ab"}
@@ -164,6 +170,10 @@ def cases() -> dict[str, tuple[Grammar, str]]:
             json.dumps({"a": _TEXT[:58], "b": _TEXT[57::-1]}),
         ),
         "two words in a text": (Grammar.from_regex(".*foo.*bar.*"), "some foo of a bar"),
+        "keys with a letter": _keys_with("a"),
+        "keys with a class": _keys_with("[abde]"),
+        "keys with a word": _keys_with("customer"),
+        "keys with 32 digits": _keys_with("[0-9a-f]{32}"),
         "any splits": (Grammar.from_ebnf(ambiguous), _TEXT[:34]),
         "sums": (Grammar.from_ebnf(sums), "1+2*(3+a)*b+((c+4)*5)+x*y+(z)"),
         "deep": (Grammar.from_ebnf('root ::= "a" root? "b"?'), "a" * 3000),
