@@ -7,6 +7,9 @@ lists are open in both, with the same last item.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+
 from stencilm.guiding.declared_orders import bare_name
 from stencilm.guiding.loose_json import (
     Elements,
@@ -23,17 +26,10 @@ from stencilm.guiding.rewriting import content
 def said_by(node: Node | None) -> int:
     """How much a document says: its words and numbers, and how many values it has."""
     total = 0
-    todo: list[Node] = [] if node is None else [node]
-    while todo:
-        here = todo.pop()
+    for here in _parts(node):
         total += 1
         if isinstance(here, Scalar):
             total += content(here.text.encode("utf-8", "replace"))
-        elif isinstance(here, Elements):
-            todo += here.values
-        else:
-            for key, value in here.items:
-                todo += [key] if value is None else [key, value]
     return total
 
 
@@ -59,18 +55,8 @@ def has_words(node: Node | None) -> bool:
 
     The `tr` with which a draft ends may become `true`.
     """
-    todo: list[Node] = [] if node is None else [node]
-    while todo:
-        here = todo.pop()
-        if isinstance(here, Scalar):
-            if here.kind == "word" and not (here.is_cut and begins_value(here.text)):
-                return True
-        elif isinstance(here, Elements):
-            todo += here.values
-        else:
-            for key, value in here.items:
-                todo += [key] if value is None else [key, value]
-    return False
+    words = (here for here in _parts(node) if isinstance(here, Scalar) and here.kind == "word")
+    return any(not (word.is_cut and begins_value(word.text)) for word in words)
 
 
 def closing(node: Node) -> bytes:
@@ -88,6 +74,19 @@ def closing(node: Node) -> bytes:
     return "".join(reversed(found)).encode()
 
 
+def _parts(node: Node | None) -> Iterator[Node]:
+    """A document and all within it, names of members included."""
+    todo: list[Node] = [] if node is None else [node]
+    while todo:
+        here = todo.pop()
+        yield here
+        if isinstance(here, Elements):
+            todo += here.values
+        elif isinstance(here, Members):
+            for key, value in here.items:
+                todo += [key] if value is None else [key, value]
+
+
 def _is_open(node: Node | None) -> bool:
     return isinstance(node, (Elements, Members)) and node.is_open
 
@@ -99,9 +98,12 @@ def _last(node: Members) -> tuple[str, Node | None]:
     return key.text, Scalar("word", ":", ":") if value is None else value
 
 
-def _value(scalar: Scalar) -> str:
+def _value(scalar: Scalar) -> str | Decimal:
     """A scalar without what the spellings of one value differ in."""
     number = number_in(scalar.text)
     if number is not None:
-        return f"{float(number):g}"
+        try:
+            return Decimal(number)
+        except InvalidOperation:  # an exponent beyond all
+            return number
     return bare_name(scalar.text) or scalar.text
