@@ -245,3 +245,45 @@ def test_an_empty_value_of_another_type_is_not_the_default(name: str) -> None:
 def test_the_parts_of_a_text_are_no_options(value: Any) -> None:
     with pytest.raises(ValueError, match=f"a list of options, not the {type(value).__name__} "):
         stencilm.Choice(value)
+
+
+LONG = "a" * 1_000_000
+
+QUOTED: list[Callable[[], Any]] = [
+    lambda: stencilm.Grammar.from_ebnf(f"root ::= {LONG}"),
+    lambda: stencilm.Grammar.from_ebnf(LONG),
+    lambda: stencilm.Grammar.from_lark(f"start: {LONG}"),
+    lambda: stencilm.Grammar.from_lark(f"start: x\nx[{LONG}=3]: /a/"),
+    lambda: stencilm.Grammar.from_lark(f'%import {LONG}\nstart: "a"'),
+    lambda: stencilm.Grammar.from_json_schema({"properties": {LONG: {"type": "x"}}}),
+    lambda: stencilm.Grammar.from_json_schema(
+        {"type": "object", "required": [LONG], "additionalProperties": False}
+    ),
+    lambda: stencilm.Grammar.from_json_schema({"type": LONG}),
+    lambda: stencilm.Grammar.from_json_schema({}, documents={LONG: 5}),
+    lambda: stencilm.Grammar.from_json_schema({}, **{LONG: 5}),
+    lambda: stencilm.Grammar.from_structural_tag({"type": LONG}),
+    lambda: stencilm.Grammar.from_type(LONG.encode()),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("call", QUOTED, ids=range(len(QUOTED)))
+def test_a_name_without_end_is_quoted_in_short(call: Callable[[], Any]) -> None:
+    with pytest.raises((stencilm.StencilError, TypeError)) as caught:
+        call()
+    shown = f"{caught.value!r} {caught.value}"
+    assert len(shown) < 5_000 and "a" * 50 in shown and "…" in shown
+
+
+def test_a_place_is_kept_whole_beside_the_message() -> None:
+    error = stencilm.GrammarSyntaxError("no schema", place=f"#/{LONG}")
+    assert error.place == f"#/{LONG}" and error.message == "no schema"
+    assert len(str(error)) < 500 and str(error).endswith("a: no schema")
+
+
+def test_a_sentence_is_cut_in_the_middle() -> None:
+    words = " ".join(map(str, range(5_000)))
+    error = stencilm.LimitExceeded(f"{words}: this is the way out")
+    assert len(str(error)) == 2_000
+    assert str(error).startswith("0 1 2") and str(error).endswith("4999: this is the way out")
+    assert str(stencilm.LimitExceeded(words[:2_000])) == words[:2_000]
