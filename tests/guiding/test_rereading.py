@@ -683,3 +683,40 @@ def test_a_word_is_read_as_another_only_where_that_is_clear(kind: Any, said: str
 def test_a_number_that_stands_is_not_spelled_longer() -> None:
     grammar = as_grammar(JsonSchema({"type": "array", "items": {"type": "integer"}}))
     assert Rereader(byte_matcher(grammar), grammar).reread(b"[4, 5", b'", "6", "7') is None
+
+
+class Pair(BaseModel):
+    a: str
+    b: str
+
+
+@pytest.mark.parametrize(
+    ("output_type", "draft"),
+    [
+        (Pair, '{"b": "y", "a": "\\ud83d x"}'),
+        (Pair, '{"a": "\\ud83d x", "b": "y"}'),
+        (Pair, "{'a': 'x\\ude00', 'b': 'y'}"),
+        (list[str], '["\\ud83d x",]'),
+        (dict[str, str], '{"a": "\\ud83d",}'),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_no_character(output_type: Any, draft: str) -> None:
+    result = stencilm.guide(lambda prompt: draft, output_type, "p", budget=stencilm.Budget(calls=5))
+    assert "?" not in result.response and "�" not in result.response
+    assert any(part.is_made_up for part in result.filled)
+
+
+@pytest.mark.parametrize("talk", ["Here you go: {}", "Sure! Here it is:\n{}", "```json\n{}\n```"])
+@pytest.mark.parametrize(
+    ("draft", "value"),
+    [
+        ("['a b', 'true', 'null']", ["a b", "true", "null"]),
+        ("[]", []),
+        ('["say \\"hi\\"",\n "{a}"]', ['say "hi"', "{a}"]),
+        ('["[z]"]', ["[z]"]),
+    ],
+)
+def test_talk_before_a_list_is_no_element(talk: str, draft: str, value: list[str]) -> None:
+    text = talk.format(draft)
+    result = stencilm.guide(lambda prompt: text, list[str], "p", budget=stencilm.Budget(calls=5))
+    assert (json.loads(result.response), result.status) == (value, "valid")

@@ -29,6 +29,7 @@ _CUT_ESCAPE = re.compile(
     r"(?<!\\)(?P<whole>(?:\\\\)*)"  # an even number of backslashes are characters
     r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{0,3})?|\\u[0-9a-fA-F]{0,3})\Z"
 )
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
 # Of at most so many characters: else each word of a long line would look for a colon after it.
@@ -268,7 +269,10 @@ def _scalar(text: str, at: int) -> tuple[Scalar, int]:
         is_cut = end not in ('"', "'")
         if is_cut:  # half of an escape says nothing yet
             body = _CUT_ESCAPE.sub(r"\g<whole>", body)
-        return Scalar("string", _unescaped(body), found[0], is_cut=is_cut), found.end()
+        text = _unescaped(body)
+        # Half of a surrogate pair is no character, and nobody knows which one was meant.
+        kind = "unclear" if _SURROGATE.search(text) else "string"
+        return Scalar(kind, text, found[0], is_cut=is_cut), found.end()
     found = _NUMBER.match(text, at)
     if found is not None:
         is_cut = found.end() == len(text)

@@ -392,8 +392,9 @@ class TextGuide:
             again = self._written.transcript.overlap(draft)
         if again.length or self._answers_as_a_whole():
             without = self._written.transcript.read_without(draft, again)
-        draft = draft[again.length :]
+        heard, draft = draft, draft[again.length :]
         yield from self._read(answer, draft, stopped, is_empty=is_empty)
+        self._written.transcript.hear(heard)
         if without is not None and says(bytes(self._written.text)) > says(without.text):
             end = min(start + again.doubtful, len(self._written.text))
             self._written.filled.append((start, end, "repeated"))
@@ -418,6 +419,9 @@ class TextGuide:
             yield self._rejected(said, "the text has no place for it yet")
             return
         self._held = 0
+        if stopped is None and written.says_forced(draft):
+            self._was_blank = False
+            return
         whole, forced = draft, bytes(written.text[len(written.text) - written.forced :])
         draft = self._without_repetition(draft)
         # Who says all of the text again says it from the beginning.

@@ -14,7 +14,7 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.backtrack import cut_place
 from stencilm.guiding.loose_json import number_cut, unclear_from
-from stencilm.guiding.reading import fitting, start_of_text
+from stencilm.guiding.reading import begun_again, fitting, start_of_text
 from stencilm.guiding.rereading import Rereader, begins_again
 from stencilm.guiding.rewriting import Reread, content
 from stencilm.guiding.transcript import Anew, Otherwise, Transcript, begins_document
@@ -39,7 +39,7 @@ class Written:
         start: A matcher that has read nothing; it is not changed.
         transcript: All that the drafts said.
         filled: Where it begins and ends, and why, for each part that no model wrote.
-        forced: The bytes at the end of it that were forced since the last draft.
+        forced: The bytes at the end of it that were forced and that no draft said since.
         kept: The bytes of the model's own words and numbers that are in it.
         has_draft: There is something of a draft in it.
         owes_comma: The last draft had a comma after what stands at the end of it.
@@ -84,6 +84,16 @@ class Written:
         start = len(self.text)
         self.accept(text)
         self.filled.append((start, len(self.text), means))
+
+    def says_forced(self, draft: bytes) -> bool:
+        """Whether a draft says a part of what was forced and nothing else; it is over with that."""
+        if not self.forced or self.matcher.longest_valid_prefix(draft).status != "dead":
+            return False
+        length = begun_again(bytes(self.text[len(self.text) - self.forced :]), draft)
+        if length:
+            self.forced -= length
+            self.transcript.say_forced(length)
+        return length > 0
 
     def otherwise(
         self, said: bytes, whole: bytes, draft: bytes, *, is_held: bool
