@@ -34,7 +34,7 @@ class StencilError(Exception):
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
         """Keeps the sentence and the place apart; `str()` joins them."""
-        message = in_short(message)
+        message = in_short(str(message))
         super().__init__(message)
         self.message = message
         self.place = place

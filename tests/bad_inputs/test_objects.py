@@ -101,6 +101,11 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "CustomGenerate takes a Comp.* compiled is (None|5|<obj)": of_generate("CustomGenerate"),
     "reasoning is .* must be a ReasoningFormat": with_reasoning("LogitsProcessor"),
     "reasoning is .* must be a ReasoningFormat: custom": with_reasoning("CustomGenerate"),
+    "a Grammar is not made of .*from_json_schema": lambda value: stencilm.Grammar(value, value),
+    "a TokenIndex is not made of .*from_regex": lambda value: stencilm.TokenIndex(value, value),
+    "a ToolCallParser is not made of .*parser": lambda value: stencilm.ToolCallParser(
+        value, value, []
+    ),
     "candidates is .* must be a list of them": lambda value: stencilm.choose_candidate(
         value, "x", MODEL
     ),
@@ -260,10 +265,10 @@ QUOTED: list[Callable[[], Any]] = [
         {"type": "object", "required": [LONG], "additionalProperties": False}
     ),
     lambda: stencilm.Grammar.from_json_schema({"type": LONG}),
-    lambda: stencilm.Grammar.from_json_schema({}, documents={LONG: 5}),
-    lambda: stencilm.Grammar.from_json_schema({}, **{LONG: 5}),
+    lambda: stencilm.Grammar.from_json_schema({}, documents={LONG: 5}),  # type: ignore[dict-item]
+    lambda: stencilm.Grammar.from_json_schema({}, **{LONG: 5}),  # type: ignore[arg-type]
     lambda: stencilm.Grammar.from_structural_tag({"type": LONG}),
-    lambda: stencilm.Grammar.from_type(LONG.encode()),  # type: ignore[arg-type]
+    lambda: stencilm.Grammar.from_type(LONG.encode()),
 ]
 
 

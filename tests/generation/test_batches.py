@@ -454,6 +454,6 @@ def test_ways_of_beams_are_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) 
     logits[draws.random((rows, width)) < 0.3] = -np.inf
     logprobs = [float(value) for value in draws.integers(-2, 1, rows)]
     # Of whole numbers, so that sums of them are exact.
-    normalisers = [Fixed(float(value)) for value in draws.integers(1, 3, rows)]
+    normalisers: Any = [Fixed(float(value)) for value in draws.integers(1, 3, rows)]
     slow = _slow_ways(logits, logprobs, normalisers, beams)
     assert list(batches._ways(logits, logprobs, normalisers, beams)) == slow

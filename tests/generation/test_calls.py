@@ -266,7 +266,8 @@ def test_probabilities_are_those_of_drawing() -> None:
          {"a": 1 / 3, "b": 1 / 3, "cd": 1 / 6, "ce": 1 / 6}),
         ({"a": 0.0, "b": 0.0, "c": -math.inf, "d": -math.inf, "e": -math.inf},
          {"a": 0.5, "b": 0.5, "cd": 0, "ce": 0}),
-        ({"a": 0.0, "b": 0.0, "c": -math.inf, "d": math.nan}, {"a": 0.5, "b": 0.5, "cd": 0, "ce": 0}),
+        ({"a": 0.0, "b": 0.0, "c": -math.inf, "d": math.nan},
+         {"a": 0.5, "b": 0.5, "cd": 0, "ce": 0}),
     ],
 )  # fmt: skip
 def test_probabilities_by_logits_beyond_all(

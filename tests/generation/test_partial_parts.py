@@ -206,7 +206,7 @@ def test_no_beginning_of_an_element_is_in_a_set(tp: Any, text: str) -> None:
         value = value.root if isinstance(value, RootModel) else value
         return set().union(*value.values()) if isinstance(value, dict) else set(value)
 
-    reader, seen = PartialReader(tp), []
+    reader, seen = PartialReader(tp), list[Any]()
     for character in text:
         reader.feed(character)
         has_changed, value = reader.has_changed(), reader.value()

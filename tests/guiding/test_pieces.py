@@ -208,7 +208,9 @@ def test_a_quote_alone_has_its_place(
         (Two, ['{"', 'b": "c", "a": "\\ud83d\\ude0', '0"}'], {"a": "😀", "b": "c"}),
     ],
 )  # fmt: skip
-def test_what_is_said_of_forced_text_counts(output_type: Any, pieces: list[str], value: Any) -> None:
+def test_what_is_said_of_forced_text_counts(
+    output_type: Any, pieces: list[str], value: Any
+) -> None:
     result = stencilm.guide(in_turn(pieces), output_type, "p", budget=Budget(calls=60))
     assert (json.loads(result.response), result.status, result.filled) == (value, "valid", ())
 

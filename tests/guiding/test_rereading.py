@@ -720,3 +720,19 @@ def test_talk_before_a_list_is_no_element(talk: str, draft: str, value: list[str
     text = talk.format(draft)
     result = stencilm.guide(lambda prompt: text, list[str], "p", budget=stencilm.Budget(calls=5))
     assert (json.loads(result.response), result.status) == (value, "valid")
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        '{"b": "NaN", "a": "[z]"}, {"a": "\\ud83d\\ude00", "b": "\\ud83d\\ude00"}',
+        '{"b": "N", "a": "z"}, {"a": "' + "\\u00e9" * 20 + '", "b": "c"}',
+        '{"b": "N", "a": "z"}, {"a": "\\t\\t\\t\\t\\t\\t", "b": "\\n\\n\\n\\n\\n\\n"}',
+    ],
+)
+@pytest.mark.parametrize("talk", ["", "Sure! Here it is:\n"])
+def test_what_stands_before_an_element_is_no_talk(talk: str, draft: str) -> None:
+    text = f"{talk}[{draft}]"
+    result = stencilm.guide(lambda prompt: text, list[Pair], "p", budget=stencilm.Budget(calls=5))
+    assert json.loads(result.response) == json.loads(f"[{draft}]")
+    assert (result.status, result.filled) == ("valid", ())

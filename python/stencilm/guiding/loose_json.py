@@ -374,6 +374,11 @@ def _digits(text: str) -> str:
     return sign + (stripped if stripped[:1].isdigit() else f"0{stripped}")
 
 
+def unescaped(text: bytes) -> bytes:
+    """A text of JSON with the characters that its escapes mean, of which some take six bytes."""
+    return _unescaped(text.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
+
+
 def _unescaped(body: str) -> str:
     try:
         if '"' not in body.replace('\\"', ""):
