@@ -736,3 +736,29 @@ def test_what_stands_before_an_element_is_no_talk(talk: str, draft: str) -> None
     result = stencilm.guide(lambda prompt: text, list[Pair], "p", budget=stencilm.Budget(calls=5))
     assert json.loads(result.response) == json.loads(f"[{draft}]")
     assert (result.status, result.filled) == ("valid", ())
+
+
+@pytest.mark.parametrize(
+    ("output_type", "draft", "value"),
+    [
+        (Pair, "{“a”: “x”, “b”: “y, z”}", {"a": "x", "b": "y, z"}),
+        (
+            Pair,
+            "{\u2018b\u2019: \u2018don\u2019t\u2019, \u2018a\u2019: \u2018it\u2019s: so\u2019}",
+            {"a": "it\u2019s: so", "b": "don\u2019t"},
+        ),
+        (Pair, "{«a»: «x», „b“: „y“}", {"a": "x", "b": "y"}),
+        (list[str], "[“a”, “b\\n”, 'c']", ["a", "b\n", "c"]),
+        (dict[str, str], "{“k”: “v”}", {"k": "v"}),
+        # In other quotes, or of several words, they are of the text.
+        (Pair, "{\"a\": \"“x”\", 'b': '\u2018y\u2019'}", {"a": "“x”", "b": "\u2018y\u2019"}),
+        (
+            Pair,
+            "{a: “x” and “y”, b: \u2018z\u2019 or so}",
+            {"a": "“x” and “y”", "b": "\u2018z\u2019 or so"},
+        ),
+    ],
+)
+def test_quotes_of_printed_texts_are_quotes(output_type: Any, draft: str, value: Any) -> None:
+    result = stencilm.guide(lambda prompt: draft, output_type, "p", budget=stencilm.Budget(calls=3))
+    assert (json.loads(result.response), result.status, result.filled) == (value, "valid", ())

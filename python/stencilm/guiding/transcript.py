@@ -289,7 +289,8 @@ class Transcript:
 
     def hear(self, draft: bytes) -> None:
         """A draft was read, whatever stands of it."""
-        self._drafts += draft
+        if self._said is not None:
+            self._drafts += draft
 
     def _joined(self, draft: bytes) -> Iterator[bytes]:
         """What a draft and all before it may say together, the likeliest first.
