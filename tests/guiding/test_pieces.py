@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 import stencilm
+from guiding.test_transcript import Chat
 from stencilm import Budget
 
 TEXTS = [
@@ -240,6 +241,12 @@ def test_a_quote_alone_makes_no_value_of_another(
             assert json.loads(result.response) == json.loads(text), pieces
             same += 1
     assert same > len(quotes) ** 2 / 2
+
+
+def test_who_says_a_part_of_forced_text_has_not_refused() -> None:
+    pieces = ['{"', "na", "me", '": "x", "n": 3}']
+    result = stencilm.guide(Chat(pieces), Named, "p", budget=Budget(calls=60))
+    assert (result.response, result.status) == ('{"name": "x", "n": 3}', "valid")
 
 
 def test_the_same_part_of_forced_text_without_end_ends() -> None:
