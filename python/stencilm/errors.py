@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from stencilm.shown import in_short
+
 
 class StencilError(Exception):
     """The base of everything this library raises on purpose.
 
     Attributes:
-        message: The sentence, without the place.
+        message: The sentence, without the place. What it quotes is cut where it is very long.
         place: Where in the input the fault stands (`#/properties/age`, `line 3, column 7`), or
             None where there is no such place.
 
@@ -32,13 +34,14 @@ class StencilError(Exception):
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
         """Keeps the sentence and the place apart; `str()` joins them."""
+        message = in_short(str(message))
         super().__init__(message)
         self.message = message
         self.place = place
 
     def __str__(self) -> str:
         """The sentence as a reader wants it: the place first, then what is wrong there."""
-        return self.message if self.place is None else f"{self.place}: {self.message}"
+        return self.message if self.place is None else f"{in_short(self.place)}: {self.message}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Rebuilds any subclass without its `__init__`, so that all of them pickle and copy."""

@@ -6,6 +6,7 @@ values, and is loaded when a notebook asks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from importlib import import_module
 from typing import Any
@@ -24,6 +25,25 @@ class Shown:
 def in_a_line(text: str, most: int = 60) -> str:
     """The beginning of a text in quotes, with a sign where it goes on."""
     return repr(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+def in_short(text: str) -> str:
+    """A sentence that quotes what somebody gave, however long that is.
+
+    Of a long one each long word is cut first, as a name without end is one, and what is still too
+    long in the middle: it begins with the value, and ends with the way out.
+    """
+    if len(text) <= _MOST_OF_SENTENCE:
+        return text
+    text = _LONG_WORD.sub(r"\1…\2", text)
+    if len(text) <= _MOST_OF_SENTENCE:
+        return text
+    return f"{text[: _MOST_OF_SENTENCE - _MOST_OF_END - 3]} … {text[-_MOST_OF_END:]}"
+
+
+_MOST_OF_SENTENCE = 2_000
+_MOST_OF_END = 600
+_LONG_WORD = re.compile(r"(\S{100})\S{100,}(\S{20})")
 
 
 def shown_value(value: Any) -> str:

@@ -101,6 +101,11 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "CustomGenerate takes a Comp.* compiled is (None|5|<obj)": of_generate("CustomGenerate"),
     "reasoning is .* must be a ReasoningFormat": with_reasoning("LogitsProcessor"),
     "reasoning is .* must be a ReasoningFormat: custom": with_reasoning("CustomGenerate"),
+    "a Grammar is not made of .*from_json_schema": lambda value: stencilm.Grammar(value, value),
+    "a TokenIndex is not made of .*from_regex": lambda value: stencilm.TokenIndex(value, value),
+    "a ToolCallParser is not made of .*parser": lambda value: stencilm.ToolCallParser(
+        value, value, []
+    ),
     "candidates is .* must be a list of them": lambda value: stencilm.choose_candidate(
         value, "x", MODEL
     ),
@@ -245,3 +250,45 @@ def test_an_empty_value_of_another_type_is_not_the_default(name: str) -> None:
 def test_the_parts_of_a_text_are_no_options(value: Any) -> None:
     with pytest.raises(ValueError, match=f"a list of options, not the {type(value).__name__} "):
         stencilm.Choice(value)
+
+
+LONG = "a" * 1_000_000
+
+QUOTED: list[Callable[[], Any]] = [
+    lambda: stencilm.Grammar.from_ebnf(f"root ::= {LONG}"),
+    lambda: stencilm.Grammar.from_ebnf(LONG),
+    lambda: stencilm.Grammar.from_lark(f"start: {LONG}"),
+    lambda: stencilm.Grammar.from_lark(f"start: x\nx[{LONG}=3]: /a/"),
+    lambda: stencilm.Grammar.from_lark(f'%import {LONG}\nstart: "a"'),
+    lambda: stencilm.Grammar.from_json_schema({"properties": {LONG: {"type": "x"}}}),
+    lambda: stencilm.Grammar.from_json_schema(
+        {"type": "object", "required": [LONG], "additionalProperties": False}
+    ),
+    lambda: stencilm.Grammar.from_json_schema({"type": LONG}),
+    lambda: stencilm.Grammar.from_json_schema({}, documents={LONG: 5}),  # type: ignore[dict-item]
+    lambda: stencilm.Grammar.from_json_schema({}, **{LONG: 5}),  # type: ignore[arg-type]
+    lambda: stencilm.Grammar.from_structural_tag({"type": LONG}),
+    lambda: stencilm.Grammar.from_type(LONG.encode()),
+]
+
+
+@pytest.mark.parametrize("call", QUOTED, ids=range(len(QUOTED)))
+def test_a_name_without_end_is_quoted_in_short(call: Callable[[], Any]) -> None:
+    with pytest.raises((stencilm.StencilError, TypeError)) as caught:
+        call()
+    shown = f"{caught.value!r} {caught.value}"
+    assert len(shown) < 5_000 and "a" * 50 in shown and "…" in shown
+
+
+def test_a_place_is_kept_whole_beside_the_message() -> None:
+    error = stencilm.GrammarSyntaxError("no schema", place=f"#/{LONG}")
+    assert error.place == f"#/{LONG}" and error.message == "no schema"
+    assert len(str(error)) < 500 and str(error).endswith("a: no schema")
+
+
+def test_a_sentence_is_cut_in_the_middle() -> None:
+    words = " ".join(map(str, range(5_000)))
+    error = stencilm.LimitExceeded(f"{words}: this is the way out")
+    assert len(str(error)) == 2_000
+    assert str(error).startswith("0 1 2") and str(error).endswith("4999: this is the way out")
+    assert str(stencilm.LimitExceeded(words[:2_000])) == words[:2_000]

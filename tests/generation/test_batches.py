@@ -417,6 +417,19 @@ def test_formats_of_a_schema_may_be_annotations(model: stencilm.Model) -> None:
     assert len(model("x", free)) <= 3
 
 
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    """A `Normaliser` whose sum is given."""
+
+    log_sum: float
+
+    def logprob(self, logit: float) -> float:
+        return logit - self.log_sum
+
+    def logprobs(self, logits: Any) -> Any:
+        return logits - self.log_sum
+
+
 def _slow_ways(
     logits: Any, logprobs: Any, normalisers: Any, beams: int
 ) -> list[tuple[float, int, int]]:
@@ -426,7 +439,8 @@ def _slow_ways(
         row = logits[place]
         for token_id in np.argsort(-row, kind="stable")[: 2 * beams]:
             if row[token_id] > -np.inf:
-                ways.append((logprob + float(row[token_id]) - normaliser, place, int(token_id)))
+                way = logprob + normaliser.logprob(float(row[token_id]))
+                ways.append((way, place, int(token_id)))
     return sorted(ways, key=lambda way: (-way[0], way[1], way[2]))
 
 
@@ -439,6 +453,7 @@ def test_ways_of_beams_are_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) 
     logits = draws.integers(-3, 3, (rows, width)).astype(np.float32)
     logits[draws.random((rows, width)) < 0.3] = -np.inf
     logprobs = [float(value) for value in draws.integers(-2, 1, rows)]
-    normalisers = [float(value) for value in draws.integers(1, 3, rows)]
+    # Of whole numbers, so that sums of them are exact.
+    normalisers: Any = [Fixed(float(value)) for value in draws.integers(1, 3, rows)]
     slow = _slow_ways(logits, logprobs, normalisers, beams)
     assert list(batches._ways(logits, logprobs, normalisers, beams)) == slow

@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 import stencilm
 from generation.conftest import STOP, ByteModel
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
+from stencilm.generation.trace import Sampled
 from stencilm.generation.typed import by_value
 from stencilm.grammars.outputs import resolve
 from stencilm.models.model import Model
@@ -254,6 +255,54 @@ def test_probabilities_are_those_of_drawing() -> None:
     drawn = model.samples("x", choice, n=2000, seed=1)
     for name, value in expected.items():
         assert drawn.count(name) / 2000 == pytest.approx(value, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ({"a": math.inf}, {"a": 1, "b": 0, "cd": 0, "ce": 0}),
+        ({"a": math.inf, "b": math.inf}, {"a": 0.5, "b": 0.5, "cd": 0, "ce": 0}),
+        ({"a": 3e38, "b": 3e38, "c": 3e38, "d": 3e38, "e": 3e38},
+         {"a": 1 / 3, "b": 1 / 3, "cd": 1 / 6, "ce": 1 / 6}),
+        ({"a": 0.0, "b": 0.0, "c": -math.inf, "d": -math.inf, "e": -math.inf},
+         {"a": 0.5, "b": 0.5, "cd": 0, "ce": 0}),
+        ({"a": 0.0, "b": 0.0, "c": -math.inf, "d": math.nan},
+         {"a": 0.5, "b": 0.5, "cd": 0, "ce": 0}),
+    ],
+)  # fmt: skip
+def test_probabilities_by_logits_beyond_all(
+    weights: dict[str, float], expected: dict[str, float]
+) -> None:
+    model = Model(ByteModel(letters(weights)))
+    found = dict(model.probabilities("x", stencilm.Choice(list(expected))))
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"a": math.nan, "b": math.inf}, "NaN"),
+        ({"a": 0.0, "c": 0.0, "d": math.nan}, "NaN"),
+        ({"a": 0.0, "c": 0.0, "d": -math.inf, "e": -math.inf}, "zero"),
+    ],
+)
+def test_logits_that_give_no_probability_are_told(weights: dict[str, float], said: str) -> None:
+    model = Model(ByteModel(letters(weights)))
+    with pytest.raises(stencilm.ModelError, match=said):
+        model.probabilities("x", stencilm.Choice(["a", "b", "cd", "ce"]))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sampling", ["masked", "exact", "smc"])
+def test_the_trace_has_the_probability_of_a_logit_beyond_all(sampling: Any) -> None:
+    def row(tokens: list[int]) -> list[float]:
+        after = letters({"a": math.inf, "b": math.inf} if tokens[-1] == ord("x") else {"end": 9.0})
+        return after(tokens)
+
+    model = Model(ByteModel(row))
+    result = model.generate("x", Literal["a", "b", "c"], sampling=sampling, temperature=1.0, seed=1)
+    first = next(event for event in result.trace if isinstance(event, Sampled))
+    assert math.exp(first.logprob) == pytest.approx(0.5)
 
 
 def test_values_with_several_texts_stand_there_once() -> None:

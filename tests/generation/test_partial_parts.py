@@ -177,6 +177,67 @@ def test_what_has_no_hash_is_left_out_of_a_set(tp: Any) -> None:
     assert partial_value(tp, text + "]") is MISSING
 
 
+@dataclasses.dataclass(frozen=True)
+class Point:
+    name: str
+    other: str = "x"
+
+
+@pytest.mark.parametrize(
+    ("tp", "text"),
+    [
+        (set[str], '["ab", "abc", "ab"]'),
+        (frozenset[str], '["", "ab"]'),
+        (abc.Set[str], '["ab"]'),
+        (set[str] | None, '["ab"]'),
+        (RootModel[set[str]], '["ab", "b"]'),
+        (set[Any], '["ab", 12]'),
+        (set[tuple[str, str]], '[["ab", "c"], ["d", "e"]]'),
+        (set[frozenset[str]], '[["ab", "c"], []]'),
+        (set[Point], '[{"name": "ab", "other": "c"}, {"name": "d"}]'),
+        (dict[str, set[str]], '{"a": ["bc", "d"], "e": ["f"]}'),
+    ],
+    ids=str,
+)
+def test_no_beginning_of_an_element_is_in_a_set(tp: Any, text: str) -> None:
+    whole = type_adapter(tp).validate_json(text)
+
+    def elements(value: Any) -> set[Any]:
+        value = value.root if isinstance(value, RootModel) else value
+        return set().union(*value.values()) if isinstance(value, dict) else set(value)
+
+    reader, seen = PartialReader(tp), list[Any]()
+    for character in text:
+        reader.feed(character)
+        has_changed, value = reader.has_changed(), reader.value()
+        if value is MISSING:
+            continue
+        assert elements(value) <= elements(whole), value
+        assert has_changed or is_same(value, seen[-1])
+        seen.append(value)
+    assert seen[-1] == whole and len({len(elements(value)) for value in seen}) > 1
+
+
+@pytest.mark.parametrize(
+    ("tp", "text", "is_shown"),
+    [
+        (date | str, "2020-01-02", False),
+        (str | date, "2020-01-02", True),
+        (bytes | str, "ab", False),
+        (list[int] | bytes | str, "ab", False),
+        (int | str, "12", True),
+        (Annotated[int | str, Field(union_mode="left_to_right")], "12", False),
+        (Colour | str, "red", True),
+    ],
+    ids=str,
+)
+def test_a_text_that_may_be_another_value_is_not_shown_open(
+    tp: Any, text: str, is_shown: bool
+) -> None:
+    assert partial_value(tp, f'"{text}') == (text if is_shown else MISSING)
+    assert type_adapter(tp).validate_json(f'"{text}"') == partial_value(tp, f'"{text}"')
+
+
 def test_a_type_with_an_unknown_name_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match=r"Nowhere"):
         type_adapter(list["Nowhere"])  # type: ignore[name-defined]  # noqa: F821

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stencilm.generation.sampling import Sampling, draw, log_normaliser
+from stencilm.generation.sampling import Normaliser, Sampling, draw
 
 NEVER = -np.inf
 # In eighths, so that two logits are equal or well apart, whatever order sums are rounded in.
@@ -112,10 +112,30 @@ def test_nan_is_refused() -> None:
 
 @given(st.lists(finite, min_size=1, max_size=30))
 @settings(max_examples=50)
-def test_log_normaliser_is_the_log_of_the_sum(logits: list[float]) -> None:
+def test_log_probabilities_are_by_the_log_of_the_sum(logits: list[float]) -> None:
     row: NDArray[np.float32] = np.array([*logits, NEVER], dtype=np.float32)
-    expected = math.log(sum(math.exp(float(x)) for x in row))
-    assert log_normaliser(row) == pytest.approx(expected, abs=1e-4)
+    normaliser = math.log(sum(math.exp(float(x)) for x in row))
+    expected = [float(x) - normaliser for x in row]
+    assert Normaliser(row).logprobs(row).tolist() == pytest.approx(expected, abs=1e-4)
+    assert [Normaliser(row).logprob(float(x)) for x in row] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("logits", "probabilities"),
+    [
+        ([np.inf, 0.0, np.inf, NEVER], [0.5, 0, 0.5, 0]),
+        ([np.inf, NEVER], [1, 0]),
+        ([3e38, 3e38, -3e38], [0.5, 0.5, 0]),
+        ([-3e38, -3e38], [0.5, 0.5]),
+    ],
+)
+def test_log_probabilities_of_logits_beyond_all(
+    logits: list[float], probabilities: list[float]
+) -> None:
+    row: NDArray[np.float32] = np.array(logits, dtype=np.float32)
+    assert np.exp(Normaliser(row).logprobs(row)).tolist() == pytest.approx(probabilities)
+    each = [math.exp(Normaliser(row).logprob(float(x))) for x in row]
+    assert each == pytest.approx(probabilities)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 import stencilm
+from guiding.test_transcript import Chat
 from stencilm import Budget
 
 TEXTS = [
@@ -163,3 +164,91 @@ def test_what_came_before_a_cut_stands(output_type: Any, pieces: list[str], valu
         assert json.loads(result.response) == value
     is_lost = output_type == list[Pair] and '"a": -' in pieces[0]  # its order is another
     assert is_lost or (result.status, result.filled) == ("valid", ())
+
+
+class Two(BaseModel):
+    a: str
+    b: str
+
+
+QUOTED: list[tuple[Any, str]] = [
+    (Pair, '{"b": true, "a": 3}'),
+    (Two, '{"a": "x", "b": "yz"}'),
+    (list[str], '["a", "bc", ""]'),
+    (dict[str, str], '{"k": "v", "l": "w"}'),
+    (list[Two], '[{"a": "x", "b": "y"}, {"a": "z", "b": "w"}]'),
+]
+
+
+@pytest.mark.parametrize("way", [in_turn, unasked])
+@pytest.mark.parametrize(("output_type", "text"), QUOTED, ids=str)
+def test_a_quote_alone_has_its_place(
+    way: Callable[[list[str]], Any], output_type: Any, text: str
+) -> None:
+    quotes = [place for place, character in enumerate(text) if character == '"']
+    for first in quotes:
+        for second in quotes:
+            ends = sorted({first, first + 1, second, second + 1} - {0, len(text)})
+            pieces = [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
+            result = stencilm.guide(way(pieces), output_type, "p", budget=Budget(calls=60))
+            found = json.loads(result.response)
+            assert (found, result.status, result.filled) == (json.loads(text), "valid", ()), pieces
+
+
+@pytest.mark.parametrize(
+    ("output_type", "pieces", "value"),
+    [
+        # A part of what was forced is said again, and the rest of it next.
+        (Named, ["{", '"', "na", "me", '"', ': "x", "n": 3}'], {"name": "x", "n": 3}),
+        (Named, ['{"name": "x", ', '"', "n", '"', ": 3}"], {"name": "x", "n": 3}),
+        (list[str], ['["a\\ud83d', "\\", "u", "de", '00", ', '"b"]'], ["a😀", "b"]),
+        # What was forced is not known, and another is said.
+        (Two, ["{ ", '"', 'b": "y", "a": "x"}'], {"a": "x", "b": "y"}),
+        (Named, ["{ ", '"', 'n": 3, "name": "x"}'], {"name": "x", "n": 3}),
+        # A pair of escapes is cut.
+        (Two, ['{"', 'b": "c", "a": "\\ud83d\\ude0', '0"}'], {"a": "😀", "b": "c"}),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_forced_text_counts(
+    output_type: Any, pieces: list[str], value: Any
+) -> None:
+    result = stencilm.guide(in_turn(pieces), output_type, "p", budget=Budget(calls=60))
+    assert (json.loads(result.response), result.status, result.filled) == (value, "valid", ())
+
+
+@pytest.mark.parametrize("way", [in_turn, unasked])
+@pytest.mark.parametrize(
+    ("output_type", "text"),
+    [
+        (Two, '{ "b": "yz", "a": "x" }'),
+        (Pair, '{ "a": 3, "b": true }'),
+        (list[Two], '[{ "b": "y", "a": "x" }, { "b": "w", "a": "z" }]'),
+    ],
+    ids=str,
+)
+def test_a_quote_alone_makes_no_value_of_another(
+    way: Callable[[list[str]], Any], output_type: Any, text: str
+) -> None:
+    quotes = [place for place, character in enumerate(text) if character == '"']
+    same = 0
+    for first in quotes:
+        for second in quotes:
+            ends = sorted({first, first + 1, second, second + 1} - {0, len(text)})
+            pieces = [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
+            result = stencilm.guide(way(pieces), output_type, "p", budget=Budget(calls=60))
+            if result.status != "valid" or any(part.is_made_up for part in result.filled):
+                continue
+            assert json.loads(result.response) == json.loads(text), pieces
+            same += 1
+    assert same > len(quotes) ** 2 / 2
+
+
+def test_who_says_a_part_of_forced_text_has_not_refused() -> None:
+    pieces = ['{"', "na", "me", '": "x", "n": 3}']
+    result = stencilm.guide(Chat(pieces), Named, "p", budget=Budget(calls=60))
+    assert (result.response, result.status) == ('{"name": "x", "n": 3}', "valid")
+
+
+def test_the_same_part_of_forced_text_without_end_ends() -> None:
+    result = stencilm.guide(lambda prompt: "na", Named, "p", budget=Budget(calls=60))
+    assert result.status == "closed" and "name" in json.loads(result.response)

@@ -683,3 +683,82 @@ def test_a_word_is_read_as_another_only_where_that_is_clear(kind: Any, said: str
 def test_a_number_that_stands_is_not_spelled_longer() -> None:
     grammar = as_grammar(JsonSchema({"type": "array", "items": {"type": "integer"}}))
     assert Rereader(byte_matcher(grammar), grammar).reread(b"[4, 5", b'", "6", "7') is None
+
+
+class Pair(BaseModel):
+    a: str
+    b: str
+
+
+@pytest.mark.parametrize(
+    ("output_type", "draft"),
+    [
+        (Pair, '{"b": "y", "a": "\\ud83d x"}'),
+        (Pair, '{"a": "\\ud83d x", "b": "y"}'),
+        (Pair, "{'a': 'x\\ude00', 'b': 'y'}"),
+        (list[str], '["\\ud83d x",]'),
+        (dict[str, str], '{"a": "\\ud83d",}'),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_no_character(output_type: Any, draft: str) -> None:
+    result = stencilm.guide(lambda prompt: draft, output_type, "p", budget=stencilm.Budget(calls=5))
+    assert "?" not in result.response and "�" not in result.response
+    assert any(part.is_made_up for part in result.filled)
+
+
+@pytest.mark.parametrize("talk", ["Here you go: {}", "Sure! Here it is:\n{}", "```json\n{}\n```"])
+@pytest.mark.parametrize(
+    ("draft", "value"),
+    [
+        ("['a b', 'true', 'null']", ["a b", "true", "null"]),
+        ("[]", []),
+        ('["say \\"hi\\"",\n "{a}"]', ['say "hi"', "{a}"]),
+        ('["[z]"]', ["[z]"]),
+    ],
+)
+def test_talk_before_a_list_is_no_element(talk: str, draft: str, value: list[str]) -> None:
+    text = talk.format(draft)
+    result = stencilm.guide(lambda prompt: text, list[str], "p", budget=stencilm.Budget(calls=5))
+    assert (json.loads(result.response), result.status) == (value, "valid")
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        '{"b": "NaN", "a": "[z]"}, {"a": "\\ud83d\\ude00", "b": "\\ud83d\\ude00"}',
+        '{"b": "N", "a": "z"}, {"a": "' + "\\u00e9" * 20 + '", "b": "c"}',
+        '{"b": "N", "a": "z"}, {"a": "\\t\\t\\t\\t\\t\\t", "b": "\\n\\n\\n\\n\\n\\n"}',
+    ],
+)
+@pytest.mark.parametrize("talk", ["", "Sure! Here it is:\n"])
+def test_what_stands_before_an_element_is_no_talk(talk: str, draft: str) -> None:
+    text = f"{talk}[{draft}]"
+    result = stencilm.guide(lambda prompt: text, list[Pair], "p", budget=stencilm.Budget(calls=5))
+    assert json.loads(result.response) == json.loads(f"[{draft}]")
+    assert (result.status, result.filled) == ("valid", ())
+
+
+@pytest.mark.parametrize(
+    ("output_type", "draft", "value"),
+    [
+        (Pair, "{“a”: “x”, “b”: “y, z”}", {"a": "x", "b": "y, z"}),
+        (
+            Pair,
+            "{\u2018b\u2019: \u2018don\u2019t\u2019, \u2018a\u2019: \u2018it\u2019s: so\u2019}",
+            {"a": "it\u2019s: so", "b": "don\u2019t"},
+        ),
+        (Pair, "{«a»: «x», „b“: „y“}", {"a": "x", "b": "y"}),
+        (list[str], "[“a”, “b\\n”, 'c']", ["a", "b\n", "c"]),
+        (dict[str, str], "{“k”: “v”}", {"k": "v"}),
+        # In other quotes, or of several words, they are of the text.
+        (Pair, "{\"a\": \"“x”\", 'b': '\u2018y\u2019'}", {"a": "“x”", "b": "\u2018y\u2019"}),
+        (
+            Pair,
+            "{a: “x” and “y”, b: \u2018z\u2019 or so}",
+            {"a": "“x” and “y”", "b": "\u2018z\u2019 or so"},
+        ),
+    ],
+)
+def test_quotes_of_printed_texts_are_quotes(output_type: Any, draft: str, value: Any) -> None:
+    result = stencilm.guide(lambda prompt: draft, output_type, "p", budget=stencilm.Budget(calls=3))
+    assert (json.loads(result.response), result.status, result.filled) == (value, "valid", ())

@@ -14,7 +14,7 @@ from pydantic import Field
 
 import stencilm
 from guiding.test_local import wants
-from stencilm import Budget, Grammar, Guided, Literal
+from stencilm import Budget, Choice, Grammar, Guided, Literal, Regex
 from stencilm.generation.trace import Called, Drafted, Rejected, Trace
 from stencilm.guiding.backtrack import place_of_text
 from stencilm.guiding.parsers import as_grammar
@@ -710,3 +710,54 @@ def test_free_text_before_a_fault_is_no_talk() -> None:
     grammar = stencilm.Grammar.from_structural_tag(tag)
     result = stencilm.guide(script("So: <f>x</f> and more"), grammar, "p", budget=Budget(calls=2))
     assert result.response.startswith("So: <f>")
+
+
+FRAMES = [
+    "\ufeff{}", "“{}”", "Answer\uff1a{}", "Result — {}", "→ {}", "→{}", "✅{}", "•{}", "«{}»",
+    "„{}“", "It is: \u2018{}\u2019.", "\u200b{}", "{}。", "\u00a0{}", "…{}",
+    "x \u2013 {} \u2013 y", "{}✅", "{}”", "That—{}—is it.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize(
+    ("output_type", "text"),
+    [
+        (Choice(["red", "dark red", "blue"]), "dark red"),
+        (Choice(["spam", "not spam"]), "not spam"),
+        (Regex("-?[0-9]+"), "-44"),
+        (Regex("[0-9]+(\\.[0-9]+)?"), "2.5"),
+        (Regex("[a-z]{2}-[0-9]{2}"), "ab-12"),
+    ],
+    ids=["colour", "spam", "int", "float", "code"],
+)
+def test_printed_punctuation_is_no_part_of_a_word(frame: str, output_type: Any, text: str) -> None:
+    if "—{" in frame and text[0] in "-2":
+        return  # the sign of a number, perhaps
+    draft = frame.format(text)
+    result = stencilm.guide(lambda prompt: draft, output_type, "p", budget=Budget(calls=3))
+    assert (result.response, result.status, result.filled) == (text, "valid", ())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "draft"),
+    [
+        ("can|may", "can\u2019t"),
+        ("spam|ham", "non\u2011spam"),
+        ("spam|ham", "spam\u2010like"),
+        ("[0-9]+", "\u221244"),
+        ("[0-9]+", "\u201344"),
+        ("[0-9]+", "12\u00a0000"),
+        ("[0-9]+", "12\u202f000"),
+        ("[0-9]+", "12\u066b5"),
+        ("[0-9]+", "12\uff1a30"),
+        ("[0-9]+", "12\u201315"),
+        ("[0-9]+", "12²"),
+        ("caf|bar", "café"),
+        ("cafe|bar", "cafe\u0301"),
+        ("mi|tu", "mi\u200cravam"),
+    ],
+)
+def test_a_part_of_a_printed_word_or_number_is_no_text(pattern: str, draft: str) -> None:
+    result = stencilm.guide(lambda prompt: draft, Regex(pattern), "p", budget=Budget(calls=3))
+    assert result.status != "valid" or any(part.is_made_up for part in result.filled) or result.lost

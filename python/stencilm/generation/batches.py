@@ -18,7 +18,7 @@ from stencilm.bitmask.arrays import apply_token_bitmask_inplace
 from stencilm.errors import ModelError
 from stencilm.generation.ends import is_over
 from stencilm.generation.loop import Decoding, Pass
-from stencilm.generation.sampling import log_normaliser
+from stencilm.generation.sampling import Normaliser
 from stencilm.generation.trace import Event
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
@@ -233,7 +233,7 @@ def beam_search(
         for place, (_, state) in enumerate(live):
             row = logits[place]
             row[min(row.size, vocab_size) :] = -np.inf
-            normalisers.append(log_normaliser(row))
+            normalisers.append(Normaliser(row))
             if state.fill_next_token_bitmask(mask, 0):
                 apply_token_bitmask_inplace(
                     row[None, :], mask, vocab_size=min(row.size, vocab_size)
@@ -281,7 +281,7 @@ def beam_search(
 def _stopped(
     live: Sequence[tuple[Beam, GrammarMatcher]],
     logits: NDArray[np.float32],
-    normalisers: Sequence[float],
+    normalisers: Sequence[Normaliser],
     stops: frozenset[int],
     first: tuple[float, int, int],
 ) -> list[Beam]:
@@ -290,7 +290,7 @@ def _stopped(
     for place, (beam, state) in enumerate(live):
         for token_id in stops:
             if logits[place][token_id] > -np.inf and state.is_completed():
-                logprob = beam.logprob + float(logits[place][token_id]) - normalisers[place]
+                logprob = beam.logprob + normalisers[place].logprob(float(logits[place][token_id]))
                 if (-logprob, place, token_id) >= (-first[0], *first[1:]):
                     found.append((-logprob, place, token_id, beam.token_ids))
     return [
@@ -302,7 +302,7 @@ def _stopped(
 def _ways(
     logits: NDArray[np.float32],
     logprobs: Sequence[float],
-    normalisers: Sequence[float],
+    normalisers: Sequence[Normaliser],
     beams: int,
 ) -> Iterator[tuple[float, int, int]]:
     """The ways on from all beams: log probability, beam and token, the most probable first.
@@ -323,7 +323,7 @@ def _ways(
 def _best_ways(
     logits: NDArray[np.float32],
     logprobs: Sequence[float],
-    normalisers: Sequence[float],
+    normalisers: Sequence[Normaliser],
     beams: int,
     count: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
@@ -334,7 +334,7 @@ def _best_ways(
         row = logits[place]
         tokens = np.flatnonzero(row > -np.inf)
         tokens = tokens[_highest(row[tokens], min(count, 2 * beams))]
-        scores = logprob + row[tokens].astype(np.float64) - normaliser
+        scores = logprob + normaliser.logprobs(row[tokens].astype(np.float64))
         found.append((scores, np.full(tokens.size, place), tokens))
         num_found += tokens.size
         if num_found > 8 * count + logits.shape[1]:

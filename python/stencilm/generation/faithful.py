@@ -35,7 +35,7 @@ from stencilm.errors import LimitExceeded, ModelError
 from stencilm.generation.batches import BatchModel, BranchingText, PositionBatch
 from stencilm.generation.drafts import Drafter, shared_length
 from stencilm.generation.result import Generation
-from stencilm.generation.sampling import Sampling, log_normaliser, weights_of
+from stencilm.generation.sampling import Normaliser, Sampling, weights_of
 from stencilm.generation.sampling_report import SamplingReport
 from stencilm.generation.stats import Clock, Stats
 from stencilm.generation.trace import Prompt, Sampled, Stopped, Trace
@@ -570,7 +570,7 @@ class FaithfulSampler:
         prefix.token_ids = kept.astype(np.int32)
         with np.errstate(divide="ignore"):
             prefix.logprobs = np.log(shares[kept])
-        prefix.scores = row[kept] - np.float32(log_normaliser(row))
+        prefix.scores = Normaliser(row).logprobs(row[kept])
         prefix.bounds = np.zeros(kept.size)
         prefix.cumulative = None
         for slot, child in prefix.children.items():  # The one way on was gone before.

@@ -22,7 +22,7 @@ from stencilm.bitmask.arrays import apply_token_bitmask_inplace
 from stencilm.errors import MatcherError, ModelError
 from stencilm.generation.drafts import DraftedSequence, Drafter
 from stencilm.generation.result import Filled, Generation
-from stencilm.generation.sampling import Sampling, draw, log_normaliser
+from stencilm.generation.sampling import Normaliser, Sampling, draw
 from stencilm.generation.stats import Clock, Stats
 from stencilm.generation.trace import (
     Event,
@@ -469,7 +469,7 @@ class Decoding:
         width = min(logits.size, self._vocab_size)
         with self._clock.stage("sampling"):
             logits[width:] = -np.inf  # padding beyond the vocabulary stands for no token
-            normaliser = log_normaliser(logits)
+            normaliser = Normaliser(logits)
         overruled = False
         if is_masked:
             with self._clock.stage("mask"):
@@ -498,7 +498,7 @@ class Decoding:
                 )
             if overruled and self._closing is None:
                 self._closing = len(self.text)
-            return token_id, float(logits[token_id]) - normaliser
+            return token_id, normaliser.logprob(float(logits[token_id]))
 
     def _is_overruled(self, logits: NDArray[np.float32]) -> bool:
         """Whether the budget took the token that was the most probable of those of the grammar."""

@@ -83,11 +83,19 @@ class _Open:
         """What holds it, once only one can."""
         return self.holders[0] if len(self.holders) == 1 else None
 
+    @property
+    def shows_open(self) -> bool:
+        """Whether the part that is open is shown in it."""
+        holder = self.holder
+        return holder is not None and holder.shows_open
+
     def show(self, last: Any) -> Any:
         """The value, with the part that is open."""
         holder = self.holder
         if holder is None:
             return MISSING
+        if not holder.shows_open:
+            last = MISSING
         if self.kind == "object":
             parts = dict(self.closed)
             if last is not MISSING:
@@ -126,7 +134,7 @@ class PartialReader:
         self._text = ""
         self._at = 0
         self._open: list[_Open] = []
-        self._decided = 0  # how many of the outermost can be held in one way alone
+        self._decided = 0  # how many of the outermost are shown
         self._string: int | None = None  # where an open string begins, its quote included
         self._scanned = 0  # to where it, or an open word, has been looked at for its end
         self._decoded, self._decoded_to = "", 0
@@ -206,7 +214,7 @@ class PartialReader:
         if character == '"':
             self._string, self._scanned = self._at, self._at + 1
             self._decoded, self._decoded_to = "", self._at + 1
-            if self._expects == "value":
+            if self._expects == "value" and self._shows_open():
                 self._changed()
             return True
         if self._expects == "key":
@@ -225,11 +233,21 @@ class PartialReader:
         return False
 
     def _changed(self) -> None:
-        # What is within an undecided container is not shown. One that is decided stays so.
-        while self._decided < len(self._open) and self._open[self._decided].holder is not None:
+        # What is within an undecided container is not shown, nor what is open in a set. One that is
+        # decided stays so.
+        while self._decided < len(self._open) and self._is_shown(self._decided):
             self._decided += 1
         if self._decided == len(self._open):
             self._version += 1
+
+    def _is_shown(self, number: int) -> bool:
+        """Whether a container is shown in one that is shown."""
+        is_decided = self._open[number].holder is not None
+        return is_decided and (number == 0 or self._open[number - 1].shows_open)
+
+    def _shows_open(self) -> bool:
+        """Whether what is open in the innermost container is shown there."""
+        return not self._open or self._open[-1].shows_open
 
     def _next_shape(self) -> Shape:
         """The shape of the value that begins here."""
@@ -287,6 +305,7 @@ class PartialReader:
             if (
                 self._scanned < end
                 and self._expects == "value"
+                and self._shows_open()
                 and len(self._next_shape().holders("string")) == 1
             ):
                 self._changed()
@@ -305,7 +324,7 @@ class PartialReader:
 
     def _open_string(self) -> Any:
         """The open string as it stands, where the type shows one."""
-        if self._string is None or self._expects != "value":
+        if self._string is None or self._expects != "value" or not self._shows_open():
             return MISSING
         holders = self._next_shape().holders("string")
         if len(holders) != 1:
@@ -365,7 +384,7 @@ class PartialReader:
             return self._break()
         self._at += 1
         holder = one.holder
-        before = one.show(MISSING)
+        before = one.show(MISSING) if self._shows_open() else MISSING
         value = MISSING
         if (
             holder is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import collections.abc as abstract
 import dataclasses
+import enum
 import json
 import types
 from collections.abc import Callable, Iterator
@@ -60,10 +61,12 @@ class Holder:
     Attributes:
         is_plain: A closed value is what its parts are, and need not be read again as a whole.
         is_uniform: All elements have one shape.
+        shows_open: The part that is open is shown in it.
     """
 
     is_plain: bool = True
     is_uniform: bool = False
+    shows_open: bool = True
 
     def member(self, key: str) -> tuple[Any, Shape] | None:
         """The name and the shape of a member; None where there is no such member."""
@@ -110,6 +113,8 @@ class _List(Holder):
     def __init__(self, make: Callable[[list[Any]], Any], element: Shape, is_plain: bool) -> None:
         self._make, self._element = make, element
         self.is_plain = is_plain
+        # An element of a set has no place: the beginning of one could not be told from a whole one.
+        self.shows_open = make not in (set, frozenset)
 
     def element(self, number: int) -> Shape:
         return self._element
@@ -252,6 +257,7 @@ class _Root(Holder):
         self._type, self._inner = tp, inner
         self.is_plain = inner.is_plain and is_read_by_parts(tp)
         self.is_uniform = inner.is_uniform
+        self.shows_open = inner.shows_open
 
     def member(self, key: str) -> tuple[Any, Shape] | None:
         return self._inner.member(key)
@@ -279,6 +285,11 @@ class Shape:
     def __init__(self, tp: Any) -> None:
         self._declared = tp
         self._type, self.has_rules = unwrapped(tp)
+
+    @property
+    def type(self) -> Any:
+        """It, without what is wrapped around it."""
+        return self._type
 
     @cached_property
     def is_anything(self) -> bool:
@@ -360,6 +371,8 @@ class Shape:
         origin = get_origin(tp)
         arguments = get_args(tp)
         if origin in (Union, types.UnionType):
+            if kind == "string" and _may_read_text(arguments, is_plain):
+                return
             for choice in arguments:
                 yield from shape_of(choice).holders(kind)
         elif tp in (Any, object):
@@ -384,6 +397,24 @@ class Shape:
             if found is not None:
                 found.is_plain = found.is_plain and is_plain
                 yield found
+
+
+def _may_read_text(choices: tuple[Any, ...], is_plain: bool) -> bool:
+    """Whether a union may read a closed string as no text, as a date in `date | str`.
+
+    Of alternatives that read it the first counts, except that a union without rules of its own
+    prefers a text to numbers, to members of an `Enum`, and to values of a `Literal`.
+    """
+    for choice in choices:
+        shape = shape_of(choice)
+        tp = shape.type
+        if tp is str or get_origin(tp) in (Union, types.UnionType):
+            return False
+        is_below = shape.literals is not None or tp in (int, float, bool, None, type(None))
+        is_below = is_below or (isinstance(tp, type) and issubclass(tp, enum.Enum))
+        if not ((is_below and is_plain) or shape.holders("object") or shape.holders("array")):
+            return True
+    return False
 
 
 def _has_hash(value: Any) -> bool:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stencilm.errors import ModelError
+from stencilm.generation.sampling import finite_scores
 from stencilm.models.protocol import LanguageModel
 
 
@@ -40,6 +42,8 @@ def probabilities(
         if len(group) == 1:
             found[group[0]] = logprob
             continue
+        if logprob == -np.inf:  # of texts that cannot come none is the likelier
+            continue
         branches: dict[int | None, list[int]] = {}
         for number in group:
             tokens = spelled[number]
@@ -56,17 +60,28 @@ def probabilities(
         sequence.crop(len(prompt_ids) + shared)
         logits = sequence.append(prefix[shared:])
         read = prefix
-        scores = [_score(logits, stops if token is None else [token]) for token in branches]
+        ways = [stops if token is None else [token] for token in branches]
         if None in branches and not stops:
             # A vocabulary without a stop token ends with the first whole text.
-            scores = [0.0 if token is None else -np.inf for token in branches]
-        total = float(np.logaddexp.reduce(scores))
-        if not np.isfinite(total):
-            raise ModelError("the model gives a probability of zero, or none, to every text")
-        for score, members in zip(scores, branches.values(), strict=True):
-            todo.append((members, depth + 1, logprob + score - total))
+            shares = [0.0 if token is None else -np.inf for token in branches]
+        else:
+            shares = _shares(logits, ways)
+        for share, members in zip(shares, branches.values(), strict=True):
+            todo.append((members, depth + 1, logprob + share))
     return found
 
 
-def _score(logits: np.typing.NDArray[np.float32], token_ids: Sequence[int]) -> float:
-    return float(np.logaddexp.reduce(logits[list(token_ids)].astype(np.float64)))
+def _shares(logits: NDArray[np.float32], ways: Sequence[Sequence[int]]) -> list[float]:
+    """The log probability of each way on among these, each of which has some tokens."""
+    scores = logits[[token_id for way in ways for token_id in way]].astype(np.float64)
+    if np.isnan(scores).any():
+        raise ModelError("the logits hold NaN for the texts, so none has a probability")
+    top = scores.max()
+    if top == -np.inf:
+        raise ModelError("the model gives a probability of zero to every text")
+    # Beside a large score nothing small is left.
+    scores = finite_scores(scores) if top == np.inf else scores - top
+    ends = np.cumsum([len(way) for way in ways])[:-1]
+    sums = [float(np.logaddexp.reduce(part)) for part in np.split(scores, ends)]
+    total = float(np.logaddexp.reduce(sums))
+    return [each - total for each in sums]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,19 +228,51 @@ def _change(
         scores[at[is_here]] += biases[is_here]
 
 
-def log_normaliser(logits: NDArray[np.float32]) -> float:
-    """The logarithm of the sum of exp(logits), shape [vocab]: `logits[i] - this` is a logprob."""
-    top = float(logits.max())
-    if not math.isfinite(top):
-        return top
-    return top + math.log(float(np.exp(logits - np.float32(top)).sum()))
+class Normaliser:
+    """What makes log probabilities of the logits of one row.
+
+    Tokens of the logit +inf share all of the probability, as where they are drawn.
+
+    Args:
+        logits: float32, shape [vocab].
+    """
+
+    __slots__ = ("_log_sum", "_top")
+
+    def __init__(self, logits: NDArray[np.float32]) -> None:
+        self._top = float(logits.max())
+        self._log_sum = 0.0
+        if self._top > -np.inf:
+            self._log_sum = math.log(float(np.exp(self._below(logits)).sum()))
+
+    def logprob(self, logit: float) -> float:
+        """The log probability of a token with this logit."""
+        return float(self.logprobs(np.float64(logit)))
+
+    def logprobs(self, logits: Any) -> NDArray[Any]:
+        """The log probabilities of tokens with these logits: the same type and shape [n]."""
+        return np.asarray(self._below(logits) - logits.dtype.type(self._log_sum))
+
+    def _below(self, logits: Any) -> Any:
+        """By how much logits are below the highest: beside a large one nothing small is left."""
+        if self._top == np.inf:
+            return finite_scores(logits)
+        if not math.isfinite(self._top):
+            return logits
+        with np.errstate(over="ignore"):  # what is too far below is -inf, as it should
+            return logits - logits.dtype.type(self._top)
+
+
+def finite_scores(scores: NDArray[Any]) -> NDArray[Any]:
+    """Scores by which those of +inf are equal, and all others impossible; the same shape."""
+    return np.where(scores == np.inf, 0, -np.inf).astype(scores.dtype)
 
 
 def _tempered(scores: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:
     """Scores over temperature, with the highest at 0 so that no exp overflows."""
     top = scores.max()
     if top == np.inf:
-        return np.where(scores == np.inf, 0.0, -np.inf)
+        return finite_scores(scores)
     with np.errstate(over="ignore"):  # a tiny temperature drives far scores to -inf, as it should
         return np.asarray((scores - top) / temperature, dtype=np.float64)
 

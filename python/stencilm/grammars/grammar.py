@@ -128,6 +128,14 @@ class Grammar(Shown, OutputForm[str]):
     core: _core.Grammar = field(compare=False, repr=False)
     limits: Limits = field(default=DEFAULT_LIMITS, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuses what is no grammar of the core."""
+        if not isinstance(self.core, _core.Grammar):
+            raise TypeError(
+                f"a Grammar is not made of {shown_value(self.source):.60}: use one of its methods "
+                "from_json_schema, from_regex, from_ebnf, from_lark, from_structural_tag, from_type"
+            )
+
     @staticmethod
     def from_json_schema(
         schema: Schema,

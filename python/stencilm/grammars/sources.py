@@ -40,7 +40,7 @@ from stencilm.grammars.texts import (
     schema_text,
 )
 from stencilm.limits import Limits
-from stencilm.shown import is_word, shown_value
+from stencilm.shown import in_a_line, is_word, shown_value
 from stencilm.whole_numbers import truth, whole_number
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def json_schema_options(**given: Unpack[SchemaOptions]) -> JsonSchemaOptions:
         unknown = sorted(set(options) - set(SchemaOptions.__annotations__))
         if unknown:
             raise TypeError(
-                f"{unknown[0]!r} is no option of a schema; these are: "
+                f"{in_a_line(unknown[0])} is no option of a schema; these are: "
                 f"{', '.join(SchemaOptions.__annotations__)}"
             ) from None
         return JsonSchemaOptions(**options)

@@ -9,6 +9,7 @@ from stencilm.errors import GrammarSyntaxError, LimitExceeded
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.grammars.python_types import json_schema_of
 from stencilm.limits import Limits
+from stencilm.shown import in_a_line
 
 Schema: TypeAlias = str | Mapping[str, Any] | bool | type
 # Of EBNF, Lark and patterns, whatever the limits say.
@@ -36,7 +37,7 @@ def document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
     return tuple(
         (
             checked_text("a key of documents", uri),
-            schema_text(document, f"documents[{uri!r}]"),
+            schema_text(document, f"documents[{in_a_line(uri, 200)}]"),
         )
         for uri, document in checked_mapping("documents", documents).items()
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from unicodedata import category
 
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
@@ -30,6 +31,11 @@ _MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_
 _BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
 _ONLY_CLOSES = re.compile(rb"[]}\"',\s]+")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
+_IN_WORDS = "\u00ad\u200c\u200d"
+"""What stands in words and is not seen."""
+_JOINING = "\u2010\u2011\u2019"
+"""Hyphens and the apostrophe of printed texts, which join words where both sides are letters."""
+_MINUSES = "\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"
 
 
 def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, list[Candidate]]:
@@ -143,7 +149,9 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
 
 def _is_one_word(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> bool:
     """Whether a stretch of talk is a word by itself, or a number, and a whole text."""
-    if start == end or not all(_is_word(byte) or byte in b"+-" for byte in draft[start:end]):
+    if start == end or not all(
+        _is_word_at(draft, place) or draft[place] in b"+-" for place in range(start, end)
+    ):
         return False
     return cut_word(draft, end) is None and _is_text(matcher, draft[start:end])
 
@@ -199,13 +207,13 @@ def _is_rest_of_word(candidate: Candidate) -> bool:
     return (
         isinstance(candidate, Literal)
         and bool(candidate.text)
-        and _is_word(candidate.text.encode()[0])
+        and _is_word_at(candidate.text.encode(), 0)
     )
 
 
 def _word_start(draft: bytes, end: int) -> int:
     start = end
-    while start > 0 and _is_word(draft[start - 1]):
+    while start > 0 and _is_word_at(draft, start - 1):
         start -= 1
     return start
 
@@ -216,7 +224,7 @@ def cut_word(draft: bytes, end: int) -> int | None:
     `12` of `123`, of `12.5`, of `12th`, of `12 000` and of `12/5` is not what was written, nor is
     `can` of `can't`; `12` of `12.0` is.
     """
-    if not 0 < end < len(draft) or not _is_word(draft[end - 1]):
+    if not 0 < end < len(draft) or not _is_word_at(draft, end - 1):
         return None
     if _NOTHING_MORE.match(draft, end):
         return None
@@ -227,9 +235,10 @@ def is_within(draft: bytes, place: int) -> bool:
     """Whether a word or a number is in progress at a place, the sign that it needs included."""
     if not 0 < place < len(draft):
         return False
-    if _is_word(draft[place - 1]) and (_is_word(draft[place]) or draft[place] in b"+-"):
+    is_after_word = _is_word_at(draft, place - 1)
+    if is_after_word and (_is_word_at(draft, place) or draft[place] in b"+-"):
         return True
-    is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word(draft[place - 2]))
+    is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word_at(draft, place - 2))
     # A point that nothing stands before, as in `.5`; after a word it ends a sentence.
     is_fraction = draft[place - 1] in b"." and (place == 1 or draft[place - 2] in b" \t\r\n-+")
     is_exponent = _BEFORE_EXPONENT.fullmatch(draft, max(0, place - 3), place) is not None
@@ -240,16 +249,16 @@ def is_within(draft: bytes, place: int) -> bool:
 def _is_joined(draft: bytes, place: int) -> bool:
     """Whether what begins at a place is the next part of a word or number."""
     for begin in range(place - 1, max(0, place - 4), -1):
-        if _is_word(draft[begin - 1]):
+        if _is_word_at(draft, begin - 1):
             return bool(_JOINT.fullmatch(draft, begin, place)) and _goes_on(draft, begin)
     return False
 
 
 def _goes_on(draft: bytes, place: int) -> bool:
     """Whether the word or number before a place goes on there, after a mark where it needs one."""
-    if _is_word(draft[place]):
+    if _is_word_at(draft, place):
         return True
-    if draft[place] in b"-'" and place + 1 < len(draft) and _is_word(draft[place + 1]):
+    if draft[place] in b"-'" and place + 1 < len(draft) and _is_word_at(draft, place + 1):
         # Of two numbers a hyphen makes a range, of three a date.
         is_range = draft[place] in b"-" and draft[place + 1 : place + 2].isdigit()
         return not is_range or _is_within_date(draft, place)
@@ -267,6 +276,31 @@ def _is_within_date(draft: bytes, place: int) -> bool:
 
 def _is_word(byte: int) -> bool:
     return byte >= 0x80 or byte == 0x5F or chr(byte).isalnum()
+
+
+def _is_word_at(draft: bytes, place: int) -> bool:
+    """Whether the character that a byte is part of stands in a word or a number."""
+    if draft[place] < 0x80:
+        return _is_word(draft[place])
+    begin = place
+    while begin > 0 and draft[begin] & 0xC0 == 0x80:
+        begin -= 1
+    end = begin + 1
+    while end < len(draft) and draft[end] & 0xC0 == 0x80:
+        end += 1
+    character = draft[begin:end].decode("utf-8", "ignore")
+    if len(character) != 1:  # it is cut in two
+        return True
+    if character.isalnum() or character in _IN_WORDS or category(character).startswith("M"):
+        return True
+    before, after = draft[max(0, begin - 1) : begin], draft[end : end + 1]
+    if after.isdigit() and (before.isdigit() or character in _MINUSES):
+        return True
+    return character in _JOINING and _is_letter(before) and _is_letter(after)
+
+
+def _is_letter(byte: bytes) -> bool:
+    return byte.isalpha() or byte >= b"\x80"
 
 
 def _whole_characters(text: bytes) -> int:

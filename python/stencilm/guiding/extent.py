@@ -59,6 +59,12 @@ def has_words(node: Node | None) -> bool:
     return any(not (word.is_cut and begins_value(word.text)) for word in words)
 
 
+def has_brackets(node: Node | None) -> bool:
+    """Whether a word without quotes holds an opening bracket, as talk before a document does."""
+    words = (here for here in _parts(node) if isinstance(here, Scalar) and here.kind == "word")
+    return any("[" in word.text or "{" in word.text for word in words)
+
+
 def closing(node: Node) -> bytes:
     """What ends a document that was cut."""
     found: list[str] = []

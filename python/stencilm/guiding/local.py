@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from stencilm.errors import MatcherError
 from stencilm.generation.ends import is_over
 from stencilm.generation.guesses import Guesser
-from stencilm.generation.sampling import log_normaliser
+from stencilm.generation.sampling import Normaliser
 from stencilm.generation.trace import (
     Closed,
     Corrected,
@@ -217,13 +217,13 @@ class LocalGuide:
 
     def _step(self, row: NDArray[np.float32]) -> Step:
         """Draw one token freely, or masked where that is refused; True when the text has ended."""
-        normaliser = log_normaliser(row)
+        normaliser = Normaliser(row)
         if self._to_heal:
             return (yield from self._heal(row, normaliser))
         token_id = self._draws.freely(row)
         self._account.add(output_tokens=1)
         if token_id is not None:
-            logprob = float(row[token_id]) - normaliser
+            logprob = normaliser.logprob(float(row[token_id]))
             if token_id in self._stop_token_ids and self._matcher.is_completed():
                 yield self._end("valid", "the model ended the text")
                 return True
@@ -244,7 +244,7 @@ class LocalGuide:
                 return False
         return (yield from self._correct(row, normaliser))
 
-    def _correct(self, row: NDArray[np.float32], normaliser: float) -> Step:
+    def _correct(self, row: NDArray[np.float32], normaliser: Normaliser) -> Step:
         """One draw from the row that is at hand, masked; True when the text has ended."""
         try:
             self._draws.mask(row, self._matcher)
@@ -253,7 +253,7 @@ class LocalGuide:
             return True
         token_id = self._draws.of_allowed(row, self.response)
         self._account.add(output_tokens=1)
-        logprob = float(row[token_id]) - normaliser
+        logprob = normaliser.logprob(float(row[token_id]))
         if token_id in self._stop_token_ids and self._matcher.is_completed():
             yield Corrected(
                 text=b"", token_id=token_id, logprob=logprob, candidates=(), means="mask"
@@ -268,7 +268,7 @@ class LocalGuide:
         )
         return (yield from self._stop_text(len(text)))
 
-    def _heal(self, row: NDArray[np.float32], normaliser: float) -> Step:
+    def _heal(self, row: NDArray[np.float32], normaliser: Normaliser) -> Step:
         """Draw a token that spells what was taken back, and maybe more."""
         fits = healer(self._info).spelling(self._to_heal)
         fits[self._taken_back[:1]] = True
@@ -285,7 +285,7 @@ class LocalGuide:
         self._token_ids.append(token_id)
         self._guesser.extend([token_id])
         self._text += text[healed:]
-        logprob = float(row[token_id]) - normaliser
+        logprob = normaliser.logprob(float(row[token_id]))
         yield Healed(token_id=token_id, text=text, healed=healed, logprob=logprob)
         return (yield from self._stop_text(len(text) - healed))
 

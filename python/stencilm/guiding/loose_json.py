@@ -25,10 +25,16 @@ in whole whatever it is."""
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*+", re.DOTALL)
 _A_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("|\\\Z|)|\'((?:[^\'\\]|\\.)*)(\'|\\\Z|)', re.DOTALL)
+_PRINTED = re.compile(  # in the quotes of printed texts, none of which is within it
+    r"(?:“(?P<a>[^“”„\n]{0,2000}+)[”“]|„(?P<b>[^“”„\n]{0,2000}+)[“”]|«(?P<c>[^«»\n]{0,2000}+)»"
+    r"|\u2018(?P<d>(?:[^\u2018\u2019\n]|(?<=\w)\u2019(?=\w)){0,2000}+)\u2019)(?=\s*(?:[:,}\]]|\Z))"
+)
 _CUT_ESCAPE = re.compile(
     r"(?<!\\)(?P<whole>(?:\\\\)*)"  # an even number of backslashes are characters
     r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{0,3})?|\\u[0-9a-fA-F]{0,3})\Z"
 )
+_QUOTES = "\"'“„«\u2018"
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
 # Of at most so many characters: else each word of a long line would look for a colon after it.
@@ -268,7 +274,14 @@ def _scalar(text: str, at: int) -> tuple[Scalar, int]:
         is_cut = end not in ('"', "'")
         if is_cut:  # half of an escape says nothing yet
             body = _CUT_ESCAPE.sub(r"\g<whole>", body)
-        return Scalar("string", _unescaped(body), found[0], is_cut=is_cut), found.end()
+        text = _unescaped(body)
+        # Half of a surrogate pair is no character, and nobody knows which one was meant.
+        kind = "unclear" if _SURROGATE.search(text) else "string"
+        return Scalar(kind, text, found[0], is_cut=is_cut), found.end()
+    found = _PRINTED.match(text, at)
+    if found is not None and found.lastgroup is not None:
+        body = _unescaped(found[found.lastgroup])
+        return Scalar("string", body, found[0]), found.end()
     found = _NUMBER.match(text, at)
     if found is not None:
         is_cut = found.end() == len(text)
@@ -285,7 +298,7 @@ def _scalar(text: str, at: int) -> tuple[Scalar, int]:
 
 
 def _key(text: str, at: int) -> tuple[Scalar, int]:
-    found = None if text[at] in "\"'" else _KEY_OF_WORDS.match(text, at)
+    found = None if text[at] in _QUOTES else _KEY_OF_WORDS.match(text, at)
     if found is None:
         return _scalar(text, at)
     name = found[0].rstrip()
@@ -368,6 +381,11 @@ def _digits(text: str) -> str:
     digits = text.lstrip("+-").replace("_", "")
     stripped = digits.lstrip("0")
     return sign + (stripped if stripped[:1].isdigit() else f"0{stripped}")
+
+
+def unescaped(text: bytes) -> bytes:
+    """A text of JSON with the characters that its escapes mean, of which some take six bytes."""
+    return _unescaped(text.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
 
 
 def _unescaped(body: str) -> str:

@@ -64,15 +64,27 @@ def said_again(forced: bytes, draft: bytes) -> int:
 
     The quotes may be others, and so may the whitespace around punctuation.
     """
+    place, at = _in_common(forced, draft)
+    return at if place == len(forced) else 0
+
+
+def begun_again(forced: bytes, draft: bytes) -> int:
+    """How much of what was forced a draft says that ends within it; 0 where it says another."""
+    place, at = _in_common(forced, draft)
+    return place if draft and at == len(draft) else 0
+
+
+def _in_common(forced: bytes, draft: bytes) -> tuple[int, int]:
+    """To where what was forced and a draft say the same, and to where each in its own bytes."""
     at = 0
     for place, byte in enumerate(forced):
         while at < len(draft) and draft[at] != byte and _is_apart(draft, at):
             at += 1
         if at < len(draft) and (draft[at] == byte or (draft[at] in _QUOTES and byte in _QUOTES)):
             at += 1
-        elif not _is_apart(forced, place):
-            return 0
-    return at
+        elif at == len(draft) or not _is_apart(forced, place):
+            return place, at
+    return len(forced), at
 
 
 def _is_apart(text: bytes, at: int) -> bool:

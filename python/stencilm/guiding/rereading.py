@@ -14,7 +14,7 @@ from typing import NamedTuple
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.declared_orders import property_orders
-from stencilm.guiding.extent import goes_on_alike, has_words, said_by
+from stencilm.guiding.extent import goes_on_alike, has_brackets, has_words, said_by
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
@@ -109,7 +109,9 @@ class Rereader:
         """
         is_again = begins_again(written, draft.encode("utf-8", "replace"), self._is_late)
         self._worth += _TEXTS_FOR_A_DRAFT * len(draft)
+        has_nodes = False
         for node in islice(_documents(draft, self._is_late), _MAX_DOCUMENTS):
+            has_nodes = True
             # Merging marks what stands already, so it is read anew for each.
             if _is_talk(node) or not self._may_merge(written, node, is_again):
                 continue
@@ -122,7 +124,7 @@ class Rereader:
         if not written or is_again:
             return
         whole = read(told + draft, is_late=self._is_late)[0]
-        if whole is None or _is_talk(whole):
+        if whole is None or _is_talk(whole) or (has_nodes and has_brackets(whole)):
             return
         together = merged(read(told)[0], whole)
         if together is None:

@@ -137,6 +137,7 @@ class TextGuide:
         seed = options.seed_str.encode()
         self._written = Written(matcher, grammar, seed, self.account.is_late)
         self._held = 0  # drafts in a row that were noted and not read
+        self._says_forced = False  # the last draft said a part of what was forced
         self._grammar = grammar
         self._prompt = prompt
         self._options = options
@@ -231,7 +232,8 @@ class TextGuide:
             kept = self._written.kept
             yield from self._read_marked(answer)
             self._check_broken(answer)
-            self._unfit = 0 if self._written.kept > kept or self._held else self._unfit + 1
+            fits = self._written.kept > kept or self._held or self._says_forced
+            self._unfit = 0 if fits else self._unfit + 1
             self._words = answer.text or self._words
             if self._ended is None and self._means.may_refuse and self._unfit >= MAX_UNFIT:
                 self._check_refusal()
@@ -392,8 +394,9 @@ class TextGuide:
             again = self._written.transcript.overlap(draft)
         if again.length or self._answers_as_a_whole():
             without = self._written.transcript.read_without(draft, again)
-        draft = draft[again.length :]
+        heard, draft = draft, draft[again.length :]
         yield from self._read(answer, draft, stopped, is_empty=is_empty)
+        self._written.transcript.hear(heard)
         if without is not None and says(bytes(self._written.text)) > says(without.text):
             end = min(start + again.doubtful, len(self._written.text))
             self._written.filled.append((start, end, "repeated"))
@@ -418,6 +421,10 @@ class TextGuide:
             yield self._rejected(said, "the text has no place for it yet")
             return
         self._held = 0
+        self._says_forced = stopped is None and written.says_forced(draft)
+        if self._says_forced:
+            self._was_blank = False
+            return
         whole, forced = draft, bytes(written.text[len(written.text) - written.forced :])
         draft = self._without_repetition(draft)
         # Who says all of the text again says it from the beginning.

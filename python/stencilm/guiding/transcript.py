@@ -21,7 +21,7 @@ from stencilm.guiding.loose_json import (
     documents,
     read,
 )
-from stencilm.guiding.overlaps import Overlap, overlap, overlaps
+from stencilm.guiding.overlaps import Overlap, overlap, overlaps, says_something
 from stencilm.guiding.reading import said_again
 from stencilm.guiding.rewriting import Reread
 
@@ -85,6 +85,7 @@ class Transcript:
         self._read_anew = read_anew
         self._is_late = is_late
         self._said: bytes | None = b"" if is_json else None
+        self._drafts = b""  # as they came, without what the grammar added
         self._is_begun = False  # by a draft
         self._forced = 0  # bytes at the end that the grammar added
         self._lost: bytes = b""
@@ -104,6 +105,11 @@ class Transcript:
             self._is_begun = self._is_begun or is_drafted
             self._forced = 0 if is_drafted else len(text)
             self._left += _WORK_FOR_A_BYTE * len(text)
+
+    def say_forced(self, length: int) -> None:
+        """A draft said so many bytes of what the grammar added."""
+        self._forced = max(0, self._forced - length)
+        self._is_begun = True
 
     def add_draft(self, draft: bytes, rest: bytes) -> bool:
         """A draft was read, of which the rest is what it does not repeat of the text.
@@ -214,6 +220,9 @@ class Transcript:
                 no place yet.
         """
         readings = list(self._readings(draft))
+        alone = self._read_alone(draft)
+        if alone is not None and says(alone.text) > says(otherwise.text):
+            return alone
         if not readings:
             return None
         best = max(readings, key=_rank) if self._is_begun else None
@@ -226,7 +235,7 @@ class Transcript:
                 return best
         if not may_hold:
             return None
-        fitting = (one for one in readings if self._may_hold(one.said))
+        fitting = (one for one in readings if self._may_hold(one.said, draft))
         return next((one for one in fitting if says(one.text) >= says(otherwise.before)), None)
 
     def hold(self, draft: bytes) -> bool:
@@ -234,7 +243,7 @@ class Transcript:
         if self._said is None or not draft.strip() or is_all_again(self._said, draft):
             return False
         said = next(self._joined(draft), b"")
-        if not self._may_hold(said):
+        if not self._may_hold(said, draft):
             return False
         if any(_is_all(one.reread) for one in self._readings(draft)):
             return False
@@ -242,12 +251,16 @@ class Transcript:
         self.is_owing = True
         return True
 
-    def _may_hold(self, said: bytes) -> bool:
-        """Whether so much has been said that has not ended, and is more than before."""
+    def _may_hold(self, said: bytes, draft: bytes) -> bool:
+        """Whether so much has been said that has not ended, and is more than before.
+
+        A draft of nothing but punctuation need not say more: the quote that ends a name does not.
+        """
         node = self._document(said)
         if not isinstance(node, (Elements, Members)) or not node.is_open:
             return False
-        return said_by(node) > said_by(self._document(self._said or b""))
+        more, before = said_by(node), said_by(self._document(self._said or b""))
+        return more > before or (more == before and not says_something(draft))
 
     def _readings(self, draft: bytes) -> Iterator[Anew]:
         if self._said is None:
@@ -258,6 +271,26 @@ class Transcript:
             found = self._read_anew(said)
             if found is not None:
                 yield Anew(found.text, said, found)
+
+    def _read_alone(self, draft: bytes) -> Anew | None:
+        """The drafts without what the grammar added, of which who writes them may know nothing.
+
+        That is known only where they are a whole document, of which nothing is lost.
+        """
+        said = self._drafts + draft
+        known = {self._said, (self._said or b"") + draft, self._drafted + draft}
+        if self._said is None or said in known or not begins_document(said):
+            return None
+        node = self._document(said) if self._is_affordable(len(said)) else None
+        if not isinstance(node, (Elements, Members)) or node.is_open or has_words(node):
+            return None
+        found = self._read_anew(said)
+        return Anew(found.text, said, found) if found is not None and _is_all(found) else None
+
+    def hear(self, draft: bytes) -> None:
+        """A draft was read, whatever stands of it."""
+        if self._said is not None:
+            self._drafts += draft
 
     def _joined(self, draft: bytes) -> Iterator[bytes]:
         """What a draft and all before it may say together, the likeliest first.
@@ -272,6 +305,7 @@ class Transcript:
             yield draft
         is_added = said_again(self._added, draft) > 0
         yield (self._drafted if is_added else said) + draft
+        yield self._drafted + draft  # who does not know what was added
         for length in islice(overlaps(said, draft), 1):
             yield said + draft[length:]
 

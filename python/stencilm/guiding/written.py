@@ -13,8 +13,8 @@ from stencilm.generation.ends import is_over
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.backtrack import cut_place
-from stencilm.guiding.loose_json import number_cut, unclear_from
-from stencilm.guiding.reading import fitting, start_of_text
+from stencilm.guiding.loose_json import number_cut, unclear_from, unescaped
+from stencilm.guiding.reading import begun_again, fitting, start_of_text
 from stencilm.guiding.rereading import Rereader, begins_again
 from stencilm.guiding.rewriting import Reread, content
 from stencilm.guiding.transcript import Anew, Otherwise, Transcript, begins_document
@@ -39,7 +39,7 @@ class Written:
         start: A matcher that has read nothing; it is not changed.
         transcript: All that the drafts said.
         filled: Where it begins and ends, and why, for each part that no model wrote.
-        forced: The bytes at the end of it that were forced since the last draft.
+        forced: The bytes at the end of it that were forced and that no draft said since.
         kept: The bytes of the model's own words and numbers that are in it.
         has_draft: There is something of a draft in it.
         owes_comma: The last draft had a comma after what stands at the end of it.
@@ -84,6 +84,16 @@ class Written:
         start = len(self.text)
         self.accept(text)
         self.filled.append((start, len(self.text), means))
+
+    def says_forced(self, draft: bytes) -> bool:
+        """Whether a draft says a part of what was forced and nothing else; it is over with that."""
+        if not self.forced or self.matcher.longest_valid_prefix(draft).status != "dead":
+            return False
+        length = begun_again(bytes(self.text[len(self.text) - self.forced :]), draft)
+        if length:
+            self.forced -= length
+            self.transcript.say_forced(length)
+        return length > 0
 
     def otherwise(
         self, said: bytes, whole: bytes, draft: bytes, *, is_held: bool
@@ -132,9 +142,11 @@ class Written:
         else:
             is_talk = not self.has_draft
         skipped = start_of_text(self.matcher, written, draft) if is_talk else 0
+        if _is_within(draft[:skipped], written):
+            skipped = 0
         fits = draft[skipped : skipped + fitting(self.matcher, draft[skipped:])]
         is_complete = self.matcher.longest_valid_prefix(fits).status == "complete"
-        is_better = (found.kept, found.is_complete) > (content(fits), is_complete)
+        is_better = (found.kept, found.is_complete) > (content(unescaped(fits)), is_complete)
         return found if is_better else None
 
     def _read_anew(self, said: bytes) -> Reread | None:
@@ -183,8 +195,7 @@ class Written:
             return False
         written = bytes(self.text)
         start = start_of_text(self.matcher, written, draft)
-        # What stands already is no talk, nor is what comes before it within the same brackets.
-        if start == 0 or begins_document(draft[:start].removesuffix(written)):
+        if start == 0 or _is_within(draft[:start], written):
             return False
         rest = draft[start:]
         verdict = self.matcher.longest_valid_prefix(rest)
@@ -229,3 +240,11 @@ class Written:
             return self.matcher.shortest_completion()
         except MatcherError:
             return b""
+
+
+def _is_within(talk: bytes, written: bytes) -> bool:
+    """Whether what comes before a place in a draft is no talk, but stands within the same brackets.
+
+    Nor is talk what stands in the text already.
+    """
+    return begins_document(talk.removesuffix(written))

@@ -86,6 +86,11 @@ class TokenIndex:
 
     def __init__(self, core: _core.TokenIndex, tokenizer_info: TokenizerInfo) -> None:
         """Wraps what the core has built; use `from_regex` or `from_grammar`."""
+        if not isinstance(core, _core.TokenIndex):
+            raise TypeError(
+                f"a TokenIndex is not made of {shown_value(core):.60}: use TokenIndex.from_regex "
+                "or TokenIndex.from_grammar"
+            )
         self._core = core
         self._tokenizer_info = tokenizer_info
 

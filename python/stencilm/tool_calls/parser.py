@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from stencilm.grammars.json_values import rounded, write_json
+from stencilm.shown import shown_value
 from stencilm.tool_calls.answers import (
     CallDelta,
     CallDone,
@@ -298,6 +299,11 @@ class ToolCallParser:
         tokenizer_info: TokenizerInfo | None = None,
         first_id: int = 0,
     ) -> None:
+        if not isinstance(text, Text):
+            raise TypeError(
+                f"a ToolCallParser is not made of {shown_value(text):.60}: use the method parser() "
+                "of stencilm.tools(...)"
+            )
         self._text = text
         self._out = Output(text, tools, first_id)
         self._reading = reader.read(self._out)

@@ -163,8 +163,8 @@ class Text:
     def _scalar(self) -> Waiting:
         begin = self.at
         while True:
-            match = _SCALAR.match(self.buffer, begin)
-            self.at = match.end() if match else begin
+            match = _SCALAR.match(self.buffer, self.at)  # only what is new is looked at
+            self.at = match.end() if match else self.at
             if self.at < len(self.buffer) or self.ended:
                 break
             yield
