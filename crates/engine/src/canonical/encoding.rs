@@ -13,7 +13,7 @@ use crate::canonical::encoder::source::EncodingSource;
 use crate::canonical::viability::context_independent::ContextIndependent;
 use crate::canonical::viability::crossing::CrossingClasses;
 use crate::canonical::viability::ends::Anywhere;
-use crate::canonical::viability::pending_tokens::PendingTokens;
+use crate::canonical::viability::pending::PendingTokens;
 use crate::canonical::viability::search::Found;
 use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::vocabulary::tokens::Tokens;

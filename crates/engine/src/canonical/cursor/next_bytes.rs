@@ -53,12 +53,12 @@ impl Ahead {
     }
 
     /// What may come at a configuration.
-    pub fn next(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<&Next, EngineError> {
+    pub fn next(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Next, EngineError> {
         let known = self.of(configuration);
-        if known.next.is_none() {
-            known.next = Some(run.next_of(configuration)?);
+        match known.next {
+            Some(next) => Ok(next),
+            None => Ok(*known.next.insert(run.next_of(configuration)?)),
         }
-        Ok(known.next.as_ref().expect("it was there or is there now"))
     }
 
     /// The configuration after a byte.

@@ -83,7 +83,7 @@ impl Run<'_> {
         let mut known = encoding.known();
         let Known { places, cursor_masks, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(encoding, places, cursor_masks, search);
-        Ok(search.is_viable(self, TokenEnd { configuration, token, place })? != Some(false))
+        let mut search = Search::new(self, encoding, places, cursor_masks, search);
+        Ok(search.is_viable(TokenEnd { configuration, token, place })? != Some(false))
     }
 }

@@ -16,12 +16,13 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
 use crate::canonical::viability::equivalence::Equivalence;
+use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::mask::{CHARACTERS_AFTER, LexemeMask, LexemeMaskAt, RunsInside};
 use crate::machine::expansion::{Automaton, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
-use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::stepper::offers_tokens;
 use crate::state::stacks::Entry;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
@@ -192,52 +193,46 @@ impl ContextIndependent {
     }
 }
 
-/// What is kept of the answers.
-pub(crate) struct Kept<'k> {
-    pub places: &'k mut Cursors,
-    pub context_independent: &'k mut ContextIndependent,
-    pub anywhere: &'k mut Anywhere,
-}
-
-impl Run<'_> {
+impl ContextIndependent {
     /// The tokens of a dense thread after which its lexeme certainly goes on.
-    pub(crate) fn context_independent_tokens(
+    pub fn of_thread(
         &mut self,
-        encoding: &Encoder,
-        Kept { places, context_independent, anywhere }: Kept<'_>,
+        search: &mut Search<'_, '_>,
+        anywhere: &mut Anywhere,
         thread: Entry,
         place: CursorId,
     ) -> Result<Option<IndependentTokens>, EngineError> {
-        if thread == Entry::BOTTOM || offers_tokens(thread) || !Switch::CanonicalIndependent.is_on() {
+        let Search { run, encoding, places, .. } = search;
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(None);
         }
         let vocabulary = encoding.tokens();
-        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let expansion = run.machine.fork(ExpansionId(thread.head)).clone();
         let Automaton::Dfa(dfa) = expansion.automaton else { return Ok(None) };
-        let Some(here) = self.lexeme_mask(vocabulary, thread, &expansion)? else { return Ok(None) };
+        let Some(here) = run.lexeme_mask(vocabulary, thread, &expansion)? else { return Ok(None) };
         if here.mask.count <= MANY && Switch::CanonicalFewTokens.is_on() {
             return Ok(None);
         }
         let set_bytes = vocabulary.mask_words() * 4;
         let name = Arc::as_ptr(&here.mask) as usize;
-        let lexeme_cache = &mut *self.lexeme_cache;
+        let lexeme_cache = &mut *run.lexeme_cache;
         let reader = Reader { expansion: Some(&expansion), dfa };
-        if context_independent.bytes > LARGE_BUDGET {
-            (context_independent.lexemes, context_independent.classes, context_independent.bytes) = Default::default();
+        if self.bytes > LARGE_BUDGET {
+            *self = ContextIndependent::default();
         }
-        if !context_independent.lexemes.contains_key(&name) {
-            context_independent.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.mask)?;
+        if !self.lexemes.contains_key(&name) {
+            self.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.mask)?;
         }
-        let facts = context_independent.lexemes.get_mut(&name).expect("it was there or is there now");
+        let facts = self.lexemes.get_mut(&name).expect("it was there or is there now");
         if let Some(known) = facts.at.get(&place) {
             return Ok(Some(IndependentTokens { here, known: known.clone(), ending: facts.ending.clone() }));
         }
         let mut independent = (facts.tokens.clone(), None);
         let mut open = Vec::new();
         if let Some(class) = &facts.class {
-            let class = context_independent.classes.get_mut(class).expect("classes go together with their lexemes");
+            let class = self.classes.get_mut(class).expect("classes go together with their lexemes");
             if !class.at.contains_key(&place) {
-                context_independent.bytes += set_bytes;
+                self.bytes += set_bytes;
             }
             let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
             for (word, (within, known)) in facts.tokens.words().iter().zip(known.words()).enumerate() {
@@ -273,7 +268,7 @@ impl Run<'_> {
         let at = AtPlace { independent, more, inside, rest };
         let (known, ending) = (Arc::new(at), facts.ending.clone());
         facts.at.insert(place, known.clone());
-        context_independent.bytes += bytes;
+        self.bytes += bytes;
         Ok(Some(IndependentTokens { here, known, ending }))
     }
 }

@@ -30,6 +30,11 @@ pub(crate) struct EquivalenceClass {
 }
 
 impl EquivalenceClass {
+    /// Those of the tokens that are here, by their numbers and themselves.
+    pub fn here(&self, is_here: impl Fn(u32, u32) -> bool + Clone) -> impl Iterator<Item = u32> + Clone {
+        self.tokens.iter().filter(move |&&(number, token)| is_here(number, token)).map(|&(_, token)| token)
+    }
+
     /// Whether all of them are viable, whatever follows and whatever token stands before: known once searches have decided
     /// each, at all places after it.
     pub fn decided(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {

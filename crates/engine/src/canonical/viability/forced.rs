@@ -9,22 +9,40 @@ use std::convert::Infallible;
 use stencilm_regex::ByteSet;
 use stencilm_support::MANY;
 
-use super::search::{Search, TokenEnd};
+use super::layer::EndLayer;
+use super::search::{EndQuestion, Search, TokenEnd};
 use crate::canonical::cursor::by_place::{CursorId, MAX_BYTES, Text};
+use crate::canonical::cursor::next::Next;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
 use crate::error::EngineError;
-use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 
-impl Search<'_> {
+/// Text is forced after the token and decides.
+pub(crate) struct ForcedText;
+
+impl EndLayer for ForcedText {
+    fn is_viable(&self, search: &mut Search<'_, '_>, question: &EndQuestion) -> Result<Option<bool>, EngineError> {
+        // Within a lexeme it counts whether something beyond it was looked at.
+        if search.home.is_some() || question.next.may_end || question.next.bytes.single().is_none() {
+            return Ok(None);
+        }
+        let decided = search.by_forced_text(question.end)?;
+        debug_assert!(match decided {
+            Some(decided) => search.agrees(question, decided)?,
+            None => true,
+        });
+        Ok(decided)
+    }
+}
+
+impl Search<'_, '_> {
     /// Whether a token has a continuation, where text is forced after it and decides that.
-    pub(crate) fn by_forced_text(
+    fn by_forced_text(
         &mut self,
-        run: &mut Run<'_>,
         TokenEnd { configuration, token, place }: TokenEnd,
     ) -> Result<Option<bool>, EngineError> {
-        let Some(text) = self.forced_text(run, configuration)? else { return Ok(None) };
+        let Some(text) = self.forced_text(configuration)? else { return Ok(None) };
         let key = (place, token, text);
         if let Some(&known) = self.places.forced.get(&key) {
             return Ok(known);
@@ -37,25 +55,49 @@ impl Search<'_> {
     }
 
     /// The text that is forced at a configuration, one byte or more.
-    fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<Text>, EngineError> {
+    fn forced_text(&mut self, configuration: SetId) -> Result<Option<Text>, EngineError> {
         if let Some(known) = self.found.ahead.of(configuration).forced {
             return Ok(known);
         }
-        let (next, mut may_end) = self.next_bytes(run, configuration)?;
-        let mut text = Text { bytes: [0; MAX_BYTES], len: 0, after: next };
+        let mut next = self.next(configuration)?;
+        let mut text = Text { bytes: [0; MAX_BYTES], len: 0, after: next.bytes };
         let mut here = configuration;
-        while let Some(byte) = text.after.single().filter(|_| !may_end && usize::from(text.len) < MAX_BYTES) {
-            here = self.step(run, here, byte)?;
+        while let Some(byte) = text.after.single().filter(|_| !next.may_end && usize::from(text.len) < MAX_BYTES) {
+            here = self.step(here, byte)?;
             if here == SetId::EMPTY {
                 break;
             }
             text.bytes[usize::from(text.len)] = byte;
             text.len += 1;
-            (text.after, may_end) = self.next_bytes(run, here)?;
+            next = self.next(here)?;
+            text.after = next.bytes;
         }
         let text = (here != SetId::EMPTY).then_some(text);
         self.found.ahead.of(configuration).forced = Some(text);
         Ok(text)
+    }
+
+    /// Whether a viable token is written in all texts that go on so; `false` where that is not known.
+    pub fn is_in_all_texts(&mut self, end: TokenEnd) -> Result<bool, EngineError> {
+        let Next { bytes, may_end, .. } = self.next(end.configuration)?;
+        if may_end && !self.places.may_end(self.encoding, end.place) {
+            return Ok(false);
+        }
+        // What a text that comes in any case decides holds for all that goes on with it.
+        Ok(self.settling_bytes(end, &bytes) == bytes
+            || (!may_end && bytes.single().is_some() && self.by_forced_text(end)? == Some(true)))
+    }
+
+    /// The slow twin: by the grammar itself.
+    fn agrees(&mut self, question: &EndQuestion, decided: bool) -> Result<bool, EngineError> {
+        if let Some(found) = self.decided(question.end)? {
+            return Ok(found == decided);
+        }
+        let before = (self.looked, self.circular, self.given_up);
+        let found = self.some_successor_is_viable(&EndQuestion { depth: 0, ..*question })?;
+        let is_open = self.given_up || self.circular;
+        (self.looked, self.circular, self.given_up) = before;
+        Ok(is_open || found == decided)
     }
 }
 

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use stencilm_support::SEARCHED;
-
 use super::search::{Search, TokenEnd};
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::encoding::Known;
-use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
+use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::canonical::whitespace::runs::WhitespaceInLexemes;
 use crate::error::EngineError;
 use crate::lexeme::mask::LexemeMask;
@@ -33,29 +31,19 @@ impl Run<'_> {
         let mut known = encoding.known();
         let Known { places, cursor_masks, whitespace: whitespace_cache, search, .. } = &mut *known;
         let place = places.of(cursor);
-        let mut search = Search::new(encoding, places, cursor_masks, search);
+        let mut search = Search::new(self, encoding, places, cursor_masks, search);
         let (mut kept, mut decided) = (Vec::new(), None);
-        let threads = self.stacks.entries(configuration).to_vec();
-        let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
+        let threads = search.run.stacks.entries(configuration).to_vec();
+        let whitespace = match Switch::CanonicalWhitespace.is_on() {
+            true => search.before_whitespace(in_lexemes, &threads)?,
+            false => None,
+        };
         if let Some(whitespace) = &whitespace {
             let decided =
                 decided.insert(whitespace_cache.decided(encoding, search.places, whitespace, (place, before)));
-            let answers = WhitespaceAnswers::new(whitespace);
             for candidate in decided.open.iter().filter(|candidate| token_set::get(mask, candidate.token)) {
-                let is_viable = if whitespace.are_far(candidate.len) {
-                    answers.is_viable(
-                        self,
-                        encoding,
-                        &mut search,
-                        whitespace_cache,
-                        candidate.token,
-                        candidate.after,
-                    )?
-                } else {
-                    let end = search.end_of(self, configuration, candidate.token, candidate.after)?;
-                    search.is_viable(self, end)? != Some(false)
-                };
-                if is_viable {
+                let after = (candidate.token, candidate.after);
+                if whitespace_cache.is_viable(&mut search, configuration, whitespace, after)? {
                     kept.push(candidate.token);
                 }
             }
@@ -67,25 +55,22 @@ impl Run<'_> {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
             if Switch::CanonicalLonger.is_on()
                 && let Some(longer) = &mut longer
-                && longer.rules_out(self, &mut search, configuration, bytes)?
+                && longer.rules_out(&mut search, configuration, bytes)?
             {
                 // The slow twin: searched like any other.
                 debug_assert!(match encoding.follow(search.places, place, before, token) {
-                    Some(after) => {
-                        let end = search.end_of(self, configuration, token, after)?;
-                        search.is_viable(self, end)? != Some(true)
-                    }
+                    Some(after) => search.follows_viably(configuration, token, after)? != Some(true),
                     None => true,
                 });
                 continue;
             }
             let Some(after) = encoding.follow(search.places, place, before, token) else { continue };
-            if search.looked_in_all > SEARCHED {
+            if search.is_over() {
                 kept.push(token);
                 continue;
             }
-            let end = search.end_of(self, configuration, token, after)?;
-            if search.is_viable(self, end)? != Some(false) {
+            let end = search.end_of(configuration, token, after)?;
+            if search.is_viable(end)? != Some(false) {
                 kept.push(token);
                 longer = Some(Longer { bytes, end, from: None });
             }
@@ -115,8 +100,7 @@ impl Longer<'_> {
     /// Whether the token leaves no room for one of these bytes, where both come at a configuration.
     fn rules_out(
         &mut self,
-        run: &mut Run<'_>,
-        search: &mut Search<'_>,
+        search: &mut Search<'_, '_>,
         configuration: SetId,
         bytes: &[u8],
     ) -> Result<bool, EngineError> {
@@ -125,27 +109,22 @@ impl Longer<'_> {
         }
         let from = match self.from {
             Some(from) => from,
-            None => *self.from.insert(self.forced_from(run, search, configuration)?),
+            None => *self.from.insert(self.forced_from(search, configuration)?),
         };
         Ok(bytes.len() >= from)
     }
 
-    fn forced_from(
-        &self,
-        run: &mut Run<'_>,
-        search: &mut Search<'_>,
-        configuration: SetId,
-    ) -> Result<usize, EngineError> {
-        if !search.is_in_all_texts(run, self.end)? {
+    fn forced_from(&self, search: &mut Search<'_, '_>, configuration: SetId) -> Result<usize, EngineError> {
+        if !search.is_in_all_texts(self.end)? {
             return Ok(self.bytes.len());
         }
         let (mut from, mut here) = (0, configuration);
         for (at, &byte) in self.bytes.iter().enumerate() {
-            let (next, may_end) = search.next_bytes(run, here)?;
-            if may_end || next.single().is_none() {
+            let next = search.next(here)?;
+            if next.may_end || next.bytes.single().is_none() {
                 from = at + 1;
             }
-            here = search.step(run, here, byte)?;
+            here = search.step(here, byte)?;
         }
         Ok(from)
     }

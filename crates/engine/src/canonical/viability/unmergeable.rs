@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::ByteSet;
-use stencilm_support::{MANY, SEARCHED, memory};
+use stencilm_support::{MANY, memory};
 
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::Cursor;
@@ -139,21 +139,12 @@ impl Run<'_> {
         let (place, without) = (places.of(cursor), places.of(without));
         let distinguishing = encoding.distinguishing(places, place, without);
         let mut found = known_there.but_for(&distinguishing);
-        let mut search = Search::new(encoding, places, cursor_masks, search);
+        let mut search = Search::new(self, encoding, places, cursor_masks, search);
         // Also those that the grammar does not allow: that is a part of what is read here.
         for &token in distinguishing.iter() {
-            if !token_set::get(fitting, token) {
-                found.leave_open(token, [true, false]);
-                continue;
-            }
-            let unmerged = encoding.stay_unmerged(before, token);
-            let after_both = search.places.advance_both(encoding, place, token);
-            if after_both[usize::from(unmerged)].is_some() {
-                found.leave_open(token, [!unmerged]);
-            }
-            let Some(after) = after_both[usize::from(!unmerged)] else { continue };
-            let end = search.end_of(self, configuration, token, after)?;
-            if search.looked_in_all <= SEARCHED && search.is_viable(self, end)? == Some(false) {
+            let fits = token_set::get(fitting, token);
+            let Some((unmerged, after)) = found.case(&mut search, (place, before), token, fits) else { continue };
+            if search.follows_viably(configuration, token, after)? == Some(false) {
                 found.add(token, unmerged);
             }
         }

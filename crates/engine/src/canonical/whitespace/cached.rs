@@ -15,7 +15,6 @@ use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::search::{Search, TokenEnd};
 use crate::error::EngineError;
 use crate::lexeme::mask::LexemeMask;
-use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
@@ -149,38 +148,28 @@ impl WhitespaceCache {
         self.decided.insert(key, found.clone(), found.memory_bytes());
         found
     }
-}
 
-/// Which whitespace tokens have a continuation, far from any bound on whitespace.
-#[derive(Clone, Copy)]
-pub(crate) struct WhitespaceAnswers {
-    same: SetId,
-    next: ByteSet,
-}
-
-impl WhitespaceAnswers {
-    pub fn new(before: &BeforeWhitespace) -> WhitespaceAnswers {
-        WhitespaceAnswers { same: before.same, next: before.next }
-    }
-
-    /// Whether a token is viable, from the place after it.
+    /// Whether a whitespace token that follows a configuration is viable, from the place after it. Far from any bound it is
+    /// asked where the number does not count.
     pub fn is_viable(
-        self,
-        run: &mut Run<'_>,
-        encoding: &Encoder,
-        search: &mut Search<'_>,
-        kept: &mut WhitespaceCache,
-        token: u32,
-        after: CursorId,
+        &mut self,
+        search: &mut Search<'_, '_>,
+        configuration: SetId,
+        before: &BeforeWhitespace,
+        (token, after): (u32, CursorId),
     ) -> Result<bool, EngineError> {
-        let key = (self.next, after, encoding.merging_number(token));
-        if kept.undecided.get(&key).is_some() {
+        let encoding = search.encoding;
+        if !before.are_far(encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len)) {
+            return Ok(search.follows_viably(configuration, token, after)? != Some(false));
+        }
+        let key = (before.next, after, encoding.merging_number(token));
+        if self.undecided.get(&key).is_some() {
             return Ok(true);
         }
-        let found = search.is_viable(run, TokenEnd { configuration: self.same, token, place: after })?;
+        let found = search.is_viable(TokenEnd { configuration: before.same, token, place: after })?;
         if found.is_none() {
             // Nor would it be found the next time.
-            kept.undecided.insert(key, (), 0);
+            self.undecided.insert(key, (), 0);
         }
         Ok(found != Some(false))
     }
