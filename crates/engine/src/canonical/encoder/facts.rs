@@ -10,7 +10,6 @@ use super::pairs::Pairs;
 use super::source::EncodingSource;
 use super::texts::Texts;
 use crate::canonical::pretokenizer::pattern::{DEAD, PreTokenizer, START};
-use crate::canonical::pretokenizer::probes::Probes;
 use crate::canonical::whitespace::json::json_whitespace;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -40,7 +39,6 @@ pub(crate) struct Encoder {
     pub whole_pieces: Option<Trie>,
     /// The bytes that they begin with.
     pub whole_firsts: ByteSet,
-    pub probes: Probes,
     /// The whitespace tokens, ascending and as a set.
     pub whitespace_tokens: Vec<u32>,
     pub whitespace_set: TokenSet,
@@ -79,8 +77,7 @@ impl Encoder {
             whole_pieces = Some(Trie::from_sorted(texts.into_iter()));
         }
         let firsts = whole_pieces.iter().flat_map(|trie| (0..=u8::MAX).filter(|&byte| trie.begins_with(byte)));
-        let whole_firsts = firsts.fold(ByteSet::EMPTY, |firsts, byte| firsts.union(&ByteSet::of(byte)));
-        let probes = Probes::new(pretokenizer.as_ref());
+        let whole_firsts = firsts.collect();
         let kinds: Vec<Option<Kind>> = (0..size)
             .map(|token| {
                 let bytes = tokens.token_bytes(token)?;
@@ -108,7 +105,6 @@ impl Encoder {
             pattern,
             whole_pieces,
             whole_firsts,
-            probes,
             whitespace_tokens,
             whitespace_set,
             odd_tokens: Vec::new(),
@@ -222,7 +218,7 @@ impl Encoder {
 
     /// Whether merges may join a token with whitespace after it.
     pub fn may_merge_with_whitespace(&self, token: u32) -> bool {
-        !self.merging(token).intersect(&json_whitespace()).is_empty()
+        !self.merges.merging(token).intersect(&json_whitespace()).is_empty()
     }
 
     /// What a token is to the encoder; `None` for those that it never writes.
@@ -244,37 +240,16 @@ impl Encoder {
     /// The place after a character in the trie of whole pieces.
     pub fn whole_step(&self, place: u32, character: char) -> u32 {
         let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != OFF) else { return OFF };
-        let mut buffer = [0; 4];
         let mut place = place;
-        for byte in character.encode_utf8(&mut buffer).bytes() {
-            let (mut node, end) = match place {
-                0 => (0, trie.len()),
-                _ => trie.children(place as usize - 1),
+        for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+            let node = match place {
+                0 => trie.root(byte),
+                _ => trie.child(place as usize - 1, byte),
             };
-            while node < end && trie.byte(node) != byte {
-                node += trie.size(node);
-            }
-            if node >= end {
-                return OFF;
-            }
+            let Some(node) = node else { return OFF };
             place = node as u32 + 1;
         }
         place
-    }
-
-    /// The first bytes of all that may not follow a token in one piece.
-    pub fn merging(&self, token: u32) -> ByteSet {
-        if self.merges.makes(token) { *self.merges.merging(token) } else { ByteSet::ALL }
-    }
-
-    /// The first bytes of all that may not follow tokens of a number in one piece.
-    pub fn merging_of(&self, number: u32) -> &ByteSet {
-        if number == u32::MAX { &ByteSet::ALL } else { self.merges.merging_of(number) }
-    }
-
-    /// A number that is equal for tokens that merge with the same.
-    pub fn merging_number(&self, token: u32) -> u32 {
-        if self.merges.makes(token) { self.merges.merging_number(token) } else { u32::MAX }
     }
 }
 
@@ -286,5 +261,5 @@ fn closed_firsts(pairs: &Pairs) -> ByteSet {
     let is_closed = |&first: &u8| {
         continues(first).all(|bytes| std::str::from_utf8(&bytes).is_ok_and(|text| text.chars().all(has_token)))
     };
-    (0xC2..0xE0).filter(is_closed).fold(ByteSet::EMPTY, |firsts, first| firsts.union(&ByteSet::of(first)))
+    (0xC2..0xE0).filter(is_closed).collect()
 }

@@ -194,6 +194,7 @@ impl Merges {
         }
         let mut numbers: FxHashMap<ByteSet, u32> = FxHashMap::default();
         for (ends, bytes) in self.ends.iter_mut().zip(merging) {
+            let bytes = if ends.is_made { bytes } else { ByteSet::ALL };
             let next = numbers.len() as u32;
             ends.merging = *numbers.entry(bytes).or_insert_with(|| {
                 self.merging.push(bytes);
@@ -251,7 +252,7 @@ impl Merges {
         self.ends.get(token as usize).is_some_and(|ends| ends.is_made)
     }
 
-    /// The first bytes of all that may merge with the end of a token.
+    /// The first bytes of all that may merge with the end of a token: of anything where merges never make it.
     pub fn merging(&self, token: u32) -> &ByteSet {
         &self.merging[self.ends[token as usize].merging as usize]
     }

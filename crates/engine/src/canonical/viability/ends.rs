@@ -177,10 +177,9 @@ impl Judged<'_> {
 }
 
 impl Encoder {
-    /// Those of some bytes after which a token always keeps its end, whatever the rest of the text is. `merging` are the
-    /// first bytes of what merges join with the token.
-    pub(crate) fn settling_bytes(&self, cursor: &Cursor, merging: &ByteSet, bytes: &ByteSet) -> ByteSet {
-        let free = bytes.intersect(&merging.complement());
+    /// Those of some bytes after which a token always keeps its end, whatever the rest of the text is.
+    pub(crate) fn settling_bytes(&self, cursor: &Cursor, token: u32, bytes: &ByteSet) -> ByteSet {
+        let free = bytes.intersect(&self.merges.merging(token).complement());
         if cursor.within_character() {
             // Bytes that spell a character which has a token lead to nothing, so that is searched.
             // And where texts are cut into pieces, the character may begin one, which tokens do not reach into.
@@ -190,12 +189,13 @@ impl Encoder {
         if !self.splits() {
             return free;
         }
-        let Some(state) = cursor.settled().map(usize::from) else { return ByteSet::EMPTY };
-        let new_piece = bytes.intersect(&self.probes.new_piece[state]);
+        let Some(state) = cursor.settled() else { return ByteSet::EMPTY };
+        let (new_piece, plain) = self.pretokenizer().after(state);
+        let new_piece = bytes.intersect(new_piece);
         if cursor.may_become_whole() {
             return new_piece;
         }
-        new_piece.union(&free.intersect(&self.probes.plain[state]))
+        new_piece.union(&free.intersect(plain))
     }
 
     /// Whether a token certainly keeps its end after the next few characters of some text. What may come is given by `bytes`
@@ -213,7 +213,7 @@ impl Encoder {
             return Ok(None);
         }
         // What showed it elsewhere often comes here too.
-        let key = (place, self.merging_number(token));
+        let key = (place, self.merges.merging_number(token));
         if let Some(&shown) = places.shown.get(&key).filter(|_| Switch::CanonicalShown.is_on()) {
             let mut here = Some(start);
             for &byte in shown.text() {
@@ -224,7 +224,7 @@ impl Encoder {
                 return Ok(Some(true));
             }
         }
-        let merging = self.merging(token);
+        let merging = self.merges.merging(token);
         let mut work: Vec<(S, Option<CursorId>, Shown)> = vec![(start, None, Shown::default())];
         let (mut tries, mut open) = (0, false);
         while let Some((state, probe, text)) = work.pop() {
@@ -273,24 +273,24 @@ impl Encoder {
 
     fn ending(&self, after: &mut Behind, token: u32) -> Ending {
         let Some(spelled) = self.tokens().token_bytes(token) else { return Ending::Nothing };
-        let merging = self.merging_number(token);
+        let merging = self.merges.merging_number(token);
         if last_character(spelled).is_none() {
             return Ending::WithinCharacter { merging };
         }
-        let states = self.pretokenizer.as_ref().map(|pretokenizer| after.of(pretokenizer, &self.probes, spelled));
+        let states = self.pretokenizer.as_ref().map(|pretokenizer| after.of(pretokenizer, spelled));
         Ending::Character { states, merging }
     }
 
     fn always_keeps_end_before(&self, after: &Behind, ending: Ending, bytes: &ByteSet) -> bool {
-        let free = |merging: u32| bytes.intersect(&self.merging_of(merging).complement());
+        let free = |merging: u32| bytes.intersect(&self.merges.merging_of(merging).complement());
         match ending {
             Ending::Nothing => false,
             // Tokens that end within a character are hundreds, of which nearly all go on; they are not searched.
             Ending::WithinCharacter { merging } => !self.by_characters() && !free(merging).is_empty(),
             Ending::Character { states: None, merging } => !free(merging).is_empty(),
             Ending::Character { states: Some(states), merging } => {
-                !bytes.intersect(after.new_piece(states)).is_empty()
-                    || !free(merging).intersect(after.plain(states)).is_empty()
+                let (new_piece, plain) = after.after(states);
+                !bytes.intersect(new_piece).is_empty() || !free(merging).intersect(plain).is_empty()
             }
         }
     }

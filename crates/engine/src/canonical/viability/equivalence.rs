@@ -63,11 +63,10 @@ impl Equivalence {
         let mut numbers: FxHashMap<([Option<CursorId>; 2], u32), usize> = FxHashMap::default();
         for (number, token) in tokens {
             let after = places.advance_both(encoding, place, token);
-            let key = (after, encoding.merging_number(token));
+            let key = (after, encoding.merges.merging_number(token));
             let group = *numbers.entry(key).or_insert_with(|| {
-                let merging = encoding.merging(token);
                 let settling = after.iter().flatten().fold(ByteSet::ALL, |settling, &after| {
-                    encoding.settling_bytes(places.cursor(after), &merging, &settling)
+                    encoding.settling_bytes(places.cursor(after), token, &settling)
                 });
                 equivalence.settling = equivalence.settling.intersect(&settling);
                 equivalence.groups.push(EquivalenceClass {

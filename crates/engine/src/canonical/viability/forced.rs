@@ -111,9 +111,8 @@ fn is_viable(
     tries: &mut usize,
 ) -> Option<bool> {
     let first = *text.first()?;
-    let merging = encoding.merging(token);
     let cursor = places.cursor(place);
-    if !encoding.settling_bytes(cursor, &merging, &ByteSet::of(first)).is_empty()
+    if !encoding.settling_bytes(cursor, token, &ByteSet::of(first)).is_empty()
         || shows_end(encoding, places, place, token, text)
     {
         return Some(true);

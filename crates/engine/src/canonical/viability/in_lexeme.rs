@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{LOOKED_AT, LimitExceeded, RECENT};
 
-use super::judging::{BytesWalk, CategoryWalk, Steps};
+use super::judging::Judging;
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
@@ -16,7 +16,6 @@ use crate::lexeme::cache::{DENSE_BYTES, LexemeCache};
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::trie::{Path, Reader as _};
 
 /// Lexeme masks of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
@@ -65,12 +64,12 @@ impl<'a> Within<'a> {
 
     /// Whether the lexeme certainly goes on in a state, after a token and the place there.
     fn goes_on(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
-        let key = (state, after, self.encoding.merging_number(token));
+        let key = (state, after, self.encoding.merges.merging_number(token));
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
         let next = self.lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
-        let settling = self.encoding.settling_bytes(self.places.cursor(after), &self.encoding.merging(token), next);
+        let settling = self.encoding.settling_bytes(self.places.cursor(after), token, next);
         let goes_on = !settling.is_empty() || self.keeps_end(state, after, token)?;
         self.known.insert(key, goes_on);
         Ok(goes_on)
@@ -103,7 +102,6 @@ pub(crate) fn independent_within(
     mut tokens: TokenSet,
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
-    let trie = vocabulary.trie();
     let is_dense = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
     // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
     let common = if is_dense && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
@@ -111,23 +109,15 @@ pub(crate) fn independent_within(
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
         None => TokenSet::empty(vocabulary.vocab_size()),
     };
-    let [mut always, mut perhaps] = known.take_room(vocabulary.vocab_size());
-    let mut steps = Steps::new(reader, known.judge(encoding), common);
-    let start = steps.place_of(lexeme_cache, state)?;
-    if state & IN_WHITESPACE == 0 && Switch::CanonicalCategoryWalk.is_on() {
-        let mut walk =
-            CategoryWalk { lexeme_cache, vocabulary, steps: &mut steps, always: &mut always, perhaps: &mut perhaps };
-        walk.over_all(StateId(state), &mut anywhere)?;
-    } else {
-        let mut path = std::mem::take(lexeme_cache.extensions.get::<Path>());
-        let steps = &mut steps;
-        let mut walk = BytesWalk { lexeme_cache, trie, steps, always: &mut always, perhaps: &mut perhaps };
-        let walked = trie
-            .roots(walk.live_bytes(start)?)
-            .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut path, &mut walk, |_| {}));
-        *lexeme_cache.extensions.get() = path;
-        walked?;
+    let [always, perhaps] = known.take_room(vocabulary.vocab_size());
+    let judged = known.judge(encoding);
+    let (numbers, states) = Default::default();
+    let mut judging = Judging { lexeme_cache, vocabulary, reader, judged, common, always, perhaps, numbers, states };
+    match state & IN_WHITESPACE == 0 && Switch::CanonicalCategoryWalk.is_on() {
+        true => judging.by_categories(StateId(state), &mut anywhere)?,
+        false => judging.by_bytes(state)?,
     }
+    let Judging { mut always, mut perhaps, .. } = judging;
     // A walk comes to one of those that spell the same.
     let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
     same.for_each(|&other| perhaps.insert(other));

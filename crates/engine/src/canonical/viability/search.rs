@@ -142,7 +142,7 @@ impl<'e, 'r> Search<'e, 'r> {
 
     /// Those of some bytes before which a token keeps its end.
     pub fn settling_bytes(&self, end: TokenEnd, bytes: &ByteSet) -> ByteSet {
-        self.encoding.settling_bytes(self.places.cursor(end.place), &self.encoding.merging(end.token), bytes)
+        self.encoding.settling_bytes(self.places.cursor(end.place), end.token, bytes)
     }
 
     /// What may come at a configuration.

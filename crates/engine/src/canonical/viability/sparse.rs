@@ -41,10 +41,9 @@ impl Run<'_> {
         if let Some(whitespace) = &whitespace {
             let decided =
                 decided.insert(whitespace_cache.decided(encoding, search.places, whitespace, (place, before)));
-            for candidate in decided.open.iter().filter(|candidate| token_set::get(mask, candidate.token)) {
-                let after = (candidate.token, candidate.after);
-                if whitespace_cache.is_viable(&mut search, configuration, whitespace, after)? {
-                    kept.push(candidate.token);
+            for &(token, after) in decided.open.iter().filter(|&&(token, _)| token_set::get(mask, token)) {
+                if whitespace_cache.is_viable(&mut search, configuration, whitespace, (token, after))? {
+                    kept.push(token);
                 }
             }
         }

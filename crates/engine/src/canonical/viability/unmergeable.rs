@@ -114,13 +114,7 @@ impl Encoding {
     /// The first bytes with which a beginning of a whole piece goes on.
     fn whole_nexts(&self, cursor: &Cursor) -> ByteSet {
         let (Some(trie), Some(node)) = (&self.whole_pieces, cursor.whole_node()) else { return ByteSet::EMPTY };
-        let (mut child, end) = trie.children(node);
-        let mut bytes = ByteSet::EMPTY;
-        while child < end {
-            bytes.insert(trie.byte(child));
-            child += trie.size(child);
-        }
-        bytes
+        trie.child_nodes(node).map(|child| trie.byte(child)).collect()
     }
 }
 

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use stencilm_regex::ByteSet;
 use stencilm_support::Bounded;
 
-use super::runs::{
-    BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownNeedsCache, KnownWhitespace,
-    WhitespaceAt,
-};
+use super::runs::{BeforeWhitespace, DecidedAnyway, DecidedWhitespace, KnownNeedsCache, KnownWhitespace, WhitespaceAt};
 use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::table::Cursors;
 use crate::canonical::encoder::facts::Encoder;
@@ -30,8 +27,6 @@ pub(crate) struct WhitespaceCache {
     /// By the bytes that may follow and the place before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
     needs: KnownNeedsCache,
-    /// By place and token before it, unless that merges with no whitespace.
-    fitting: Bounded<(CursorId, Option<u32>), Arc<[FittingWhitespace]>>,
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
     decided: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
     anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
@@ -45,7 +40,6 @@ impl WhitespaceCache {
         self.undecided.memory_bytes()
             + self.known.memory_bytes()
             + self.needs.memory_bytes()
-            + self.fitting.memory_bytes()
             + self.at.memory_bytes()
             + self.decided.memory_bytes()
             + self.anyway.memory_bytes()
@@ -63,7 +57,12 @@ impl WhitespaceCache {
         if let Some(known) = self.known.get(&(next, place)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let at = self.at(encoding, places, place);
+        let (at, _) = self.at.get_or_make(place, || {
+            let at = WhitespaceAt::new(encoding, places, place);
+            let bytes = at.memory_bytes();
+            (Arc::new(at), bytes)
+        });
+        let at = at.clone();
         let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.needs, &next, at));
         self.known.insert((next, place), found.clone(), found.memory_bytes());
         found
@@ -79,34 +78,6 @@ impl WhitespaceCache {
             ((mask.clone(), others), bytes)
         });
         &known.1
-    }
-
-    /// Where the whitespace tokens lead from a place.
-    fn at(&mut self, encoding: &Encoder, places: &mut Cursors, place: CursorId) -> Arc<WhitespaceAt> {
-        let (at, _) = self.at.get_or_make(place, || {
-            let at = WhitespaceAt::new(encoding, places, place);
-            let bytes = at.memory_bytes();
-            (Arc::new(at), bytes)
-        });
-        at.clone()
-    }
-
-    /// The whitespace tokens that fit a place after a token, if that may merge with them.
-    fn fitting(
-        &mut self,
-        encoding: &Encoder,
-        places: &mut Cursors,
-        place: CursorId,
-        before: Option<u32>,
-    ) -> Arc<[FittingWhitespace]> {
-        let key = (place, before);
-        if let Some(known) = self.fitting.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
-            return known.clone();
-        }
-        let at = self.at(encoding, places, place);
-        let found = FittingWhitespace::all(encoding, &at, before);
-        self.fitting.insert(key, found.clone(), size_of_val(&*found));
-        found
     }
 
     /// What is known of the whitespace tokens at a place, whatever token stands before it.
@@ -142,9 +113,8 @@ impl WhitespaceCache {
         if let Some(known) = self.decided.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let fitting = self.fitting(encoding, places, place, before);
         let known = self.known(encoding, places, whitespace.next, place);
-        let found = Arc::new(DecidedWhitespace::of(&fitting, &known, whitespace));
+        let found = Arc::new(DecidedWhitespace::of(encoding, &known, whitespace, before));
         self.decided.insert(key, found.clone(), found.memory_bytes());
         found
     }
@@ -162,7 +132,7 @@ impl WhitespaceCache {
         if !before.are_far(encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len)) {
             return Ok(search.follows_viably(configuration, token, after)? != Some(false));
         }
-        let key = (before.next, after, encoding.merging_number(token));
+        let key = (before.next, after, encoding.merges.merging_number(token));
         if self.undecided.get(&key).is_some() {
             return Ok(true);
         }

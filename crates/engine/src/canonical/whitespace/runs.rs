@@ -46,11 +46,11 @@ impl BeforeWhitespace {
 pub(crate) type KnownNeedsCache = Bounded<(ByteSet, CursorId, u32), KnownNeeds>;
 
 /// Where the whitespace tokens lead from a place. Those after which the tokenizer stands at the same place, and which merge
-/// with the same, are one kind.
+/// with the same, are one class.
 pub(crate) struct WhitespaceAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
-    kinds: Vec<[Option<u32>; 2]>,
-    /// Of each kind a token, and the place after it.
+    classes: Vec<[Option<u32>; 2]>,
+    /// Of each class a token, and the place after it.
     examples: Vec<(u32, CursorId)>,
 }
 
@@ -58,78 +58,60 @@ impl WhitespaceAt {
     pub fn new(encoding: &Encoder, places: &mut Cursors, place: CursorId) -> WhitespaceAt {
         let mut numbers: FxHashMap<(CursorId, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
-        let mut kinds = |&token: &u32| {
+        let mut classes = |&token: &u32| {
             places.advance_both(encoding, place, token).map(|after| {
                 let after = after?;
-                Some(*numbers.entry((after, encoding.merging_number(token))).or_insert_with(|| {
+                Some(*numbers.entry((after, encoding.merges.merging_number(token))).or_insert_with(|| {
                     examples.push((token, after));
                     examples.len() as u32 - 1
                 }))
             })
         };
-        let kinds = encoding.whitespace_tokens.iter().map(&mut kinds).collect();
-        WhitespaceAt { kinds, examples }
+        let classes = encoding.whitespace_tokens.iter().map(&mut classes).collect();
+        WhitespaceAt { classes, examples }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.kinds.len() * size_of::<[Option<u32>; 2]>() + self.examples.len() * 8
+        self.classes.len() * size_of::<[Option<u32>; 2]>() + self.examples.len() * 8
     }
 }
 
 /// By expansion and state: how much whitespace a lexeme may go on with, see [`Run::whitespace_in_lexeme`].
 pub(crate) type WhitespaceInLexemes = Bounded<(u32, u32), Option<usize>>;
 
-/// Whitespace tokens that fit somewhere, by whether they have a continuation.
+/// Whitespace tokens that fit after a token, by whether they have a continuation.
 pub(crate) struct DecidedWhitespace {
     /// Those that do, ascending.
     pub viable: Vec<u32>,
-    /// Those of which it is not known.
-    pub open: Vec<FittingWhitespace>,
-}
-
-/// A whitespace token that fits somewhere.
-#[derive(Clone, Copy)]
-pub(crate) struct FittingWhitespace {
-    /// Its number among the whitespace tokens.
-    number: usize,
-    pub token: u32,
-    pub len: usize,
-    /// Whether no merge joins it with the token before, and the place after it.
-    unmerged: bool,
-    pub after: CursorId,
-}
-
-impl FittingWhitespace {
-    /// All of them at a place after a token.
-    pub fn all(encoding: &Encoder, at: &WhitespaceAt, before: Option<u32>) -> Arc<[FittingWhitespace]> {
-        let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
-            let len = encoding.tokens().token_bytes(token)?.len();
-            let unmerged = encoding.stay_unmerged(before, token);
-            let (_, after) = at.examples[kinds[usize::from(!unmerged)]? as usize];
-            Some(FittingWhitespace { number, token, len, unmerged, after })
-        };
-        encoding.whitespace_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
-    }
+    /// Those of which it is not known, each with the place after it.
+    pub open: Vec<(u32, CursorId)>,
 }
 
 impl DecidedWhitespace {
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
-        size_of_val(&self.viable[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
-    }
-
-    /// What is known of fitting tokens.
-    pub fn of(fitting: &[FittingWhitespace], known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedWhitespace {
+    /// What is known of them after a token.
+    pub fn of(
+        encoding: &Encoder,
+        known: &KnownWhitespace,
+        before: &BeforeWhitespace,
+        last: Option<u32>,
+    ) -> DecidedWhitespace {
         let mut decided = DecidedWhitespace { viable: Vec::new(), open: Vec::new() };
-        for &candidate in fitting {
-            match known.is_viable((candidate.number, candidate.len), before, candidate.unmerged) {
-                Some(true) => decided.viable.push(candidate.token),
+        for (token, (number, len)) in numbered(encoding) {
+            let unmerged = encoding.stay_unmerged(last, token);
+            let Some(class) = known.at.classes[number][usize::from(!unmerged)] else { continue };
+            match known.needs[class as usize].is_viable(len, before) {
+                Some(true) => decided.viable.push(token),
                 Some(false) => {}
-                None => decided.open.push(candidate),
+                None => decided.open.push((token, known.at.examples[class as usize].1)),
             }
         }
         decided
+    }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&self.viable[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
     }
 }
 
@@ -169,7 +151,7 @@ impl DecidedAnyway {
 /// What is known of the whitespace tokens at a place, by what may follow whitespace.
 pub(crate) struct KnownWhitespace {
     at: Arc<WhitespaceAt>,
-    /// By kind.
+    /// By class.
     needs: Box<[KnownNeeds]>,
 }
 
@@ -205,18 +187,17 @@ impl KnownWhitespace {
         KnownWhitespace { at, needs }
     }
 
-    /// Whether a token is viable, joined with the token before or not; `None` where that is not known.
-    pub fn is_viable(&self, (number, len): NumberedToken, before: &BeforeWhitespace, unmerged: bool) -> Option<bool> {
-        let need = self.needs[self.at.kinds[number][usize::from(!unmerged)]? as usize];
-        need.is_viable(len, before)
-    }
-
-    /// The same for unmerged and merged, where both are known in which it fits.
-    pub fn is_viable_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
+    /// Whether a token is viable, unmerged and merged, where both are known in which it fits.
+    pub fn is_viable_anyway(
+        &self,
+        (number, len): NumberedToken,
+        before: &BeforeWhitespace,
+    ) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
-        let fitting = self.at.kinds[candidate.0].iter().zip([true, false]).zip(&mut answers);
-        for ((_, unmerged), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
-            *answer = Some(self.is_viable(candidate, before, unmerged)?);
+        for (class, answer) in self.at.classes[number].iter().zip(&mut answers) {
+            if let Some(class) = class {
+                *answer = Some(self.needs[*class as usize].is_viable(len, before)?);
+            }
         }
         Some(answers)
     }
@@ -236,7 +217,7 @@ impl KnownNeeds {
         next: &ByteSet,
         (token, after): (u32, CursorId),
     ) -> KnownNeeds {
-        let key = (*next, after, encoding.merging_number(token));
+        let key = (*next, after, encoding.merges.merging_number(token));
         if let Some(&known) = known.get(&key) {
             return known;
         }
@@ -284,10 +265,9 @@ fn is_always_viable(
     after: CursorId,
     left: usize,
 ) -> bool {
-    let merging = encoding.merging(token);
     let others = without_whitespace(next);
     let first = if left > 0 { next } else { &others };
-    if !encoding.settling_bytes(places.cursor(after), &merging, first).is_empty() {
+    if !encoding.settling_bytes(places.cursor(after), token, first).is_empty() {
         return true;
     }
     // After whitespace the same may follow again; what follows anything else is not known here.
