@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stencilm_support::{BUDGET, Guard, MANY, lock};
 
 use crate::canonical::encoding::Encoding;
-use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict};
+use crate::canonical::masks::{Before, CanonicalMasks, CanonicalVerdict};
 use crate::canonical::viability::crossing::SuffixesAfter;
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::question::AskedMask;

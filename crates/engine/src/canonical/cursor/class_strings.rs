@@ -4,9 +4,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::length_of;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::vocabulary::token_set::TokenSet;
 

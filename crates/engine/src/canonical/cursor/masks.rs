@@ -6,12 +6,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_support::LARGE_BUDGET;
 
-use super::by_place::CursorId;
 use super::class_strings::ClassStrings;
-use super::table::{Cursors, Reading};
+use super::table::{CursorId, Cursors, Reading};
 use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::encoder::facts::Kind;
+use crate::canonical::encoder::facts::{Encoder, Kind};
 use crate::switches::Switch;
 use crate::vocabulary::token_set::TokenSet;
 
@@ -49,7 +47,7 @@ impl CursorMasks {
     }
 
     /// Finds the tokens that fit a cursor without what has no influence on them.
-    pub fn lay_out(&mut self, encoding: &Encoder, places: &mut Cursors, cursor: &CursorKey) {
+    fn lay_out(&mut self, encoding: &Encoder, places: &mut Cursors, cursor: &CursorKey) {
         if !self.fitting.contains_key(cursor) {
             if self.class_strings.is_none() && encoding.splits() && !encoding.by_characters() {
                 self.class_strings = Some(ClassStrings::new(encoding));

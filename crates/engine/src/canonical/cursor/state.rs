@@ -13,8 +13,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxBuildHasher;
 use stencilm_support::LOOKED_AT;
 
-use crate::canonical::encoder::facts::Kind;
-use crate::canonical::encoder::facts::{Encoder, OFF};
+use crate::canonical::encoder::facts::{Encoder, Kind, OFF};
 use crate::canonical::pretokenizer::pattern::{DEAD, START};
 
 /// A boundary of tokens whose kind is not settled.
@@ -304,13 +303,9 @@ impl Cursor {
         self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.unmerged)
     }
 
-    /// Reads a character after a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is
-    /// not read, for it may be any tokens.
-    pub fn feed_probe(&mut self, encoding: &Encoder, character: char) -> bool {
-        self.feed_on(encoding, character, true)
-    }
-
-    fn feed_on(&mut self, encoding: &Encoder, character: char, probing: bool) -> bool {
+    /// Reads a character, perhaps after a boundary that is probed. Where it shows that a piece ends at the boundary, what follows
+    /// is not read, for it may be any tokens.
+    pub fn feed_on(&mut self, encoding: &Encoder, character: char, probing: bool) -> bool {
         let pretokenizer = encoding.pretokenizer();
         let mut rest = VecDeque::from([character]);
         while let Some(character) = rest.pop_front() {

@@ -9,10 +9,8 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 use stencilm_support::{Bounded, LARGE_BUDGET};
 
-use super::by_place::{CursorId, Followers, Shown, Text};
-use super::state::{CursorKey, length_of};
-use crate::canonical::cursor::state::Cursor;
-use crate::canonical::encoder::facts::Encoder;
+use super::state::{Cursor, CursorKey, length_of};
+use crate::canonical::encoder::facts::{Encoder, Kind};
 
 /// Added to a class of characters of several bytes.
 const CLASS: u32 = 1 << 25;
@@ -24,6 +22,46 @@ const STANDS: u32 = 1 << 31;
 const UNKNOWN: u32 = u32::MAX;
 /// In place of a place: nothing fits.
 const NOWHERE: u32 = u32::MAX - 1;
+
+/// So many bytes of forced text are looked at.
+pub(crate) const MAX_BYTES: usize = 8;
+/// A text that shows that a token keeps its end has at most one character more.
+pub(crate) const MAX_CHARACTERS: usize = 3;
+
+/// The number of a cursor, good as long as its [`Cursors`] are not emptied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct CursorId(pub u32);
+
+/// Tokens that may follow another one, each with the place after it.
+pub(crate) type Followers = Arc<[(u32, CursorId)]>;
+
+/// A text after a token that shows that it keeps its end.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shown {
+    pub bytes: [u8; MAX_CHARACTERS + 1],
+    pub len: u8,
+}
+
+impl Shown {
+    pub fn text(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    pub fn with(mut self, byte: u8) -> Shown {
+        self.bytes[usize::from(self.len)] = byte;
+        self.len += 1;
+        self
+    }
+}
+
+/// A text that comes in any case, and what may follow it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Text {
+    pub bytes: [u8; MAX_BYTES],
+    pub len: u8,
+    /// The bytes that may come after it, perhaps some more.
+    pub after: ByteSet,
+}
 
 /// A place, and the bytes of a character that has begun after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,13 +204,7 @@ impl Cursors {
     }
 
     /// The place before the first byte of one more token.
-    pub fn begin(
-        &mut self,
-        encoding: &Encoder,
-        place: CursorId,
-        kind: crate::canonical::encoder::facts::Kind,
-        unmerged: bool,
-    ) -> Option<CursorId> {
+    pub fn begin(&mut self, encoding: &Encoder, place: CursorId, kind: Kind, unmerged: bool) -> Option<CursorId> {
         let what = u8::from(unmerged) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
         match self.begun[place.0 as usize][usize::from(what)] {
             UNKNOWN => {
@@ -271,7 +303,7 @@ impl Cursors {
 
     /// The place after a boundary after which any text follows. `unmerged` says that no merge joins what comes next.
     pub fn probe(&mut self, encoding: &Encoder, place: CursorId, unmerged: bool) -> Option<CursorId> {
-        self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, unmerged)
+        self.begin(encoding, place, Kind { is_byte: false, is_whole: true }, unmerged)
     }
 
     /// Reads a byte of ASCII after a probed boundary. Gives the next place, and says whether the boundary certainly stands
@@ -282,7 +314,7 @@ impl Cursors {
             UNKNOWN => {
                 // Whether the character has a token or is spelled in bytes is up to what comes.
                 let mut cursor = Cursor::clone(self.cursor(place));
-                let next = cursor.feed_probe(encoding, char::from(byte)).then(|| {
+                let next = cursor.feed_on(encoding, char::from(byte), true).then(|| {
                     let stands = cursor.stands(self.cursor(place));
                     self.add(cursor).0 | if stands { STANDS } else { 0 }
                 });

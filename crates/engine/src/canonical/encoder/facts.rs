@@ -9,7 +9,7 @@ use super::merges::Merges;
 use super::pairs::Pairs;
 use super::source::EncodingSource;
 use super::texts::Texts;
-use crate::canonical::pretokenizer::pattern::{DEAD, PreTokenizer, START};
+use crate::canonical::pretokenizer::pattern::PreTokenizer;
 use crate::canonical::whitespace::json::json_whitespace;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
@@ -122,28 +122,7 @@ impl Encoder {
         };
         let mut rest = text;
         while !rest.is_empty() {
-            let (mut state, mut end) = (START, 0);
-            let mut characters = rest.char_indices();
-            loop {
-                let Some((at, character)) = characters.next() else {
-                    if pretokenizer.may_end_text(state) {
-                        end = rest.len();
-                    }
-                    break;
-                };
-                let (next, ends) = pretokenizer.step(state, pretokenizer.class(character));
-                if ends {
-                    end = at;
-                }
-                if next == DEAD {
-                    break;
-                }
-                state = next;
-                if pretokenizer.may_end(state) {
-                    end = at + character.len_utf8();
-                }
-            }
-            let (piece, after) = rest.split_at(end);
+            let (piece, after) = rest.split_at(pretokenizer.first_piece(rest));
             if !self.encode_piece(piece.as_bytes(), &mut ids) {
                 return None;
             }

@@ -137,6 +137,25 @@ impl PreTokenizer {
         self.steps[usize::from(state) * self.num_classes + usize::from(class)]
     }
 
+    /// How many bytes the first piece of a text has.
+    pub fn first_piece(&self, text: &str) -> usize {
+        let (mut state, mut end) = (START, 0);
+        for (at, character) in text.char_indices() {
+            let (next, ends) = self.step(state, self.class(character));
+            if ends {
+                end = at;
+            }
+            if next == DEAD {
+                return end;
+            }
+            state = next;
+            if self.may_end(state) {
+                end = at + character.len_utf8();
+            }
+        }
+        if self.may_end_text(state) { text.len() } else { end }
+    }
+
     /// Whether a piece may end in this state whatever comes.
     #[inline]
     pub fn may_end(&self, state: u16) -> bool {
@@ -378,31 +397,11 @@ mod tests {
 
     fn pieces(pattern: &str, text: &str) -> Vec<String> {
         let pretokenizer = PreTokenizer::new(pattern).expect("the pattern is read");
-        let characters: Vec<char> = text.chars().collect();
-        let (mut pieces, mut start) = (Vec::new(), 0);
-        while start < characters.len() {
-            let (mut state, mut end, mut at) = (START, start, start);
-            loop {
-                if pretokenizer.may_end(state) {
-                    end = at;
-                }
-                let Some(&character) = characters.get(at) else {
-                    if pretokenizer.may_end_text(state) {
-                        end = at;
-                    }
-                    break;
-                };
-                let (next, matched) = pretokenizer.step(state, pretokenizer.class(character));
-                if matched {
-                    end = at;
-                }
-                if next == DEAD {
-                    break;
-                }
-                (state, at) = (next, at + 1);
-            }
-            pieces.push(characters[start..end].iter().collect());
-            start = end;
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(pretokenizer.first_piece(rest));
+            pieces.push(piece.into());
+            rest = after;
         }
         pieces
     }

@@ -10,8 +10,7 @@ use stencilm_regex::{ByteSet, ExprId, StateId};
 use stencilm_support::{LARGE_BUDGET, LimitExceeded, MANY};
 
 use super::in_lexeme::{Within, independent_within};
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use stencilm_regex::ByteSet;
 use stencilm_support::{Bounded, LARGE_BUDGET};
 
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;

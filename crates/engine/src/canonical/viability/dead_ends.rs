@@ -1,7 +1,7 @@
 //! What is found of a mask of many tokens: those that are not viable, whatever token came before.
 
 use super::search::Search;
-use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::CursorId;
 use crate::canonical::encoding::Encoding;
 use crate::canonical::viability::ends::last_character;
 use crate::vocabulary::token_set;

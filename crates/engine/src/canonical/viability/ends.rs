@@ -9,9 +9,8 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 use stencilm_support::{BUDGET, Bounded, MANY};
 
-use crate::canonical::cursor::by_place::{CursorId, MAX_CHARACTERS, Shown};
 use crate::canonical::cursor::state::Cursor;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors, MAX_CHARACTERS, Shown};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::suffixes::{Behind, States};
 use crate::switches::Switch;
@@ -27,23 +26,12 @@ pub(crate) struct Anywhere {
     /// By token the number of its kind; the same in the order of category strings, in which they are asked for.
     kinds: Vec<u32>,
     by_category_string: Vec<u32>,
-    /// By the bytes that may come, which kinds of tokens always keep their ends, as far as it was asked for.
-    judged: Vec<Vec<Option<bool>>>,
+    /// Sets of bytes, each with which kinds of tokens always keep their ends before them, as far as it was asked for.
+    judged: Vec<(ByteSet, Vec<Option<bool>>)>,
     numbers: FxHashMap<ByteSet, usize>,
-    /// Scratch for two sets of tokens, which are empty between uses.
-    scratch: [Option<TokenSet>; 2],
 }
 
 impl Anywhere {
-    /// Two empty sets of tokens, to be given back empty.
-    pub fn take_room(&mut self, vocab_size: usize) -> [TokenSet; 2] {
-        self.scratch.each_mut().map(|set| set.take().unwrap_or_else(|| TokenSet::empty(vocab_size)))
-    }
-
-    pub fn give_back(&mut self, scratch: [TokenSet; 2]) {
-        self.scratch = scratch.map(Some);
-    }
-
     /// Those of some bytes.
     pub fn before(&mut self, encoding: &Encoder, bytes: &ByteSet) -> Arc<TokenSet> {
         self.lay_out(encoding);
@@ -70,13 +58,52 @@ impl Anywhere {
         tokens
     }
 
-    /// To ask for some tokens before some bytes.
-    pub fn judge<'a>(&'a mut self, encoding: &'a Encoder) -> Judged<'a> {
+    /// Makes ready for questions about single tokens.
+    pub fn begin(&mut self, encoding: &Encoder) {
         self.lay_out(encoding);
         if self.judged.len() * self.examples.len() > BUDGET {
             (self.judged, self.numbers) = Default::default();
         }
-        Judged { encoding, anywhere: self, sets: Vec::new() }
+    }
+
+    /// The number of a set of bytes.
+    pub fn number(&mut self, bytes: &ByteSet) -> usize {
+        *self.numbers.entry(*bytes).or_insert_with(|| {
+            self.judged.push((*bytes, vec![None; self.examples.len()]));
+            self.judged.len() - 1
+        })
+    }
+
+    /// Whether a token always keeps its end before the bytes of a number.
+    #[inline]
+    pub fn always_keeps_end(&mut self, encoding: &Encoder, number: usize, token: u32) -> bool {
+        let kind = self.kinds[token as usize] as usize;
+        let (bytes, known) = &mut self.judged[number];
+        let (after, examples) = (&self.after, &self.examples);
+        *known[kind].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[kind], bytes))
+    }
+
+    /// The same for tokens that stand side by side in the order of their category strings, from a number on: adds those
+    /// that always keep their ends to one set, and the others to another one.
+    pub fn sort_category_strings(
+        &mut self,
+        encoding: &Encoder,
+        number: usize,
+        (first, tokens): (usize, &[u32]),
+        always: &mut TokenSet,
+        perhaps: &mut TokenSet,
+    ) {
+        let Anywhere { by_category_string, judged, examples, after, .. } = self;
+        let (bytes, known) = &mut judged[number];
+        for (&token, &kind) in tokens.iter().zip(&by_category_string[first..]) {
+            let kind = kind as usize;
+            let keeps_end =
+                *known[kind].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[kind], bytes));
+            // The answers come in no order, so no branch depends on them.
+            let (word, bit) = ((token / BITS) as usize, token % BITS);
+            always.words_mut()[word] |= u32::from(keeps_end) << bit;
+            perhaps.words_mut()[word] |= u32::from(!keeps_end) << bit;
+        }
     }
 
     /// Sorts the tokens by kinds.
@@ -119,61 +146,6 @@ enum Ending {
         states: Option<States>,
         merging: u32,
     },
-}
-
-/// Which tokens always keep their ends before some sets of bytes, by their kinds and as far as it was asked for.
-pub(crate) struct Judged<'a> {
-    encoding: &'a Encoder,
-    anywhere: &'a mut Anywhere,
-    /// By number of what is known of a set of bytes.
-    sets: Vec<ByteSet>,
-}
-
-impl Judged<'_> {
-    /// The number of a set of bytes.
-    pub fn number(&mut self, bytes: &ByteSet) -> usize {
-        let Anywhere { judged, numbers, examples, .. } = &mut *self.anywhere;
-        let number = *numbers.entry(*bytes).or_insert_with(|| {
-            judged.push(vec![None; examples.len()]);
-            judged.len() - 1
-        });
-        if number >= self.sets.len() {
-            self.sets.resize(number + 1, ByteSet::EMPTY);
-        }
-        self.sets[number] = *bytes;
-        number
-    }
-
-    /// Whether a token always keeps its end before the bytes of a number.
-    #[inline]
-    pub fn always_keeps_end(&mut self, number: usize, token: u32) -> bool {
-        let Anywhere { kinds, judged, examples, after, .. } = &mut *self.anywhere;
-        let kind = kinds[token as usize] as usize;
-        let known = &mut judged[number][kind];
-        *known.get_or_insert_with(|| self.encoding.always_keeps_end_before(after, examples[kind], &self.sets[number]))
-    }
-
-    /// The same for tokens that stand side by side in the order of their category strings, from a place on: adds those
-    /// that always keep their ends to one set, and the others to another one.
-    pub fn sort_category_strings(
-        &mut self,
-        number: usize,
-        (first, tokens): (usize, &[u32]),
-        always: &mut TokenSet,
-        perhaps: &mut TokenSet,
-    ) {
-        let Anywhere { by_category_string, judged, examples, after, .. } = &mut *self.anywhere;
-        let (known, bytes) = (&mut judged[number], &self.sets[number]);
-        for (&token, &kind) in tokens.iter().zip(&by_category_string[first..]) {
-            let kind = kind as usize;
-            let keeps_end =
-                *known[kind].get_or_insert_with(|| self.encoding.always_keeps_end_before(after, examples[kind], bytes));
-            // The answers come in no order, so no branch depends on them.
-            let (word, bit) = ((token / BITS) as usize, token % BITS);
-            always.words_mut()[word] |= u32::from(keeps_end) << bit;
-            perhaps.words_mut()[word] |= u32::from(!keeps_end) << bit;
-        }
-    }
 }
 
 impl Encoder {

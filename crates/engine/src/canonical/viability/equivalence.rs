@@ -5,8 +5,7 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 
 /// Tokens after which the grammar stands at the same place.

@@ -6,7 +6,7 @@ use super::layer::Layer;
 use super::pending::Pending;
 use super::question::Question;
 use super::search::{Search, TokenEnd};
-use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::CursorId;
 use crate::error::EngineError;
 use crate::lexeme::mask::LexemeMaskAt;
 use crate::machine::expansion::Expansion;

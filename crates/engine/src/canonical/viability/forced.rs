@@ -11,10 +11,9 @@ use stencilm_support::MANY;
 
 use super::layer::EndLayer;
 use super::search::{EndQuestion, Search, TokenEnd};
-use crate::canonical::cursor::by_place::{CursorId, MAX_BYTES, Text};
-use crate::canonical::cursor::next::Next;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors, MAX_BYTES, Text};
 use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::viability::ahead::Next;
 use crate::error::EngineError;
 use crate::state::stacks::SetId;
 

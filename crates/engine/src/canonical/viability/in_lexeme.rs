@@ -7,8 +7,7 @@ use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{LOOKED_AT, LimitExceeded, RECENT};
 
 use super::judging::Judging;
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
@@ -109,25 +108,25 @@ pub(crate) fn independent_within(
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
         None => TokenSet::empty(vocabulary.vocab_size()),
     };
-    let [always, perhaps] = known.take_room(vocabulary.vocab_size());
-    let judged = known.judge(encoding);
+    known.begin(encoding);
+    let (always, perhaps) = (TokenSet::empty(vocabulary.vocab_size()), TokenSet::empty(vocabulary.vocab_size()));
     let (numbers, states) = Default::default();
-    let mut judging = Judging { lexeme_cache, vocabulary, reader, judged, common, always, perhaps, numbers, states };
+    let mut judging =
+        Judging { lexeme_cache, encoding, reader, anywhere: known, common, always, perhaps, numbers, states };
     match state & IN_WHITESPACE == 0 && Switch::CanonicalCategoryWalk.is_on() {
         true => judging.by_categories(StateId(state), &mut anywhere)?,
         false => judging.by_bytes(state)?,
     }
-    let Judging { mut always, mut perhaps, .. } = judging;
+    let Judging { always, mut perhaps, .. } = judging;
     // A walk comes to one of those that spell the same.
     let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
     same.for_each(|&other| perhaps.insert(other));
-    let judged = always.words_mut().iter_mut().zip(perhaps.words_mut());
+    let judged = always.words().iter().zip(perhaps.words());
     for ((independent, other), (always, perhaps)) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()).zip(judged)
     {
-        *independent = (*independent | std::mem::take(always)) & !std::mem::take(perhaps) & *other;
+        *independent = (*independent | always) & !perhaps & *other;
         *other &= !*independent;
     }
-    known.give_back([always, perhaps]);
     let others = tokens.iter().collect();
     Ok((anywhere, others))
 }

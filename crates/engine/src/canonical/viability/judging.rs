@@ -4,21 +4,21 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::LimitExceeded;
 
+use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
-use crate::canonical::viability::ends::Judged;
+use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::vocabulary::automaton::Derived;
 use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::tokens::Tokens;
 
 /// A walk of the vocabulary in a lexeme, which judges the tokens that are read.
 pub(crate) struct Judging<'a> {
     pub lexeme_cache: &'a mut LexemeCache,
-    pub vocabulary: &'a Tokens,
+    pub encoding: &'a Encoder,
     pub reader: &'a Reader<'a>,
-    pub judged: Judged<'a>,
+    pub anywhere: &'a mut Anywhere,
     /// The bytes that may come in most states.
     pub common: Option<ByteSet>,
     /// The tokens that keep their ends in any context, and the undecided ones.
@@ -44,7 +44,7 @@ impl Judging<'_> {
     /// Walks byte by byte, for lexemes that few tokens begin.
     pub fn by_bytes(&mut self, start: u32) -> Result<(), LimitExceeded> {
         let start = self.number_of(start)?;
-        self.vocabulary.trie().walk(start, |from, byte, node| self.look(from, byte, node), |_, _| {})
+        self.encoding.tokens().trie().walk(start, |from, byte, node| self.look(from, byte, node), |_, _| {})
     }
 
     /// Walks by category strings, and byte by byte where the lexeme distinguishes characters of a category. Where most bytes may
@@ -69,7 +69,7 @@ impl Judging<'_> {
         let mut reached = Reached { state, live: None, is_common: false, has_common: false };
         if state & IN_WHITESPACE == 0 {
             let live = *self.lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
-            reached.live = Some(self.judged.number(&live));
+            reached.live = Some(self.anywhere.number(&live));
             reached.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
             reached.is_common = Some(live) == self.common;
         }
@@ -85,7 +85,7 @@ impl Judging<'_> {
         let next = self.reader.next(self.lexeme_cache, self.states[from as usize].state, byte)?;
         let Some(next) = next else { return Ok(None) };
         let number = self.number_of(next)?;
-        if let Some(token) = self.vocabulary.trie().entry_at(node) {
+        if let Some(token) = self.encoding.tokens().trie().entry_at(node) {
             self.judge(number, token);
         }
         Ok(Some(number))
@@ -96,13 +96,13 @@ impl Judging<'_> {
     #[inline]
     fn judge(&mut self, number: u32, token: u32) {
         let Some(live) = self.states[number as usize].live else { return };
-        let keeps_end = self.judged.always_keeps_end(live, token);
+        let keeps_end = self.anywhere.always_keeps_end(self.encoding, live, token);
         if keeps_end { &mut self.always } else { &mut self.perhaps }.insert(token);
     }
 
     /// Judges those that have category strings, and some of the others.
     fn over(&mut self, categories: &mut Categories, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
-        let (vocabulary, dfa) = (self.vocabulary, self.reader.dfa);
+        let (vocabulary, dfa) = (self.encoding.tokens(), self.reader.dfa);
         let (category_trie, trie) = (vocabulary.category_trie(), vocabulary.trie());
         // By state its number, where it was reached, and the categories that lead back to it.
         let mut known: Vec<(Option<u32>, u64)> = Vec::new();
@@ -164,7 +164,8 @@ impl Judging<'_> {
                         }
                         Reached { live: Some(live), .. } => {
                             let tokens = (category_trie.first_token(index), tokens);
-                            self.judged.sort_category_strings(live, tokens, &mut self.always, &mut self.perhaps);
+                            let (always, perhaps) = (&mut self.always, &mut self.perhaps);
+                            self.anywhere.sort_category_strings(self.encoding, live, tokens, always, perhaps);
                         }
                         Reached { live: None, .. } => {}
                     }
@@ -178,7 +179,7 @@ impl Judging<'_> {
 
     /// The state after the first bytes of the character whose last byte leads to a node.
     fn after_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
-        let before = self.vocabulary.bytes_before(node);
+        let before = self.encoding.tokens().bytes_before(node);
         let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
         before[first..]
             .iter()
@@ -187,7 +188,7 @@ impl Judging<'_> {
 
     /// Judges the tokens that have no category strings.
     fn over_non_utf8(&mut self, start: StateId) -> Result<(), LimitExceeded> {
-        let (non_utf8, trie) = (self.vocabulary.category_trie().non_utf8(), self.vocabulary.trie());
+        let (non_utf8, trie) = (self.encoding.tokens().category_trie().non_utf8(), self.encoding.tokens().trie());
         let mut states = vec![self.number_of(start.0)?; trie.max_depth() + 1];
         let mut at = 0;
         while let Some(here) = non_utf8.get(at) {
@@ -216,8 +217,8 @@ mod tests {
     use super::*;
     use crate::canonical::encoder::source::EncodingSource;
     use crate::canonical::encoding::Encoding;
-    use crate::canonical::viability::ends::Anywhere;
     use crate::canonical::viability::in_lexeme::independent_within;
+    use crate::vocabulary::tokens::Tokens;
 
     const PIECES: [&str; 12] = ["a", "b", "Z", "7", "0", " ", "-", ".", "\"", "\n", "é", "\u{a0}"];
 

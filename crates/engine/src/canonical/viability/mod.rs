@@ -7,6 +7,7 @@
 //! # Example
 //! If the tokenizer would have written `{"a` otherwise whatever comes, `{"` followed by `a` is a dead end, and `a` is refused.
 
+pub(crate) mod ahead;
 pub(crate) mod by_lexeme;
 pub(crate) mod by_whitespace;
 pub(crate) mod context_independent;

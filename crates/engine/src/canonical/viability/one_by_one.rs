@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::context_independent::IndependentTokens;
 use super::layer::Layer;
 use super::question::Question;
-use crate::canonical::cursor::by_place::CursorId;
+use crate::canonical::cursor::table::CursorId;
 use crate::canonical::viability::ends::last_character;
 use crate::error::EngineError;
 use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};

@@ -9,12 +9,10 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 use stencilm_support::{LOOKED_AT, SEARCHED};
 
-use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::masks::CursorMasks;
-use crate::canonical::cursor::next::Next;
-use crate::canonical::cursor::next_bytes::Ahead;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::viability::ahead::{Ahead, Next};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};

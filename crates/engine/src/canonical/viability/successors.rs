@@ -9,8 +9,8 @@ use stencilm_support::{FEW, LOOKED_AT, MANY, memory};
 
 use super::layer::EndLayer;
 use super::search::{EndQuestion, Search, TokenEnd, is_other};
-use crate::canonical::cursor::by_place::{CursorId, Followers};
-use crate::canonical::cursor::next_bytes::Listed;
+use crate::canonical::cursor::table::{CursorId, Followers};
+use crate::canonical::viability::ahead::Listed;
 use crate::error::EngineError;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;

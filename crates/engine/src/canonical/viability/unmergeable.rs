@@ -9,13 +9,10 @@ use rustc_hash::FxHashSet;
 use stencilm_regex::ByteSet;
 use stencilm_support::{MANY, memory};
 
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::state::Cursor;
-use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::cursor::table::{Cursors, Reading};
+use crate::canonical::cursor::state::{Cursor, CursorKey};
+use crate::canonical::cursor::table::{CursorId, Cursors, Reading};
 use crate::canonical::encoder::facts::Kind;
-use crate::canonical::encoding::Encoding;
-use crate::canonical::encoding::Known;
+use crate::canonical::encoding::{Encoding, Known};
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;

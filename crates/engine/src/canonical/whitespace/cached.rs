@@ -6,8 +6,7 @@ use stencilm_regex::ByteSet;
 use stencilm_support::Bounded;
 
 use super::runs::{BeforeWhitespace, DecidedAnyway, DecidedWhitespace, KnownNeedsCache, KnownWhitespace, WhitespaceAt};
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::search::{Search, TokenEnd};
 use crate::error::EngineError;

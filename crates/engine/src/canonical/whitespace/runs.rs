@@ -9,10 +9,8 @@ use stencilm_regex::ByteSet;
 use stencilm_support::Bounded;
 
 use super::json::{JSON_WHITESPACE, json_whitespace};
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
-use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::encoder::facts::Kind;
+use crate::canonical::cursor::table::{CursorId, Cursors};
+use crate::canonical::encoder::facts::{Encoder, Kind};
 use crate::state::stacks::SetId;
 
 /// With so much whitespace left, the number makes no difference.

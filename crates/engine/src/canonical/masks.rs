@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::encoding::Encoding;
-use crate::canonical::encoding::Known;
+use crate::canonical::encoding::{Encoding, Known};
 use crate::canonical::viability::crossing::SuffixesAfter;
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::{Search, TokenEnd};
