@@ -77,12 +77,12 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         token: u32,
-        cursor: &CursorKey,
+        key: &CursorKey,
     ) -> Result<bool, EngineError> {
         let mut known = encoding.known();
-        let Known { places, cursor_masks, search, .. } = &mut *known;
-        let place = places.of(cursor);
-        let mut search = Search::new(self, encoding, places, cursor_masks, search);
-        Ok(search.is_viable(TokenEnd { configuration, token, place })? != Some(false))
+        let Known { cursors, cursor_masks, search, .. } = &mut *known;
+        let cursor = cursors.of(key);
+        let mut search = Search::new(self, encoding, cursors, cursor_masks, search);
+        Ok(search.is_viable(TokenEnd { configuration, token, cursor })? != Some(false))
     }
 }

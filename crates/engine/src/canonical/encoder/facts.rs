@@ -15,12 +15,12 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// In place of a place in the trie of whole pieces: no piece begins so.
+/// In place of a position in the trie of whole pieces: no piece begins so.
 pub(crate) const OFF: u32 = u32::MAX;
 
 /// What a token is to the encoder.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct Role {
     /// It stands for a byte of a character that has no token.
     pub is_byte: bool,
     /// Merges never make it, so it is only ever a whole piece.
@@ -32,7 +32,7 @@ pub(crate) struct Encoder {
     pub tokens: Arc<Tokens>,
     pub merges: Merges,
     /// By token; `None` for those that are never written.
-    pub kinds: Vec<Option<Kind>>,
+    pub roles: Vec<Option<Role>>,
     pub pretokenizer: Option<PreTokenizer>,
     pub pattern: Option<String>,
     /// The texts of tokens that merges never make.
@@ -78,14 +78,14 @@ impl Encoder {
         }
         let firsts = whole_pieces.iter().flat_map(|trie| (0..=u8::MAX).filter(|&byte| trie.begins_with(byte)));
         let whole_firsts = firsts.collect();
-        let kinds: Vec<Option<Kind>> = (0..size)
+        let roles: Vec<Option<Role>> = (0..size)
             .map(|token| {
                 let bytes = tokens.token_bytes(token)?;
                 let is_byte = merges.pairs.chars.is_some()
                     && bytes.len() == 1
                     && merges.pairs.bytes[usize::from(bytes[0])] == token;
                 let is_whole = !merges.makes(token);
-                (!is_whole || whole_pieces.is_some()).then_some(Kind { is_byte, is_whole })
+                (!is_whole || whole_pieces.is_some()).then_some(Role { is_byte, is_whole })
             })
             .collect();
         let is_whitespace = |&token: &u32| {
@@ -100,7 +100,7 @@ impl Encoder {
             tokens,
             closed_firsts,
             merges,
-            kinds,
+            roles,
             pretokenizer,
             pattern,
             whole_pieces,
@@ -109,7 +109,7 @@ impl Encoder {
             whitespace_set,
             odd_tokens: Vec::new(),
         };
-        let is_odd = |&token: &u32| encoder.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
+        let is_odd = |&token: &u32| encoder.role(token).is_none_or(|role| role.is_byte || role.is_whole);
         encoder.odd_tokens = (0..size).filter(is_odd).collect();
         Ok(encoder)
     }
@@ -165,7 +165,7 @@ impl Encoder {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.merges.memory_bytes() + self.kinds.len() * size_of::<Option<Kind>>()
+        self.merges.memory_bytes() + self.roles.len() * size_of::<Option<Role>>()
     }
 
     pub fn tokens(&self) -> &Tokens {
@@ -201,8 +201,8 @@ impl Encoder {
     }
 
     /// What a token is to the encoder; `None` for those that it never writes.
-    pub fn kind(&self, token: u32) -> Option<Kind> {
-        self.kinds.get(token as usize).copied().flatten()
+    pub fn role(&self, token: u32) -> Option<Role> {
+        self.roles.get(token as usize).copied().flatten()
     }
 
     /// Whether no merge joins two neighbours within a piece.
@@ -210,25 +210,25 @@ impl Encoder {
         before.is_none_or(|before| self.merges.stay_unmerged(before, token))
     }
 
-    /// Whether a place in the trie of whole pieces is the end of one.
-    pub fn is_whole_piece(&self, place: u32) -> bool {
-        let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != 0) else { return false };
-        trie.entry_at(place as usize - 1).is_some()
+    /// Whether a position in the trie of whole pieces is the end of one.
+    pub fn is_whole_piece(&self, position: u32) -> bool {
+        let Some(trie) = self.whole_pieces.as_ref().filter(|_| position != 0) else { return false };
+        trie.entry_at(position as usize - 1).is_some()
     }
 
-    /// The place after a character in the trie of whole pieces.
-    pub fn whole_step(&self, place: u32, character: char) -> u32 {
-        let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != OFF) else { return OFF };
-        let mut place = place;
+    /// The position after a character in the trie of whole pieces.
+    pub fn whole_step(&self, position: u32, character: char) -> u32 {
+        let Some(trie) = self.whole_pieces.as_ref().filter(|_| position != OFF) else { return OFF };
+        let mut position = position;
         for byte in character.encode_utf8(&mut [0; 4]).bytes() {
-            let node = match place {
+            let node = match position {
                 0 => trie.root(byte),
-                _ => trie.child(place as usize - 1, byte),
+                _ => trie.child(position as usize - 1, byte),
             };
             let Some(node) = node else { return OFF };
-            place = node as u32 + 1;
+            position = node as u32 + 1;
         }
-        place
+        position
     }
 }
 

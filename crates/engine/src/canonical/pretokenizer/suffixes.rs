@@ -107,17 +107,17 @@ mod tests {
 
     /// The state of a cursor that waits for nothing is one of the set, whatever was read before.
     fn check(encoding: &Encoding, before: &str, token: u32) -> Result<(), TestCaseError> {
-        let (mut places, mut after) = (Cursors::default(), Behind::default());
+        let (mut cursors, mut after) = (Cursors::default(), Behind::default());
         let mut ids = encoding.encode(before).expect("it is text");
         ids.push(token);
-        let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
+        let (mut cursor, mut last) = (cursors.of(&Cursor::start().into()), None);
         for &id in &ids {
-            let Some(next) = encoding.follow(&mut places, place, last, id) else { return Ok(()) };
-            (place, last) = (next, Some(id));
+            let Some(next) = encoding.follow(&mut cursors, cursor, last, id) else { return Ok(()) };
+            (cursor, last) = (next, Some(id));
         }
         let bytes = encoding.tokens().token_bytes(token).expect("it is a token");
         let states = after.of(encoding.pretokenizer(), bytes);
-        if let Some(state) = places.cursor(place).settled() {
+        if let Some(state) = cursors.key(cursor).settled() {
             prop_assert!(after.sets[states.0 as usize].contains(&state), "{:?} {}", before, token);
         }
         Ok(())

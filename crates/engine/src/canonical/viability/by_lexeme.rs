@@ -10,9 +10,9 @@ pub(crate) struct ByLexeme;
 
 impl Layer for ByLexeme {
     fn decide(&self, question: &mut Question<'_, '_>) -> Result<(), EngineError> {
-        let Question { search, threads, place, dense, context_independent, anywhere, .. } = question;
+        let Question { search, threads, cursor, dense, context_independent, anywhere, .. } = question;
         for &thread in threads.iter() {
-            let found = context_independent.of_thread(search, anywhere, thread, *place)?;
+            let found = context_independent.of_thread(search, anywhere, thread, *cursor)?;
             dense.extend(found.map(|found| (thread, found)));
         }
         Ok(())

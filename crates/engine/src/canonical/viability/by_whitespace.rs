@@ -11,19 +11,19 @@ pub(crate) struct ByWhitespace;
 
 impl Layer for ByWhitespace {
     fn decide(&self, question: &mut Question<'_, '_>) -> Result<(), EngineError> {
-        let Question { search, threads, place, whitespace_cache, in_lexemes, .. } = question;
+        let Question { search, threads, cursor, whitespace_cache, in_lexemes, .. } = question;
         question.whitespace = search.before_whitespace(in_lexemes, threads)?;
         if let Some(whitespace) = &question.whitespace {
-            let decided = whitespace_cache.decided_anyway(search.encoding, search.places, whitespace, *place);
+            let decided = whitespace_cache.decided_anyway(search.encoding, search.cursors, whitespace, *cursor);
             question.found.set(&decided.dead);
             return Ok(question.pending.decide_whitespace(&decided.open));
         }
         if question.threads.len() > 1 {
             question.list_pending();
             for thread in question.threads.clone() {
-                let Question { search, place, whitespace_cache, in_lexemes, .. } = question;
+                let Question { search, cursor, whitespace_cache, in_lexemes, .. } = question;
                 let Some(whitespace) = search.before_whitespace(in_lexemes, &[thread])? else { continue };
-                let known = whitespace_cache.known(search.encoding, search.places, whitespace.next, *place);
+                let known = whitespace_cache.known(search.encoding, search.cursors, whitespace.next, *cursor);
                 for (token, numbered_token) in numbered(search.encoding) {
                     let answers = known.is_viable_anyway(numbered_token, &whitespace);
                     if answers.is_some_and(|answers| answers.iter().all(|&is_viable| is_viable != Some(false))) {

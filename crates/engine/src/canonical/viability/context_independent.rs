@@ -49,9 +49,9 @@ struct LexemeFacts {
     others: Vec<u32>,
     /// Those that end the lexeme where runs of characters end, which are not among the others.
     ending: Option<Arc<Ending>>,
-    /// What is known at a place.
-    at: FxHashMap<CursorId, Arc<AtPlace>>,
-    /// What searches have decided, whatever follows the lexeme: by token, and the place after it.
+    /// What is known at a cursor.
+    at: FxHashMap<CursorId, Arc<AtCursor>>,
+    /// What searches have decided, whatever follows the lexeme: by token, and the cursor after it.
     answers: FxHashMap<(u32, CursorId), bool>,
 }
 
@@ -65,16 +65,16 @@ struct RunFacts {
     /// Those that are viable wherever they come.
     anywhere: TokenSet,
     others: Vec<u32>,
-    /// The tokens that are viable at a place, whatever the context.
+    /// The tokens that are viable at a cursor, whatever the context.
     at: FxHashMap<CursorId, Arc<TokenSet>>,
     /// Those that a search has decided, as in the answers about lexemes.
     searched: FxHashSet<(u32, CursorId)>,
 }
 
-/// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
-pub(crate) struct AtPlace {
+/// What is known of the tokens of a lexeme at a cursor, whatever follows the lexeme.
+pub(crate) struct AtCursor {
     /// The viable ones, whatever the context: those of one set that are in the other, and some more. The sets are those of the
-    /// lexeme mask and of its class, for there are many masks and places.
+    /// lexeme mask and of its class, for there are many masks and cursors.
     independent: (Arc<TokenSet>, Option<Arc<TokenSet>>),
     more: Vec<u32>,
     /// The others, by the state of the lexeme after them.
@@ -83,7 +83,7 @@ pub(crate) struct AtPlace {
     pub rest: Vec<u32>,
 }
 
-impl AtPlace {
+impl AtCursor {
     /// Takes the context-independent ones out of a set.
     pub fn clear_independent(&self, tokens: &mut [u32]) {
         match &self.independent {
@@ -100,7 +100,7 @@ impl AtPlace {
 /// The lexeme mask of a dense thread, and the tokens after which its lexeme certainly goes on.
 pub(crate) struct IndependentTokens {
     pub here: LexemeMaskAt,
-    pub known: Arc<AtPlace>,
+    pub known: Arc<AtCursor>,
     /// Those that end the lexeme where runs of characters end.
     pub ending: Option<Arc<Ending>>,
 }
@@ -162,7 +162,7 @@ impl ContextIndependent {
             && self.lexemes.get(&(Arc::as_ptr(mask) as usize)).is_some_and(|facts| facts.keeps(token))
     }
 
-    /// What a search has decided about a token inside a lexeme mask, with the place after it, whatever follows the
+    /// What a search has decided about a token inside a lexeme mask, with the cursor after it, whatever follows the
     /// lexeme.
     pub fn answer(&self, mask: &Arc<LexemeMask>, token: u32, after: CursorId) -> Option<bool> {
         let facts = self.lexemes.get(&(Arc::as_ptr(mask) as usize))?;
@@ -199,9 +199,9 @@ impl ContextIndependent {
         search: &mut Search<'_, '_>,
         anywhere: &mut Anywhere,
         thread: Entry,
-        place: CursorId,
+        cursor: CursorId,
     ) -> Result<Option<IndependentTokens>, EngineError> {
-        let Search { run, encoding, places, .. } = search;
+        let Search { run, encoding, cursors, .. } = search;
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(None);
         }
@@ -223,17 +223,17 @@ impl ContextIndependent {
             self.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.mask)?;
         }
         let facts = self.lexemes.get_mut(&name).expect("it was there or is there now");
-        if let Some(known) = facts.at.get(&place) {
+        if let Some(known) = facts.at.get(&cursor) {
             return Ok(Some(IndependentTokens { here, known: known.clone(), ending: facts.ending.clone() }));
         }
         let mut independent = (facts.tokens.clone(), None);
         let mut open = Vec::new();
         if let Some(class) = &facts.class {
             let class = self.classes.get_mut(class).expect("classes go together with their lexemes");
-            if !class.at.contains_key(&place) {
+            if !class.at.contains_key(&cursor) {
                 self.bytes += set_bytes;
             }
-            let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
+            let known = class.at_cursor(lexeme_cache, encoding, cursors, cursor)?.clone();
             for (word, (within, known)) in facts.tokens.words().iter().zip(known.words()).enumerate() {
                 let mut bits = within & !known;
                 while bits != 0 {
@@ -244,12 +244,12 @@ impl ContextIndependent {
             independent.1 = Some(known);
         }
         let mut more = Vec::new();
-        let mut within = Within::new(encoding, places, lexeme_cache, &reader);
+        let mut within = Within::new(encoding, cursors, lexeme_cache, &reader);
         // By state of the lexeme, in the order in which they come.
         let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in facts.others.iter().chain(&open) {
-            match within.is_viable(thread.state, place, token)? {
+            match within.is_viable(thread.state, cursor, token)? {
                 (_, true) => more.push(token),
                 (Some(state), false) if state & IN_WHITESPACE == 0 => {
                     let at = *numbers.entry(state).or_insert(left.len());
@@ -261,38 +261,38 @@ impl ContextIndependent {
                 _ => rest.push(token),
             }
         }
-        let inside = left.into_iter().map(|tokens| Equivalence::new(encoding, places, place, tokens.into_iter()));
+        let inside = left.into_iter().map(|tokens| Equivalence::new(encoding, cursors, cursor, tokens.into_iter()));
         let inside: Vec<Equivalence> = inside.collect();
         let bytes = (more.len() + rest.len()) * 4 + inside.iter().map(Equivalence::memory_bytes).sum::<usize>();
-        let at = AtPlace { independent, more, inside, rest };
+        let at = AtCursor { independent, more, inside, rest };
         let (known, ending) = (Arc::new(at), facts.ending.clone());
-        facts.at.insert(place, known.clone());
+        facts.at.insert(cursor, known.clone());
         self.bytes += bytes;
         Ok(Some(IndependentTokens { here, known, ending }))
     }
 }
 
 impl RunFacts {
-    /// The tokens that are viable at a place, whatever the context.
-    fn at_place(
+    /// The tokens that are viable at a cursor, whatever the context.
+    fn at_cursor(
         &mut self,
         lexeme_cache: &mut LexemeCache,
         encoding: &Encoder,
-        places: &mut Cursors,
-        place: CursorId,
+        cursors: &mut Cursors,
+        cursor: CursorId,
     ) -> Result<&Arc<TokenSet>, LimitExceeded> {
-        if !self.at.contains_key(&place) {
+        if !self.at.contains_key(&cursor) {
             let mut tokens = self.anywhere.clone();
             let reader = unbounded(lexeme_cache, *self.character)?;
-            let mut within = Within::new(encoding, places, lexeme_cache, &reader);
+            let mut within = Within::new(encoding, cursors, lexeme_cache, &reader);
             for &token in &self.others {
-                if within.is_viable(StateId::START.0, place, token)?.1 {
+                if within.is_viable(StateId::START.0, cursor, token)?.1 {
                     tokens.insert(token);
                 }
             }
-            self.at.insert(place, Arc::new(tokens));
+            self.at.insert(cursor, Arc::new(tokens));
         }
-        Ok(&self.at[&place])
+        Ok(&self.at[&cursor])
     }
 }
 

@@ -41,12 +41,12 @@ impl DeadEnds {
         self.tokens.clone_from(tokens);
     }
 
-    /// How a token comes after the token before: whether unmerged, and the place after it; `None` where it does not fit. Notes
+    /// How a token comes after the token before: whether unmerged, and the cursor after it; `None` where it does not fit. Notes
     /// the cases that are not asked for.
     pub fn case(
         &mut self,
         search: &mut Search<'_, '_>,
-        (place, before): (CursorId, Option<u32>),
+        (cursor, before): (CursorId, Option<u32>),
         token: u32,
         fits: bool,
     ) -> Option<(bool, CursorId)> {
@@ -55,7 +55,7 @@ impl DeadEnds {
             return None;
         }
         let unmerged = search.encoding.stay_unmerged(before, token);
-        let after_both = search.places.advance_both(search.encoding, place, token);
+        let after_both = search.cursors.advance_both(search.encoding, cursor, token);
         if after_both[usize::from(unmerged)].is_some() {
             self.open.push((token, !unmerged));
         }

@@ -21,12 +21,12 @@ use crate::vocabulary::token_set::{BITS, TokenSet};
 pub(crate) struct Anywhere {
     sets: Bounded<ByteSet, Arc<TokenSet>>,
     after: Behind,
-    /// What decides of the tokens of each kind, which have the same sets.
+    /// What decides of the tokens of each ending, which have the same sets.
     examples: Vec<Ending>,
-    /// By token the number of its kind; the same in the order of category strings, in which they are asked for.
-    kinds: Vec<u32>,
+    /// By token the number of its ending; the same in the order of category strings, in which they are asked for.
+    endings: Vec<u32>,
     by_category_string: Vec<u32>,
-    /// Sets of bytes, each with which kinds of tokens always keep their ends before them, as far as it was asked for.
+    /// Sets of bytes, each with which endings of tokens always keep their ends before them, as far as it was asked for.
     judged: Vec<(ByteSet, Vec<Option<bool>>)>,
     numbers: FxHashMap<ByteSet, usize>,
 }
@@ -46,12 +46,12 @@ impl Anywhere {
             .map(|&ending| u32::from(encoding.always_keeps_end_before(after, ending, bytes)) << (BITS - 1))
             .collect();
         let mut tokens = TokenSet::empty(size);
-        for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
+        for (word, endings) in tokens.words_mut().iter_mut().zip(self.endings.chunks(BITS as usize)) {
             let mut gathered = 0;
-            for &kind in kinds {
-                gathered = gathered >> 1 | keeps_end[kind as usize];
+            for &ending in endings {
+                gathered = gathered >> 1 | keeps_end[ending as usize];
             }
-            *word = gathered >> (BITS as usize - kinds.len());
+            *word = gathered >> (BITS as usize - endings.len());
         }
         let tokens = Arc::new(tokens);
         self.sets.insert(*bytes, tokens.clone(), tokens.memory_bytes());
@@ -77,10 +77,10 @@ impl Anywhere {
     /// Whether a token always keeps its end before the bytes of a number.
     #[inline]
     pub fn always_keeps_end(&mut self, encoding: &Encoder, number: usize, token: u32) -> bool {
-        let kind = self.kinds[token as usize] as usize;
+        let ending = self.endings[token as usize] as usize;
         let (bytes, known) = &mut self.judged[number];
         let (after, examples) = (&self.after, &self.examples);
-        *known[kind].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[kind], bytes))
+        *known[ending].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[ending], bytes))
     }
 
     /// The same for tokens that stand side by side in the order of their category strings, from a number on: adds those
@@ -95,10 +95,10 @@ impl Anywhere {
     ) {
         let Anywhere { by_category_string, judged, examples, after, .. } = self;
         let (bytes, known) = &mut judged[number];
-        for (&token, &kind) in tokens.iter().zip(&by_category_string[first..]) {
-            let kind = kind as usize;
+        for (&token, &ending) in tokens.iter().zip(&by_category_string[first..]) {
+            let ending = ending as usize;
             let keeps_end =
-                *known[kind].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[kind], bytes));
+                *known[ending].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[ending], bytes));
             // The answers come in no order, so no branch depends on them.
             let (word, bit) = ((token / BITS) as usize, token % BITS);
             always.words_mut()[word] |= u32::from(keeps_end) << bit;
@@ -106,9 +106,9 @@ impl Anywhere {
         }
     }
 
-    /// Sorts the tokens by kinds.
+    /// Sorts the tokens by endings.
     pub fn lay_out(&mut self, encoding: &Encoder) {
-        if !self.kinds.is_empty() {
+        if !self.endings.is_empty() {
             return;
         }
         let size = encoding.tokens().vocab_size() as u32;
@@ -116,19 +116,20 @@ impl Anywhere {
         for token in 0..size {
             let ending = encoding.ending(&mut self.after, token);
             let next = self.examples.len() as u32;
-            self.kinds.push(*numbers.entry(ending).or_insert_with(|| {
+            self.endings.push(*numbers.entry(ending).or_insert_with(|| {
                 self.examples.push(ending);
                 next
             }));
         }
         let category_trie = encoding.tokens().category_trie();
-        self.by_category_string = category_trie.all_tokens().iter().map(|&token| self.kinds[token as usize]).collect();
+        self.by_category_string =
+            category_trie.all_tokens().iter().map(|&token| self.endings[token as usize]).collect();
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
-            + (self.kinds.len() + self.by_category_string.len() + self.examples.len() * 3) * 4
+            + (self.endings.len() + self.by_category_string.len() + self.examples.len() * 3) * 4
             + self.judged.len() * self.examples.len()
             + self.after.memory_bytes()
     }
@@ -174,19 +175,19 @@ impl Encoder {
     /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not decide.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
-        places: &mut Cursors,
-        place: CursorId,
+        cursors: &mut Cursors,
+        cursor: CursorId,
         token: u32,
         start: S,
         bytes: &mut impl FnMut(S) -> Result<ByteSet, E>,
         step: &mut impl FnMut(S, u8) -> Result<Option<S>, E>,
     ) -> Result<Option<bool>, E> {
-        if !self.splits() || places.cursor(place).within_character() {
+        if !self.splits() || cursors.key(cursor).within_character() {
             return Ok(None);
         }
         // What showed it elsewhere often comes here too.
-        let key = (place, self.merges.merging_number(token));
-        if let Some(&shown) = places.shown.get(&key).filter(|_| Switch::CanonicalShown.is_on()) {
+        let key = (cursor, self.merges.merging_number(token));
+        if let Some(&shown) = cursors.shown.get(&key).filter(|_| Switch::CanonicalShown.is_on()) {
             let mut here = Some(start);
             for &byte in shown.text() {
                 let Some(state) = here else { break };
@@ -214,14 +215,14 @@ impl Encoder {
                 tried[usize::from(unmerged)].insert(class);
                 tries += 1;
                 let mut read = |unmerged: bool| {
-                    let from = probe.or_else(|| places.probe(self, place, unmerged))?;
-                    places.reads(self, from, byte)
+                    let from = probe.or_else(|| cursors.probe(self, cursor, unmerged))?;
+                    cursors.reads(self, from, byte)
                 };
                 // A byte that merges with the token may also begin one that does not.
                 open |= !unmerged && read(true).is_some();
                 match read(unmerged) {
                     Some((_, true)) => {
-                        places.shown.insert(key, text.with(byte), 0);
+                        cursors.shown.insert(key, text.with(byte), 0);
                         return Ok(Some(true));
                     }
                     Some((read, false)) if text.text().len() < MAX_CHARACTERS && tries < MANY => {

@@ -41,7 +41,7 @@ impl Question<'_, '_> {
         thread: Entry,
         IndependentTokens { here, known, ending }: &IndependentTokens,
     ) -> Result<bool, EngineError> {
-        let Question { search, place, pending, context_independent, crossing_classes, after, .. } = self;
+        let Question { search, cursor, pending, context_independent, crossing_classes, after, .. } = self;
         if search.run.remembers(thread) {
             return Ok(false);
         }
@@ -49,7 +49,7 @@ impl Question<'_, '_> {
         let mask = &here.mask;
         let expansion = search.run.machine.fork(ExpansionId(thread.head)).clone();
         for equivalence in known.inside.iter() {
-            let answer = |token, place| context_independent.answer(mask, token, place);
+            let answer = |token, cursor| context_independent.answer(mask, token, cursor);
             if equivalence.groups.iter().all(|group| group.decided(answer).is_some()) {
                 for group in &equivalence.groups {
                     let tokens = group.tokens.iter().map(|&(_, token)| token);
@@ -72,15 +72,15 @@ impl Question<'_, '_> {
             return Ok(false);
         }
         let crossings = crossing_tokens.crossings(vocabulary);
-        let mut classes = crossing_classes.here(mask, crossings, *place);
+        let mut classes = crossing_classes.here(mask, crossings, *cursor);
         if let Some(ending) = ending {
-            let equivalence = classes.with(search.encoding, search.places, None);
+            let equivalence = classes.with(search.encoding, search.cursors, None);
             let is_here = |_, token| ending.set.contains(token);
             settle_equivalent(search, pending, start, equivalence, |_, _| None, is_here)?;
         }
         let is_here = |crossing, _| crossings.has(crossing);
         for suffix in after.read(search.run, start, (mask, crossings))?.iter() {
-            let equivalence = classes.with(search.encoding, search.places, Some(suffix.suffix));
+            let equivalence = classes.with(search.encoding, search.cursors, Some(suffix.suffix));
             if equivalence.keep_ends_before(&suffix.certain) {
                 if !pending.by_groups {
                     equivalence.groups.iter().for_each(|group| pending.decide(group.here(is_here), true));
@@ -121,8 +121,8 @@ fn settle_equivalent(
             || (decided.is_none() && search.may_come(configuration, &group.settling)?);
         if !is_viable && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
             is_viable = true;
-            for &place in group.after.iter().flatten() {
-                is_viable &= search.decided(TokenEnd { configuration, token, place })? == Some(true);
+            for &cursor in group.after.iter().flatten() {
+                is_viable &= search.decided(TokenEnd { configuration, token, cursor })? == Some(true);
             }
         }
         pending.decide(here, is_viable);

@@ -22,25 +22,30 @@ const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
 /// A lexeme that tokens are read in.
 pub(crate) struct Within<'a> {
     pub encoding: &'a Encoder,
-    pub places: &'a mut Cursors,
+    pub cursors: &'a mut Cursors,
     pub lexeme_cache: &'a mut LexemeCache,
     pub reader: &'a Reader<'a>,
-    /// By state, place after a token and what merges with the token.
+    /// By state, cursor after a token and what merges with the token.
     known: FxHashMap<(u32, CursorId, u32), bool>,
 }
 
 impl<'a> Within<'a> {
     pub fn new(
         encoding: &'a Encoder,
-        places: &'a mut Cursors,
+        cursors: &'a mut Cursors,
         lexeme_cache: &'a mut LexemeCache,
         reader: &'a Reader<'a>,
     ) -> Within<'a> {
-        Within { encoding, places, lexeme_cache, reader, known: FxHashMap::default() }
+        Within { encoding, cursors, lexeme_cache, reader, known: FxHashMap::default() }
     }
 
     /// The state after a token from one before it, and whether the lexeme certainly goes on there.
-    pub fn is_viable(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
+    pub fn is_viable(
+        &mut self,
+        state: u32,
+        cursor: CursorId,
+        token: u32,
+    ) -> Result<(Option<u32>, bool), LimitExceeded> {
         // States are those of one automaton, lexeme masks belong to all that read the same.
         let mut state = state;
         for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
@@ -52,7 +57,7 @@ impl<'a> Within<'a> {
         if state & IN_WHITESPACE != 0 || !Switch::CanonicalAtCursor.is_on() {
             return Ok((Some(state), false));
         }
-        let [unmerged, joined] = self.places.advance_both(self.encoding, place, token);
+        let [unmerged, joined] = self.cursors.advance_both(self.encoding, cursor, token);
         for after in unmerged.into_iter().chain(joined.filter(|_| joined != unmerged)) {
             if !self.goes_on(state, after, token)? {
                 return Ok((Some(state), false));
@@ -61,14 +66,14 @@ impl<'a> Within<'a> {
         Ok((Some(state), true))
     }
 
-    /// Whether the lexeme certainly goes on in a state, after a token and the place there.
+    /// Whether the lexeme certainly goes on in a state, after a token and the cursor there.
     fn goes_on(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let key = (state, after, self.encoding.merges.merging_number(token));
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
         let next = self.lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
-        let settling = self.encoding.settling_bytes(self.places.cursor(after), token, next);
+        let settling = self.encoding.settling_bytes(self.cursors.key(after), token, next);
         let goes_on = !settling.is_empty() || self.keeps_end(state, after, token)?;
         self.known.insert(key, goes_on);
         Ok(goes_on)
@@ -77,7 +82,7 @@ impl<'a> Within<'a> {
     fn keeps_end(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let (lexeme_cache, dfa) = (RefCell::new(&mut *self.lexeme_cache), self.reader.dfa);
         let keeps = self.encoding.keeps_end(
-            self.places,
+            self.cursors,
             after,
             token,
             state,

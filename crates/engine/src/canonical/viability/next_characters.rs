@@ -29,17 +29,17 @@ impl EndLayer for NextCharacters {
         search: &mut Search<'_, '_>,
         &EndQuestion { end, next, .. }: &EndQuestion,
     ) -> Result<Option<bool>, EngineError> {
-        let TokenEnd { configuration, token, place } = end;
+        let TokenEnd { configuration, token, cursor } = end;
         if search.is_read(configuration, &search.settling_bytes(end, &next.bytes))? {
             return Ok(Some(true));
         }
-        let Search { run, encoding, places, found, .. } = search;
+        let Search { run, encoding, cursors, found, .. } = search;
         let ahead = RefCell::new((run, &mut found.ahead));
         // Whether characters were looked at that come after the lexemes of the configuration.
         let mut beyond = false;
         let decided = encoding.keeps_end(
-            places,
-            place,
+            cursors,
+            cursor,
             token,
             configuration,
             &mut |here| {

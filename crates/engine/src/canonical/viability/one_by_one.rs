@@ -21,7 +21,7 @@ struct Asked {
     token: u32,
     /// Whether no merge joins it with the token before.
     unmerged: bool,
-    /// The place after it.
+    /// The cursor after it.
     after: CursorId,
     /// The longest searches come last: those of whitespace, and of tokens that end within a character.
     how_long: u8,
@@ -34,8 +34,8 @@ impl Layer for OneByOne {
         let mut asked: Vec<Asked> = Vec::new();
         let pending: Vec<u32> = question.pending.iter().collect();
         for token in pending {
-            let Question { search, place, before, pending, found, .. } = question;
-            let Some((unmerged, after)) = found.case(search, (*place, *before), token, pending.fits(token)) else {
+            let Question { search, cursor, before, pending, found, .. } = question;
+            let Some((unmerged, after)) = found.case(search, (*cursor, *before), token, pending.fits(token)) else {
                 continue;
             };
             match question.known(token, after) {
@@ -71,7 +71,7 @@ impl Question<'_, '_> {
         }
     }
 
-    /// Whether a token has a continuation, at the place after it, where not all dense threads decide that.
+    /// Whether a token has a continuation, at the cursor after it, where not all dense threads decide that.
     fn ask(&mut self, token: u32, after: CursorId, dense: &[(Entry, IndependentTokens)]) -> Result<bool, EngineError> {
         let is_only = self.threads.len() == 1;
         for (thread, IndependentTokens { here: LexemeMaskAt { mask, .. }, .. }) in dense {
@@ -87,7 +87,7 @@ impl Question<'_, '_> {
                     self.search.stay_with(Some(*thread));
                     let found = self.search_within(*thread, alone, (token, after), mask)?;
                     if found.holds && found.is_viable {
-                        self.ask_other_place(*thread, alone, (token, after), mask)?;
+                        self.ask_other_cursor(*thread, alone, (token, after), mask)?;
                     }
                     if is_only || found.is_viable {
                         return Ok(found.is_viable);
@@ -129,17 +129,17 @@ impl Question<'_, '_> {
         Ok(FoundWithin { is_viable, holds })
     }
 
-    /// Asks for the other place after a token that stays within a dense lexeme and is viable at one place: what is viable
-    /// at both is not asked for at this place again, whatever token stands before.
-    fn ask_other_place(
+    /// Asks for the other cursor after a token that stays within a dense lexeme and is viable at one cursor: what is viable
+    /// at both is not asked for at this cursor again, whatever token stands before.
+    fn ask_other_cursor(
         &mut self,
         thread: Entry,
         alone: SetId,
         (token, after): (u32, CursorId),
         mask: &Arc<LexemeMask>,
     ) -> Result<(), EngineError> {
-        let after_both = self.search.places.advance_both(self.search.encoding, self.place, token);
-        let other = after_both.into_iter().flatten().find(|&other_place| other_place != after);
+        let after_both = self.search.cursors.advance_both(self.search.encoding, self.cursor, token);
+        let other = after_both.into_iter().flatten().find(|&other_cursor| other_cursor != after);
         if let Some(other) = other.filter(|_| !self.search.is_over())
             && self.context_independent.answer(mask, token, other).is_none()
         {

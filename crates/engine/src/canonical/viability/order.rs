@@ -78,13 +78,13 @@ impl Search<'_, '_> {
         Ok(if self.given_up { None } else { Some(found) })
     }
 
-    /// The same for a token that follows a configuration, where the tokenizer stands at a place after it.
-    pub fn follows_viably(&mut self, start: SetId, token: u32, place: CursorId) -> Result<Option<bool>, EngineError> {
+    /// The same for a token that follows a configuration, where the tokenizer stands at a cursor after it.
+    pub fn follows_viably(&mut self, start: SetId, token: u32, cursor: CursorId) -> Result<Option<bool>, EngineError> {
         if self.is_over() {
             return Ok(None);
         }
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        let end = TokenEnd { configuration: self.read(start, bytes)?, token, place };
+        let end = TokenEnd { configuration: self.read(start, bytes)?, token, cursor };
         self.is_viable(end)
     }
 
@@ -150,7 +150,7 @@ impl Search<'_, '_> {
 
     /// What the first of some layers that knows it says.
     fn ask(&mut self, layers: &[Switched], question: &EndQuestion) -> Result<Option<bool>, EngineError> {
-        if question.next.may_end && self.places.may_end(self.encoding, question.end.place) {
+        if question.next.may_end && self.cursors.may_end(self.encoding, question.end.cursor) {
             return Ok(Some(true));
         }
         for (_, layer) in layers.iter().filter(|(switch, _)| switch.is_none_or(Switch::is_on)) {

@@ -32,7 +32,7 @@ pub(crate) struct Question<'q, 'r> {
     pub search: Search<'q, 'r>,
     pub configuration: SetId,
     pub threads: Vec<Entry>,
-    pub place: CursorId,
+    pub cursor: CursorId,
     pub before: Option<u32>,
     pub kept: Option<&'q KeptMask>,
     /// The dense threads, each with its lexeme mask and what is known of it.
@@ -57,12 +57,12 @@ impl<'q, 'r> Question<'q, 'r> {
         run: &'q mut Run<'r>,
         (encoding, known): (&'q Encoding, &'q mut Known),
         configuration: SetId,
-        (cursor, before): (&CursorKey, Option<u32>),
+        (key, before): (&CursorKey, Option<u32>),
         (in_lexemes, after): (&'q mut WhitespaceInLexemes, &'q mut SuffixesAfter),
         AskedMask { fitting, mask, kept }: AskedMask<'q>,
     ) -> Question<'q, 'r> {
         let Known {
-            places,
+            cursors,
             cursor_masks,
             context_independent,
             whitespace: whitespace_cache,
@@ -71,13 +71,13 @@ impl<'q, 'r> Question<'q, 'r> {
             search,
             pending_tokens,
         } = known;
-        let place = places.of(cursor);
+        let cursor = cursors.of(key);
         let threads = run.stacks.entries(configuration).to_vec();
         Question {
-            search: Search::new(run, encoding, places, cursor_masks, search),
+            search: Search::new(run, encoding, cursors, cursor_masks, search),
             configuration,
             threads,
-            place,
+            cursor,
             before,
             kept,
             dense: Vec::new(),

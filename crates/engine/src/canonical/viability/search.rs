@@ -22,7 +22,7 @@ use crate::state::stacks::{Entry, SetId};
 pub(crate) struct TokenEnd {
     pub configuration: SetId,
     pub token: u32,
-    pub place: CursorId,
+    pub cursor: CursorId,
 }
 
 /// What was found so far within one operation, for which numbers of configurations are good.
@@ -58,7 +58,7 @@ pub(crate) struct EndQuestion {
 pub(crate) struct Search<'e, 'r> {
     pub run: &'e mut Run<'r>,
     pub encoding: &'e Encoder,
-    pub places: &'e mut Cursors,
+    pub cursors: &'e mut Cursors,
     pub cursor_masks: &'e mut CursorMasks,
     pub found: &'e mut Found,
     /// How many nodes were looked at after the token in question.
@@ -81,7 +81,7 @@ impl<'e, 'r> Search<'e, 'r> {
     pub fn new(
         run: &'e mut Run<'r>,
         encoding: &'e Encoder,
-        places: &'e mut Cursors,
+        cursors: &'e mut Cursors,
         cursor_masks: &'e mut CursorMasks,
         found: &'e mut Found,
     ) -> Search<'e, 'r> {
@@ -89,7 +89,7 @@ impl<'e, 'r> Search<'e, 'r> {
         Search {
             run,
             encoding,
-            places,
+            cursors,
             cursor_masks,
             found,
             looked: 0,
@@ -140,7 +140,7 @@ impl<'e, 'r> Search<'e, 'r> {
 
     /// Those of some bytes before which a token keeps its end.
     pub fn settling_bytes(&self, end: TokenEnd, bytes: &ByteSet) -> ByteSet {
-        self.encoding.settling_bytes(self.places.cursor(end.place), end.token, bytes)
+        self.encoding.settling_bytes(self.cursors.key(end.cursor), end.token, bytes)
     }
 
     /// What may come at a configuration.
@@ -165,10 +165,10 @@ impl<'e, 'r> Search<'e, 'r> {
         Ok(here)
     }
 
-    /// The end of a token that follows a configuration, where the tokenizer stands at a place after it.
-    pub fn end_of(&mut self, start: SetId, token: u32, place: CursorId) -> Result<TokenEnd, EngineError> {
+    /// The end of a token that follows a configuration, where the tokenizer stands at a cursor after it.
+    pub fn end_of(&mut self, start: SetId, token: u32, cursor: CursorId) -> Result<TokenEnd, EngineError> {
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
-        Ok(TokenEnd { configuration: self.read(start, bytes)?, token, place })
+        Ok(TokenEnd { configuration: self.read(start, bytes)?, token, cursor })
     }
 }
 

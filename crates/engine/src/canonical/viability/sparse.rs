@@ -23,14 +23,14 @@ impl Run<'_> {
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        (cursor, before): (&CursorKey, Option<u32>),
+        (key, before): (&CursorKey, Option<u32>),
         in_lexemes: &mut WhitespaceInLexemes,
         (mask, plain): (&[u32], Option<&KeptMask>),
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
-        let Known { places, cursor_masks, whitespace: whitespace_cache, search, .. } = &mut *known;
-        let place = places.of(cursor);
-        let mut search = Search::new(self, encoding, places, cursor_masks, search);
+        let Known { cursors, cursor_masks, whitespace: whitespace_cache, search, .. } = &mut *known;
+        let cursor = cursors.of(key);
+        let mut search = Search::new(self, encoding, cursors, cursor_masks, search);
         let (mut kept, mut decided) = (Vec::new(), None);
         let threads = search.run.stacks.entries(configuration).to_vec();
         let whitespace = match Switch::CanonicalWhitespace.is_on() {
@@ -39,7 +39,7 @@ impl Run<'_> {
         };
         if let Some(whitespace) = &whitespace {
             let decided =
-                decided.insert(whitespace_cache.decided(encoding, search.places, whitespace, (place, before)));
+                decided.insert(whitespace_cache.decided(encoding, search.cursors, whitespace, (cursor, before)));
             for &(token, after) in decided.open.iter().filter(|&&(token, _)| token_set::get(mask, token)) {
                 if whitespace_cache.is_viable(&mut search, configuration, whitespace, (token, after))? {
                     kept.push(token);
@@ -56,13 +56,13 @@ impl Run<'_> {
                 && longer.rules_out(&mut search, configuration, bytes)?
             {
                 // The slow twin: searched like any other.
-                debug_assert!(match encoding.follow(search.places, place, before, token) {
+                debug_assert!(match encoding.follow(search.cursors, cursor, before, token) {
                     Some(after) => search.follows_viably(configuration, token, after)? != Some(true),
                     None => true,
                 });
                 continue;
             }
-            let Some(after) = encoding.follow(search.places, place, before, token) else { continue };
+            let Some(after) = encoding.follow(search.cursors, cursor, before, token) else { continue };
             if search.is_over() {
                 kept.push(token);
                 continue;

@@ -46,9 +46,9 @@ impl EndLayer for FollowingTokens {
         if vocabulary.trie().nodes_after(next.bytes) <= MANY {
             return Ok(None);
         }
-        let Some(few) = search.few_that_follow((end.token, end.place), next.bytes) else { return Ok(None) };
+        let Some(few) = search.few_that_follow((end.token, end.cursor), next.bytes) else { return Ok(None) };
         let mut some_beyond = false;
-        for &(token, place) in few.iter() {
+        for &(token, cursor) in few.iter() {
             // Whether the path there is beyond the lexeme.
             let (mut configuration, mut beyond) = (end.configuration, false);
             for &byte in vocabulary.token_bytes(token).unwrap_or_default() {
@@ -58,7 +58,7 @@ impl EndLayer for FollowingTokens {
                 }
                 beyond = beyond || search.is_beyond(configuration);
             }
-            if search.search(TokenEnd { configuration, token, place }, depth + 1)? {
+            if search.search(TokenEnd { configuration, token, cursor }, depth + 1)? {
                 search.has_left |= beyond;
                 return Ok(Some(true));
             }
@@ -95,9 +95,9 @@ impl EndLayer for EveryToken {
 impl Search<'_, '_> {
     /// Whether a token fits after the end of another one and is viable, where the configuration is known.
     fn follows(&mut self, configuration: SetId, question: &EndQuestion, token: u32) -> Result<bool, EngineError> {
-        let TokenEnd { token: before, place, .. } = question.end;
-        match self.encoding.follow(self.places, place, Some(before), token) {
-            Some(place) => self.search(TokenEnd { configuration, token, place }, question.depth + 1),
+        let TokenEnd { token: before, cursor, .. } = question.end;
+        match self.encoding.follow(self.cursors, cursor, Some(before), token) {
+            Some(cursor) => self.search(TokenEnd { configuration, token, cursor }, question.depth + 1),
             None => Ok(false),
         }
     }
@@ -174,28 +174,28 @@ impl Search<'_, '_> {
         Ok(found)
     }
 
-    /// The tokens that begin with some bytes and may follow a token, each with the place after it, where they are few.
-    fn few_that_follow(&mut self, (token, place): (u32, CursorId), bytes: ByteSet) -> Option<Followers> {
-        let key = (place, token, bytes);
-        if let Some(known) = self.places.followers.get(&key) {
+    /// The tokens that begin with some bytes and may follow a token, each with the cursor after it, where they are few.
+    fn few_that_follow(&mut self, (token, cursor): (u32, CursorId), bytes: ByteSet) -> Option<Followers> {
+        let key = (cursor, token, bytes);
+        if let Some(known) = self.cursors.followers.get(&key) {
             return known.clone();
         }
-        let found: Option<Followers> = self.find_few_that_follow((token, place), bytes).map(Arc::from);
+        let found: Option<Followers> = self.find_few_that_follow((token, cursor), bytes).map(Arc::from);
         let owned = found.as_deref().map_or(0, |few| memory::of_shared::<(u32, CursorId)>(few.len()));
-        self.places.followers.insert(key, found.clone(), owned);
+        self.cursors.followers.insert(key, found.clone(), owned);
         found
     }
 
     fn find_few_that_follow(
         &mut self,
-        (token, place): (u32, CursorId),
+        (token, cursor): (u32, CursorId),
         bytes: ByteSet,
     ) -> Option<Vec<(u32, CursorId)>> {
         let encoding = self.encoding;
         let vocabulary = encoding.tokens();
-        self.places.cursor(place).settled()?;
-        let cursor = self.places.cursor(place).clone();
-        let fitting = self.cursor_masks.after(encoding, self.places, &cursor, Some(token));
+        self.cursors.key(cursor).settled()?;
+        let key = self.cursors.key(cursor).clone();
+        let fitting = self.cursor_masks.after(encoding, self.cursors, &key, Some(token));
         let mut found = Vec::new();
         for (root, _) in vocabulary.trie().roots(bytes) {
             for entry in vocabulary.trie().entries_below(root) {
@@ -206,7 +206,7 @@ impl Search<'_, '_> {
                 }
             }
         }
-        let follow = |next: u32| Some((next, encoding.follow(self.places, place, Some(token), next)?));
+        let follow = |next: u32| Some((next, encoding.follow(self.cursors, cursor, Some(token), next)?));
         Some(found.into_iter().filter_map(follow).collect())
     }
 }

@@ -14,16 +14,16 @@ use crate::lexeme::mask::LexemeMask;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// What may follow whitespace, the place before it, the token there if it may merge with it, and what is known of how much may
+/// What may follow whitespace, the cursor before it, the token there if it may merge with it, and what is known of how much may
 /// come.
 type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 
-/// What is known of whitespace tokens, by what may follow them and by place.
+/// What is known of whitespace tokens, by what may follow them and by cursor.
 #[derive(Default)]
 pub(crate) struct WhitespaceCache {
-    /// Those that no search decides: by what may follow, the place after a token, and what merges with the token.
+    /// Those that no search decides: by what may follow, the cursor after a token, and what merges with the token.
     undecided: Bounded<(ByteSet, CursorId, u32), ()>,
-    /// By the bytes that may follow and the place before.
+    /// By the bytes that may follow and the cursor before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
     needs: KnownNeedsCache,
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
@@ -45,25 +45,25 @@ impl WhitespaceCache {
             + self.others.memory_bytes()
     }
 
-    /// What is known of the whitespace tokens at a place where these bytes, whitespace among them, may follow.
+    /// What is known of the whitespace tokens at a cursor where these bytes, whitespace among them, may follow.
     pub fn known(
         &mut self,
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         next: ByteSet,
-        place: CursorId,
+        cursor: CursorId,
     ) -> Arc<KnownWhitespace> {
-        if let Some(known) = self.known.get(&(next, place)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
+        if let Some(known) = self.known.get(&(next, cursor)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let (at, _) = self.at.get_or_make(place, || {
-            let at = WhitespaceAt::new(encoding, places, place);
+        let (at, _) = self.at.get_or_make(cursor, || {
+            let at = WhitespaceAt::new(encoding, cursors, cursor);
             let bytes = at.memory_bytes();
             (Arc::new(at), bytes)
         });
         let at = at.clone();
-        let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.needs, &next, at));
-        self.known.insert((next, place), found.clone(), found.memory_bytes());
+        let found = Arc::new(KnownWhitespace::new(encoding, cursors, &mut self.needs, &next, at));
+        self.known.insert((next, cursor), found.clone(), found.memory_bytes());
         found
     }
 
@@ -79,46 +79,46 @@ impl WhitespaceCache {
         &known.1
     }
 
-    /// What is known of the whitespace tokens at a place, whatever token stands before it.
+    /// What is known of the whitespace tokens at a cursor, whatever token stands before it.
     pub fn decided_anyway(
         &mut self,
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         whitespace: &BeforeWhitespace,
-        place: CursorId,
+        cursor: CursorId,
     ) -> Arc<DecidedAnyway> {
         let longest = encoding.tokens().trie().max_depth();
-        let key = (whitespace.next, place, None, whitespace.bounds(longest));
+        let key = (whitespace.next, cursor, None, whitespace.bounds(longest));
         if let Some(known) = self.anyway.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let known = self.known(encoding, places, whitespace.next, place);
+        let known = self.known(encoding, cursors, whitespace.next, cursor);
         let found = Arc::new(DecidedAnyway::of(encoding, &known, whitespace));
         self.anyway.insert(key, found.clone(), found.memory_bytes());
         found
     }
 
-    /// What is known of the whitespace tokens that fit a place after a token.
+    /// What is known of the whitespace tokens that fit a cursor after a token.
     pub fn decided(
         &mut self,
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         whitespace: &BeforeWhitespace,
-        (place, before): (CursorId, Option<u32>),
+        (cursor, before): (CursorId, Option<u32>),
     ) -> Arc<DecidedWhitespace> {
         let before = before.filter(|&before| encoding.may_merge_with_whitespace(before));
         let longest = encoding.tokens().trie().max_depth();
-        let key = (whitespace.next, place, before, whitespace.bounds(longest));
+        let key = (whitespace.next, cursor, before, whitespace.bounds(longest));
         if let Some(known) = self.decided.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let known = self.known(encoding, places, whitespace.next, place);
+        let known = self.known(encoding, cursors, whitespace.next, cursor);
         let found = Arc::new(DecidedWhitespace::of(encoding, &known, whitespace, before));
         self.decided.insert(key, found.clone(), found.memory_bytes());
         found
     }
 
-    /// Whether a whitespace token that follows a configuration is viable, from the place after it. Far from any bound it is
+    /// Whether a whitespace token that follows a configuration is viable, from the cursor after it. Far from any bound it is
     /// asked where the number does not count.
     pub fn is_viable(
         &mut self,
@@ -135,7 +135,7 @@ impl WhitespaceCache {
         if self.undecided.get(&key).is_some() {
             return Ok(true);
         }
-        let found = search.is_viable(TokenEnd { configuration: before.same, token, place: after })?;
+        let found = search.is_viable(TokenEnd { configuration: before.same, token, cursor: after })?;
         if found.is_none() {
             // Nor would it be found the next time.
             self.undecided.insert(key, (), 0);

@@ -10,7 +10,7 @@ use stencilm_support::Bounded;
 
 use super::json::{JSON_WHITESPACE, json_whitespace};
 use crate::canonical::cursor::table::{CursorId, Cursors};
-use crate::canonical::encoder::facts::{Encoder, Kind};
+use crate::canonical::encoder::facts::{Encoder, Role};
 use crate::state::stacks::SetId;
 
 /// With so much whitespace left, the number makes no difference.
@@ -40,24 +40,24 @@ impl BeforeWhitespace {
     }
 }
 
-/// By the bytes that may follow, the place after a whitespace token, and what merges with the token.
+/// By the bytes that may follow, the cursor after a whitespace token, and what merges with the token.
 pub(crate) type KnownNeedsCache = Bounded<(ByteSet, CursorId, u32), KnownNeeds>;
 
-/// Where the whitespace tokens lead from a place. Those after which the tokenizer stands at the same place, and which merge
+/// Where the whitespace tokens lead from a cursor. Those after which the tokenizer stands at the same place, and which merge
 /// with the same, are one class.
 pub(crate) struct WhitespaceAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
     classes: Vec<[Option<u32>; 2]>,
-    /// Of each class a token, and the place after it.
+    /// Of each class a token, and the cursor after it.
     examples: Vec<(u32, CursorId)>,
 }
 
 impl WhitespaceAt {
-    pub fn new(encoding: &Encoder, places: &mut Cursors, place: CursorId) -> WhitespaceAt {
+    pub fn new(encoding: &Encoder, cursors: &mut Cursors, cursor: CursorId) -> WhitespaceAt {
         let mut numbers: FxHashMap<(CursorId, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
         let mut classes = |&token: &u32| {
-            places.advance_both(encoding, place, token).map(|after| {
+            cursors.advance_both(encoding, cursor, token).map(|after| {
                 let after = after?;
                 Some(*numbers.entry((after, encoding.merges.merging_number(token))).or_insert_with(|| {
                     examples.push((token, after));
@@ -82,7 +82,7 @@ pub(crate) type WhitespaceInLexemes = Bounded<(u32, u32), Option<usize>>;
 pub(crate) struct DecidedWhitespace {
     /// Those that do, ascending.
     pub viable: Vec<u32>,
-    /// Those of which it is not known, each with the place after it.
+    /// Those of which it is not known, each with the cursor after it.
     pub open: Vec<(u32, CursorId)>,
 }
 
@@ -113,7 +113,7 @@ impl DecidedWhitespace {
     }
 }
 
-/// Whitespace tokens at a place, whatever token stands before it.
+/// Whitespace tokens at a cursor, whatever token stands before it.
 #[derive(Default)]
 pub(crate) struct DecidedAnyway {
     /// Those that are not viable, where no merge joins them with the token before, and where one does; ascending.
@@ -146,7 +146,7 @@ impl DecidedAnyway {
     }
 }
 
-/// What is known of the whitespace tokens at a place, by what may follow whitespace.
+/// What is known of the whitespace tokens at a cursor, by what may follow whitespace.
 pub(crate) struct KnownWhitespace {
     at: Arc<WhitespaceAt>,
     /// By class.
@@ -175,13 +175,13 @@ impl KnownWhitespace {
     /// What is known of them where these bytes, whitespace among them, may follow.
     pub fn new(
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         known_needs: &mut KnownNeedsCache,
         next: &ByteSet,
         at: Arc<WhitespaceAt>,
     ) -> KnownWhitespace {
         let needs =
-            at.examples.iter().map(|&example| KnownNeeds::of(encoding, places, known_needs, next, example)).collect();
+            at.examples.iter().map(|&example| KnownNeeds::of(encoding, cursors, known_needs, next, example)).collect();
         KnownWhitespace { at, needs }
     }
 
@@ -207,10 +207,10 @@ impl KnownWhitespace {
 }
 
 impl KnownNeeds {
-    /// What is known of a token, from the place after it, where these bytes, whitespace among them, may follow.
+    /// What is known of a token, from the cursor after it, where these bytes, whitespace among them, may follow.
     pub fn of(
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         known: &mut KnownNeedsCache,
         next: &ByteSet,
         (token, after): (u32, CursorId),
@@ -219,7 +219,7 @@ impl KnownNeeds {
         if let Some(&known) = known.get(&key) {
             return known;
         }
-        let need = KnownNeeds::new(encoding, places, next, token, after);
+        let need = KnownNeeds::new(encoding, cursors, next, token, after);
         known.insert(key, need, 0);
         need
     }
@@ -233,9 +233,9 @@ impl KnownNeeds {
         (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
     }
 
-    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownNeeds {
-        let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), after);
-        let mut is_viable = |left: usize| is_always_viable(encoding, places, next, token, after, left);
+    fn new(encoding: &Encoder, cursors: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownNeeds {
+        let is_dead_at_last = nothing_follows(encoding, cursors, &without_whitespace(next), after);
+        let mut is_viable = |left: usize| is_always_viable(encoding, cursors, next, token, after, left);
         // Nearly always one more character is needed, because the last one goes with what follows.
         let needs = match is_viable(1) {
             true if !is_dead_at_last && is_viable(0) => Some(0),
@@ -257,7 +257,7 @@ pub(crate) fn without_whitespace(bytes: &ByteSet) -> ByteSet {
 /// most.
 fn is_always_viable(
     encoding: &Encoder,
-    places: &mut Cursors,
+    cursors: &mut Cursors,
     next: &ByteSet,
     token: u32,
     after: CursorId,
@@ -265,7 +265,7 @@ fn is_always_viable(
 ) -> bool {
     let others = without_whitespace(next);
     let first = if left > 0 { next } else { &others };
-    if !encoding.settling_bytes(places.cursor(after), token, first).is_empty() {
+    if !encoding.settling_bytes(cursors.key(after), token, first).is_empty() {
         return true;
     }
     // After whitespace the same may follow again; what follows anything else is not known here.
@@ -278,23 +278,23 @@ fn is_always_viable(
     };
     let mut step =
         |left: Option<usize>, byte: u8| Ok(Some(left.filter(|_| JSON_WHITESPACE.contains(&byte)).map(|left| left - 1)));
-    let Ok(keeps) = encoding.keeps_end(places, after, token, Some(left), &mut bytes, &mut step);
+    let Ok(keeps) = encoding.keeps_end(cursors, after, token, Some(left), &mut bytes, &mut step);
     keeps == Some(true)
 }
 
-/// Whether no token that begins with one of these bytes fits a place, whatever stands before it.
-fn nothing_follows(encoding: &Encoder, places: &mut Cursors, bytes: &ByteSet, place: CursorId) -> bool {
+/// Whether no token that begins with one of these bytes fits a cursor, whatever stands before it.
+fn nothing_follows(encoding: &Encoder, cursors: &mut Cursors, bytes: &ByteSet, cursor: CursorId) -> bool {
     let ascii = bytes.intersect(&ByteSet::ASCII);
     if ascii != *bytes {
         return false;
     }
-    let kinds = (0..4).map(|what| Kind { is_byte: what & 1 > 0, is_whole: what & 2 > 0 });
-    let has = |kind: &Kind| {
-        (!kind.is_byte || encoding.by_characters()) && (!kind.is_whole || encoding.whole_pieces.is_some())
+    let roles = (0..4).map(|what| Role { is_byte: what & 1 > 0, is_whole: what & 2 > 0 });
+    let has = |role: &Role| {
+        (!role.is_byte || encoding.by_characters()) && (!role.is_whole || encoding.whole_pieces.is_some())
     };
-    for (kind, unmerged) in kinds.filter(has).flat_map(|kind| [(kind, true), (kind, false)]) {
-        let Some(begun) = places.begin(encoding, place, kind, unmerged) else { continue };
-        if ascii.iter().any(|byte| places.read(encoding, begun, byte).is_some()) {
+    for (role, unmerged) in roles.filter(has).flat_map(|role| [(role, true), (role, false)]) {
+        let Some(begun) = cursors.begin(encoding, cursor, role, unmerged) else { continue };
+        if ascii.iter().any(|byte| cursors.read(encoding, begun, byte).is_some()) {
             return false;
         }
     }
