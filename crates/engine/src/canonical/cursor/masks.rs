@@ -11,7 +11,7 @@ use super::table::{CursorId, Cursors, Reading};
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::{Encoder, Role};
 use crate::switches::Switch;
-use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::token_set::{self, TokenSet};
 
 /// The tokens that fit a cursor.
 struct Fitting {
@@ -53,7 +53,7 @@ impl CursorMasks {
                 self.class_strings = Some(ClassStrings::new(encoding));
             }
             let [mut all, anyway] = fitting(encoding, self.class_strings.as_ref(), cursors, key);
-            all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
+            token_set::add(all.words_mut(), anyway.words());
             let all: Arc<[u32]> = all.words().into();
             let anyway = if anyway.words() == &all[..] { all.clone() } else { anyway.words().into() };
             self.fitting.insert(key.clone(), Fitting { all, anyway, after: FxHashMap::default() });

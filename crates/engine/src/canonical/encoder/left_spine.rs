@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use super::pairs::starts_of;
+
 /// Tokens below their left parts, the children of each by falling rank.
 pub(crate) struct LeftTree {
     /// The tokens, each before those below it.
@@ -26,11 +28,7 @@ impl LeftTree {
             }
         }
         below.sort_unstable();
-        let mut child_starts = vec![0; size + 1];
-        below.iter().for_each(|&(left, ..)| child_starts[left as usize + 1] += 1);
-        for at in 0..size {
-            child_starts[at + 1] += child_starts[at];
-        }
+        let child_starts = starts_of(size, below.iter().map(|&(left, ..)| left));
         let children = below.into_iter().map(|(.., token)| token).collect();
         let (position, end) = (vec![0; size], vec![0; size]);
         let mut tree = LeftTree { order: Vec::new(), position, end, child_starts, children };

@@ -24,8 +24,7 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::offers_tokens;
 use crate::state::stacks::Entry;
 use crate::switches::Switch;
-use crate::vocabulary::token_set;
-use crate::vocabulary::token_set::{BITS, TokenSet};
+use crate::vocabulary::token_set::{self, TokenSet};
 use crate::vocabulary::tokens::Tokens;
 
 /// What is known of the tokens of dense lexemes, by their lexeme masks.
@@ -87,7 +86,7 @@ impl AtCursor {
     /// Takes the context-independent ones out of a set.
     pub fn clear_independent(&self, tokens: &mut [u32]) {
         match &self.independent {
-            (all, None) => tokens.iter_mut().zip(all.words()).for_each(|(word, all)| *word &= !all),
+            (all, None) => token_set::take_out(tokens, all.words()),
             (all, Some(class)) => {
                 let both = all.words().iter().zip(class.words());
                 tokens.iter_mut().zip(both).for_each(|(word, (all, class))| *word &= !(all & class));
@@ -234,13 +233,9 @@ impl ContextIndependent {
                 self.bytes += set_bytes;
             }
             let known = class.at_cursor(lexeme_cache, encoding, cursors, cursor)?.clone();
-            for (word, (within, known)) in facts.tokens.words().iter().zip(known.words()).enumerate() {
-                let mut bits = within & !known;
-                while bits != 0 {
-                    open.push(word as u32 * BITS + bits.trailing_zeros());
-                    bits &= bits - 1;
-                }
-            }
+            let mut others = TokenSet::clone(&facts.tokens);
+            token_set::take_out(others.words_mut(), known.words());
+            open.extend(others.iter());
             independent.1 = Some(known);
         }
         let mut more = Vec::new();
@@ -330,9 +325,9 @@ fn as_in_class(
     let RunFacts { all, anywhere, .. } = &context_independent.classes[&name];
     let tokens = match within {
         None => all.clone(),
-        Some((mut tokens, near)) => {
-            let more = near.words().iter().zip(anywhere.words()).map(|(near, anywhere)| near & anywhere);
-            tokens.words_mut().iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+        Some((mut tokens, mut near)) => {
+            token_set::keep(near.words_mut(), anywhere.words());
+            token_set::add(tokens.words_mut(), near.words());
             Arc::new(tokens)
         }
     };
@@ -363,7 +358,7 @@ fn near_class(vocabulary: &Tokens, mask: Arc<LexemeMask>, (class, mut within): (
     if within.words().iter().zip(others.words()).any(|(within, other)| within & !other != 0) {
         token_set::keep(Arc::make_mut(&mut within).words_mut(), others.words());
     }
-    others.words_mut().iter_mut().zip(within.words()).for_each(|(other, within)| *other &= !within);
+    token_set::take_out(others.words_mut(), within.words());
     let mut ending = None;
     if mask.only_crossing_tokens().is_some() {
         let mut end = Ending { tokens: Vec::new(), set: TokenSet::empty(vocabulary.vocab_size()) };

@@ -14,7 +14,7 @@ use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::{DENSE_BYTES, LexemeCache};
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
-use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::token_set::{self, TokenSet};
 
 /// Lexeme masks of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
@@ -126,12 +126,11 @@ pub(crate) fn independent_within(
     // A walk comes to one of those that spell the same.
     let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
     same.for_each(|&other| perhaps.insert(other));
-    let judged = always.words().iter().zip(perhaps.words());
-    for ((independent, other), (always, perhaps)) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()).zip(judged)
-    {
-        *independent = (*independent | always) & !perhaps & *other;
-        *other &= !*independent;
-    }
+    let independent = anywhere.words_mut();
+    token_set::add(independent, always.words());
+    token_set::take_out(independent, perhaps.words());
+    token_set::keep(independent, tokens.words());
+    token_set::take_out(tokens.words_mut(), independent);
     let others = tokens.iter().collect();
     Ok((anywhere, others))
 }
