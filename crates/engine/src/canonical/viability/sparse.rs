@@ -73,15 +73,14 @@ impl Run<'_> {
                 longer = Some(Longer { bytes, end, from: None });
             }
         }
-        kept.sort_unstable();
-        Ok(match decided {
-            Some(decided) => {
-                // What is viable is read, so the grammar allows it.
-                debug_assert!(decided.viable.iter().all(|&token| token_set::get(mask, token)));
-                joined(&decided.viable, &kept)
-            }
-            None => kept,
-        })
+        if let Some(decided) = decided {
+            // What is viable is read, so the grammar allows it.
+            debug_assert!(decided.viable.iter().all(|&token| token_set::get(mask, token)));
+            kept = [&decided.viable[..], &kept].concat();
+        }
+        // A long run comes first, which a stable sort leaves as it is.
+        kept.sort();
+        Ok(kept)
     }
 }
 
@@ -162,18 +161,4 @@ fn tokens_of_few(
     // What is listed beside the lexeme mask may be in it, where the mask lacks it.
     tokens.retain(|&token| token_set::get(mask, token) && !(decided && encoding.is_whitespace(token)));
     tokens
-}
-
-/// The tokens of two ascending lists, of which the second one is short.
-fn joined(many: &[u32], few: &[u32]) -> Vec<u32> {
-    let mut all = Vec::with_capacity(many.len() + few.len());
-    let mut rest = many;
-    for &token in few {
-        let (before, after) = rest.split_at(rest.partition_point(|&other| other < token));
-        all.extend_from_slice(before);
-        all.push(token);
-        rest = after;
-    }
-    all.extend_from_slice(rest);
-    all
 }
