@@ -16,7 +16,8 @@ impl Layer for ByWhitespace {
         if let Some(whitespace) = &question.whitespace {
             let decided = whitespace_cache.decided_anyway(search.encoding, search.cursors, whitespace, *cursor);
             question.found.set(&decided.dead);
-            return Ok(question.pending.decide_whitespace(&decided.open));
+            question.pending.decide_whitespace(&decided.open);
+            return Ok(());
         }
         if question.threads.len() > 1 {
             question.list_pending();
