@@ -10,7 +10,7 @@ use stencilm_grammar::passes::children;
 use stencilm_grammar::{Grammar, Items, Mark, Node, NodeId};
 use stencilm_support::{CancelToken, FEW, LOOKED_AT, Mutex, Waits, Watch, let_go, lock, memory, try_lock};
 
-use crate::canonical::mask::masks::CanonicalMasks;
+use crate::canonical::masks::CanonicalMasks;
 use crate::completion::narrowing::{AllEndings, Endings};
 use crate::error::EngineError;
 use crate::lexeme::shared::{Lane, Lexemes, MAX_LANES, SharedLexemes, User};

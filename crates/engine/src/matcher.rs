@@ -8,7 +8,7 @@ use stencilm_grammar::Temperature;
 use stencilm_support::{LimitExceeded, check_time, memory};
 
 use crate::canonical::cursor::history::CursorHistory;
-use crate::canonical::mask::masks::CanonicalVerdict;
+use crate::canonical::masks::CanonicalVerdict;
 use crate::compiled::{CompiledGrammar, HeldLayout, Layout};
 use crate::completion::narrowing::PathsLeft;
 use crate::error::{EngineError, MatcherError};

@@ -13,7 +13,7 @@ use crate::canonical::encoder::source::EncodingSource;
 use crate::canonical::viability::context_independent::ContextIndependent;
 use crate::canonical::viability::crossing::CrossingClasses;
 use crate::canonical::viability::ends::Anywhere;
-use crate::canonical::viability::pending_tokens::PendingTokens;
+use crate::canonical::viability::pending::PendingTokens;
 use crate::canonical::viability::search::Found;
 use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::vocabulary::tokens::Tokens;
@@ -35,7 +35,7 @@ impl Deref for Encoding {
 /// What was laid out while it was used.
 #[derive(Default)]
 pub(crate) struct Known {
-    pub places: Cursors,
+    pub cursors: Cursors,
     pub cursor_masks: CursorMasks,
     pub context_independent: ContextIndependent,
     pub whitespace: WhitespaceCache,
@@ -55,34 +55,34 @@ impl Encoding {
     /// What was laid out so far, for one operation.
     pub fn known(&self) -> Guard<'_, Known> {
         let mut known = lock(&self.known);
-        if known.places.are_full() {
-            // All of it is kept by place.
-            let Known { places, context_independent, whitespace, crossing_classes, .. } = &mut *known;
-            (*places, *context_independent, *whitespace, *crossing_classes) = Default::default();
+        if known.cursors.are_full() {
+            // All of it is kept by cursor.
+            let Known { cursors, context_independent, whitespace, crossing_classes, .. } = &mut *known;
+            (*cursors, *context_independent, *whitespace, *crossing_classes) = Default::default();
         }
         known
     }
 
-    /// The cursor after one more token, as its place has it, so that the same one is known at a glance.
-    pub fn advance(&self, cursor: &CursorKey, token: u32, unmerged: bool) -> Option<CursorKey> {
-        let places = &mut self.known().places;
-        let place = places.of(cursor);
-        let after = places.advance(self, place, token, unmerged)?;
-        Some(places.cursor(after).clone())
+    /// The cursor after one more token, as its cursor has it, so that the same one is known at a glance.
+    pub fn advance(&self, key: &CursorKey, token: u32, unmerged: bool) -> Option<CursorKey> {
+        let cursors = &mut self.known().cursors;
+        let cursor = cursors.of(key);
+        let after = cursors.advance(self, cursor, token, unmerged)?;
+        Some(cursors.key(after).clone())
     }
 
     /// The tokens that fit a cursor after a token.
-    pub fn fitting(&self, cursor: &CursorKey, before: Option<u32>) -> Arc<[u32]> {
+    pub fn fitting(&self, key: &CursorKey, before: Option<u32>) -> Arc<[u32]> {
         let mut known = self.known();
-        let Known { cursor_masks, places, .. } = &mut *known;
-        cursor_masks.after(self, places, cursor, before)
+        let Known { cursor_masks, cursors, .. } = &mut *known;
+        cursor_masks.after(self, cursors, key, before)
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         let known = lock(&self.known);
         self.encoder.memory_bytes()
-            + known.places.memory_bytes()
+            + known.cursors.memory_bytes()
             + known.cursor_masks.memory_bytes()
             + known.context_independent.memory_bytes()
             + known.whitespace.memory_bytes()

@@ -5,7 +5,7 @@
 //! allows a continuation that the tokenizer would write.
 //!
 //! Rooms: [`encoder`] (what a tokenizer makes tokens with: merges of two neighbours), [`pretokenizer`] (where pieces end), [`cursor`] (what is open, as states of an
-//! automaton), [`viability`] (whether the grammar allows a canonical continuation), [`whitespace`] (runs of it), [`mask`] (a plain
+//! automaton), [`viability`] (whether the grammar allows a canonical continuation), [`whitespace`] (runs of it), [`masks`] (a plain
 //! mask less what is not canonical). [`encoding`] joins the first with what was laid out while it was used.
 //!
 //! # Example
@@ -15,7 +15,7 @@
 pub(crate) mod cursor;
 pub(crate) mod encoder;
 pub(crate) mod encoding;
-pub(crate) mod mask;
+pub(crate) mod masks;
 pub(crate) mod pretokenizer;
 pub(crate) mod viability;
 pub(crate) mod whitespace;

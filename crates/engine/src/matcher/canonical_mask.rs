@@ -5,9 +5,10 @@ use std::sync::Arc;
 use stencilm_support::{BUDGET, Guard, MANY, lock};
 
 use crate::canonical::encoding::Encoding;
-use crate::canonical::mask::masks::{Before, CanonicalMasks, CanonicalVerdict};
+use crate::canonical::masks::{Before, CanonicalMasks, CanonicalVerdict};
 use crate::canonical::viability::crossing::SuffixesAfter;
-use crate::canonical::viability::dead_ends::{AskedMask, DeadEnds};
+use crate::canonical::viability::dead_ends::DeadEnds;
+use crate::canonical::viability::question::AskedMask;
 use crate::canonical::viability::sparse::listed_tokens;
 use crate::compiled::Layout;
 use crate::error::EngineError;

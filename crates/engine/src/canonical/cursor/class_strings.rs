@@ -4,9 +4,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::canonical::cursor::by_place::CursorId;
 use crate::canonical::cursor::state::length_of;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::vocabulary::token_set::TokenSet;
 
@@ -72,15 +71,15 @@ impl ClassStrings {
         strings
     }
 
-    /// Takes out of a set the tokens that cannot be read from a place, which is not within a character.
-    pub fn keep_readable(&self, encoding: &Encoder, places: &mut Cursors, start: CursorId, set: &mut TokenSet) {
+    /// Takes out of a set the tokens that cannot be read from a cursor, which is not within a character.
+    pub fn keep_readable(&self, encoding: &Encoder, cursors: &mut Cursors, start: CursorId, set: &mut TokenSet) {
         self.ill_formed.iter().for_each(|&token| set.remove(token));
         let mut path = vec![start];
         let mut node = 1;
         while let Some(here) = self.nodes.get(node) {
             path.truncate(here.depth as usize);
             let above = *path.last().expect("the path begins with the start");
-            match places.read_whole(encoding, above, here.character) {
+            match cursors.read_whole(encoding, above, here.character) {
                 Some(next) => {
                     path.push(next);
                     node += 1;

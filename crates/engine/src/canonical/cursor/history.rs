@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::canonical::cursor::state::Cursor;
-use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::cursor::state::{Cursor, CursorKey};
 use crate::canonical::encoding::Encoding;
 
 /// Where a sequence stands after each of its steps.

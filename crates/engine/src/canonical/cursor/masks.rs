@@ -6,14 +6,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use stencilm_support::LARGE_BUDGET;
 
-use super::by_place::CursorId;
 use super::class_strings::ClassStrings;
-use super::table::{Cursors, Reading};
+use super::table::{CursorId, Cursors, Reading};
 use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::encoder::facts::Kind;
+use crate::canonical::encoder::facts::{Encoder, Role};
 use crate::switches::Switch;
-use crate::vocabulary::token_set::TokenSet;
+use crate::vocabulary::token_set::{self, TokenSet};
 
 /// The tokens that fit a cursor.
 struct Fitting {
@@ -49,16 +47,16 @@ impl CursorMasks {
     }
 
     /// Finds the tokens that fit a cursor without what has no influence on them.
-    pub fn lay_out(&mut self, encoding: &Encoder, places: &mut Cursors, cursor: &CursorKey) {
-        if !self.fitting.contains_key(cursor) {
+    fn lay_out(&mut self, encoding: &Encoder, cursors: &mut Cursors, key: &CursorKey) {
+        if !self.fitting.contains_key(key) {
             if self.class_strings.is_none() && encoding.splits() && !encoding.by_characters() {
                 self.class_strings = Some(ClassStrings::new(encoding));
             }
-            let [mut all, anyway] = fitting(encoding, self.class_strings.as_ref(), places, cursor);
-            all.words_mut().iter_mut().zip(anyway.words()).for_each(|(word, anyway)| *word |= anyway);
+            let [mut all, anyway] = fitting(encoding, self.class_strings.as_ref(), cursors, key);
+            token_set::add(all.words_mut(), anyway.words());
             let all: Arc<[u32]> = all.words().into();
             let anyway = if anyway.words() == &all[..] { all.clone() } else { anyway.words().into() };
-            self.fitting.insert(cursor.clone(), Fitting { all, anyway, after: FxHashMap::default() });
+            self.fitting.insert(key.clone(), Fitting { all, anyway, after: FxHashMap::default() });
             self.bytes += 2 * encoding.tokens().mask_words() * 4;
         }
     }
@@ -67,15 +65,15 @@ impl CursorMasks {
     pub fn after(
         &mut self,
         encoding: &Encoder,
-        places: &mut Cursors,
-        cursor: &CursorKey,
+        cursors: &mut Cursors,
+        key: &CursorKey,
         before: Option<u32>,
     ) -> Arc<[u32]> {
-        let cursor = cursor.for_mask();
+        let key = key.for_mask();
         let before = before.unwrap_or(u32::MAX);
         if let Some(mask) = self
             .fitting
-            .get(cursor)
+            .get(key)
             .and_then(|fitting| fitting.after.get(&before))
             .filter(|_| Switch::CanonicalCursorMaskCache.is_on())
         {
@@ -84,8 +82,8 @@ impl CursorMasks {
         if self.bytes > LARGE_BUDGET {
             self.forget(encoding);
         }
-        self.lay_out(encoding, places, cursor);
-        let fitting = self.fitting.get_mut(cursor).expect("it was there or is there now");
+        self.lay_out(encoding, cursors, key);
+        let fitting = self.fitting.get_mut(key).expect("it was there or is there now");
         let mask = if before == u32::MAX || Arc::ptr_eq(&fitting.all, &fitting.anyway) {
             fitting.all.clone()
         } else if !encoding.merges.makes(before) {
@@ -106,23 +104,23 @@ impl CursorMasks {
 fn fitting(
     encoding: &Encoder,
     class_strings: Option<&ClassStrings>,
-    places: &mut Cursors,
-    cursor: &CursorKey,
+    cursors: &mut Cursors,
+    key: &CursorKey,
 ) -> [TokenSet; 2] {
     let size = encoding.tokens().vocab_size();
     let (mut unmerged, mut anyway) = (TokenSet::empty(size), TokenSet::empty(size));
-    let place = places.of(cursor);
-    let plain = Kind { is_byte: false, is_whole: false };
+    let cursor = cursors.of(key);
+    let plain = Role { is_byte: false, is_whole: false };
     for (is_unmerged, set) in [(true, &mut unmerged), (false, &mut anyway)] {
-        if let Some(start) = places.begin(encoding, place, plain, is_unmerged) {
+        if let Some(start) = cursors.begin(encoding, cursor, plain, is_unmerged) {
             // Nearly all tokens fit, so it begins with all of them.
             set.clone_from(encoding.tokens().spelled());
             if let Some(class_strings) =
-                class_strings.filter(|_| !cursor.within_character() && Switch::CanonicalClassStrings.is_on())
+                class_strings.filter(|_| !key.within_character() && Switch::CanonicalClassStrings.is_on())
             {
-                class_strings.keep_readable(encoding, places, start, set);
+                class_strings.keep_readable(encoding, cursors, start, set);
             } else {
-                walk(encoding, places, start, set);
+                walk(encoding, cursors, start, set);
             }
         }
         for (first, others) in encoding.tokens().duplicates() {
@@ -133,9 +131,9 @@ fn fitting(
         for &token in &encoding.odd_tokens {
             set.remove(token);
             // A token that is only ever a whole piece follows no other within one.
-            let fits = match encoding.kind(token) {
-                Some(kind) if is_unmerged && kind.is_whole => false,
-                Some(_) => places.advance(encoding, place, token, is_unmerged).is_some(),
+            let fits = match encoding.role(token) {
+                Some(role) if is_unmerged && role.is_whole => false,
+                Some(_) => cursors.advance(encoding, cursor, token, is_unmerged).is_some(),
                 None => false,
             };
             if fits {
@@ -146,27 +144,27 @@ fn fitting(
     [unmerged, anyway]
 }
 
-/// Takes out of a set the tokens that cannot be read from a place: the slow twin of the walk by class strings, which also knows
+/// Takes out of a set the tokens that cannot be read from a cursor: the slow twin of the walk by class strings, which also knows
 /// of characters that have begun and of those without a token.
-fn walk(encoding: &Encoder, places: &mut Cursors, start: CursorId, set: &mut TokenSet) {
+fn walk(encoding: &Encoder, cursors: &mut Cursors, start: CursorId, set: &mut TokenSet) {
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),
         true,
-        |reading, byte, _| Ok(places.read_on(encoding, reading, byte)),
+        |reading, byte, _| Ok(cursors.read_on(encoding, reading, byte)),
         set.words_mut(),
     );
 }
 
 impl Encoder {
-    /// Whether a token fits a place after a token, with the place after it.
+    /// Whether a token fits a cursor after a token, with the cursor after it.
     pub(crate) fn follow(
         &self,
-        places: &mut Cursors,
-        place: CursorId,
+        cursors: &mut Cursors,
+        cursor: CursorId,
         before: Option<u32>,
         token: u32,
     ) -> Option<CursorId> {
-        places.advance(self, place, token, self.stay_unmerged(before, token))
+        cursors.advance(self, cursor, token, self.stay_unmerged(before, token))
     }
 }
 
@@ -185,34 +183,34 @@ mod tests {
         ) {
             let encoding = encoding();
             let class_strings = ClassStrings::new(&encoding);
-            let mut places = Cursors::default();
-            let mut place = places.of(&Cursor::start().into());
+            let mut cursors = Cursors::default();
+            let mut cursor = cursors.of(&Cursor::start().into());
             for (token, unmerged) in picks {
-                place = places.advance(&encoding, place, token, unmerged).unwrap_or(place);
+                cursor = cursors.advance(&encoding, cursor, token, unmerged).unwrap_or(cursor);
                 // Later masks take over parts of earlier ones.
-                let cursor = places.cursor(place).for_mask().clone();
-                fitting(&encoding, Some(&class_strings), &mut places, &cursor);
+                let key = cursors.key(cursor).for_mask().clone();
+                fitting(&encoding, Some(&class_strings), &mut cursors, &key);
             }
-            let cursor = places.cursor(place).for_mask().clone();
-            let [unmerged, anyway] = fitting(&encoding, Some(&class_strings), &mut places, &cursor);
-            let place = places.of(&cursor);
+            let key = cursors.key(cursor).for_mask().clone();
+            let [unmerged, anyway] = fitting(&encoding, Some(&class_strings), &mut cursors, &key);
+            let cursor = cursors.of(&key);
             for token in 0..encoding.tokens().vocab_size() as u32 {
                 for (is_unmerged, set) in [(true, &unmerged), (false, &anyway)] {
-                    let is_whole = encoding.kind(token).is_some_and(|kind| kind.is_whole);
-                    let fits = places.advance(&encoding, place, token, is_unmerged).is_some() && !(is_unmerged && is_whole);
+                    let is_whole = encoding.role(token).is_some_and(|role| role.is_whole);
+                    let fits = cursors.advance(&encoding, cursor, token, is_unmerged).is_some() && !(is_unmerged && is_whole);
                     prop_assert_eq!(set.contains(token), fits, "{} {}", token, is_unmerged);
                 }
             }
             // By the vocabulary itself, where no more is known of tokens than their bytes.
             for is_unmerged in [true, false] {
-                let Some(start) = places.begin(&encoding, place, Kind { is_byte: false, is_whole: false }, is_unmerged) else {
+                let Some(start) = cursors.begin(&encoding, cursor, Role { is_byte: false, is_whole: false }, is_unmerged) else {
                     continue;
                 };
-                if !cursor.within_character() {
+                if !key.within_character() {
                     let mut by_class_strings = encoding.tokens().spelled().clone();
                     let mut by_tokens = by_class_strings.clone();
-                    class_strings.keep_readable(&encoding, &mut places, start, &mut by_class_strings);
-                    walk(&encoding, &mut places, start, &mut by_tokens);
+                    class_strings.keep_readable(&encoding, &mut cursors, start, &mut by_class_strings);
+                    walk(&encoding, &mut cursors, start, &mut by_tokens);
                     prop_assert_eq!(by_class_strings, by_tokens);
                 }
             }

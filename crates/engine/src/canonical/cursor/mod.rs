@@ -6,11 +6,8 @@
 //! # Example
 //! After `{"` the cursor waits at the border after `"`: whether `a` may follow is settled by the merges of `"` and `a`.
 
-pub(crate) mod by_place;
 pub(crate) mod class_strings;
 pub(crate) mod history;
 pub(crate) mod masks;
-pub(crate) mod next;
-pub(crate) mod next_bytes;
 pub(crate) mod state;
 pub(crate) mod table;

@@ -13,11 +13,10 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxBuildHasher;
 use stencilm_support::LOOKED_AT;
 
-use crate::canonical::encoder::facts::Kind;
-use crate::canonical::encoder::facts::{Encoder, OFF};
+use crate::canonical::encoder::facts::{Encoder, OFF, Role};
 use crate::canonical::pretokenizer::pattern::{DEAD, START};
 
-/// A boundary of tokens whose kind is not settled.
+/// A boundary of tokens of which it is not settled what it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Cut {
     /// Characters after the place at which the piece may end.
@@ -28,7 +27,7 @@ struct Cut {
     whole: bool,
 }
 
-/// A place after a sequence of tokens.
+/// Where the tokenizer stands after a sequence of tokens.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Cursor {
     state: u16,
@@ -190,30 +189,30 @@ impl Cursor {
     }
 
     /// The cursor after one more token, or `None` where the tokenizer would not have written it here, whatever follows.
-    /// `unmerged` says that no merge joins the token before and this one. The slow twin of places.
+    /// `unmerged` says that no merge joins the token before and this one. The slow twin of [`Cursors`](super::table::Cursors).
     #[cfg(test)]
     pub fn advance(&self, encoding: &Encoder, token: u32, unmerged: bool) -> Option<Cursor> {
         let bytes = encoding.tokens().token_bytes(token)?;
-        let mut next = self.begin(encoding, encoding.kind(token)?, unmerged)?;
+        let mut next = self.begin(encoding, encoding.role(token)?, unmerged)?;
         bytes.iter().all(|&byte| next.read(encoding, byte)).then_some(next)
     }
 
     /// The cursor before the first byte of one more token.
-    pub(crate) fn begin(&self, encoding: &Encoder, kind: Kind, unmerged: bool) -> Option<Cursor> {
+    pub(crate) fn begin(&self, encoding: &Encoder, role: Role, unmerged: bool) -> Option<Cursor> {
         if !encoding.splits() && !unmerged && !self.empty {
             return None;
         }
-        if self.partial.1 > 0 && (!unmerged || (encoding.by_characters() && !kind.is_byte)) {
+        if self.partial.1 > 0 && (!unmerged || (encoding.by_characters() && !role.is_byte)) {
             return None;
         }
         let mut next = self.clone();
         if next.empty {
             next.empty = false;
-            next.begins_whole = kind.is_whole;
+            next.begins_whole = role.is_whole;
         } else if next.partial.1 == 0 && encoding.splits() {
-            next.cuts.push(Cut { at: next.open.len() as u16, unmerged, whole: kind.is_whole });
+            next.cuts.push(Cut { at: next.open.len() as u16, unmerged, whole: role.is_whole });
         }
-        next.by_bytes |= kind.is_byte;
+        next.by_bytes |= role.is_byte;
         Some(next)
     }
 
@@ -304,13 +303,9 @@ impl Cursor {
         self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.unmerged)
     }
 
-    /// Reads a character after a boundary that is probed. Where it shows that a piece ends at the boundary, what follows is
-    /// not read, for it may be any tokens.
-    pub fn feed_probe(&mut self, encoding: &Encoder, character: char) -> bool {
-        self.feed_on(encoding, character, true)
-    }
-
-    fn feed_on(&mut self, encoding: &Encoder, character: char, probing: bool) -> bool {
+    /// Reads a character, perhaps after a boundary that is probed. Where it shows that a piece ends at the boundary, what follows
+    /// is not read, for it may be any tokens.
+    pub fn feed_on(&mut self, encoding: &Encoder, character: char, probing: bool) -> bool {
         let pretokenizer = encoding.pretokenizer();
         let mut rest = VecDeque::from([character]);
         while let Some(character) = rest.pop_front() {

@@ -9,39 +9,77 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 use stencilm_support::{Bounded, LARGE_BUDGET};
 
-use super::by_place::{CursorId, Followers, Shown, Text};
-use super::state::{CursorKey, length_of};
-use crate::canonical::cursor::state::Cursor;
-use crate::canonical::encoder::facts::Encoder;
+use super::state::{Cursor, CursorKey, length_of};
+use crate::canonical::encoder::facts::{Encoder, Role};
 
 /// Added to a class of characters of several bytes.
 const CLASS: u32 = 1 << 25;
 
-/// Added to a place after a byte of ASCII where a boundary that is probed certainly stands there.
+/// Added to a cursor after a byte of ASCII where a boundary that is probed certainly stands there.
 const STANDS: u32 = 1 << 31;
 
-/// In place of a place: not known yet.
+/// In place of a cursor: not known yet.
 const UNKNOWN: u32 = u32::MAX;
-/// In place of a place: nothing fits.
+/// In place of a cursor: nothing fits.
 const NOWHERE: u32 = u32::MAX - 1;
 
-/// A place, and the bytes of a character that has begun after it.
+/// So many bytes of forced text are looked at.
+pub(crate) const MAX_BYTES: usize = 8;
+/// A text that shows that a token keeps its end has at most one character more.
+pub(crate) const MAX_CHARACTERS: usize = 3;
+
+/// The number of a cursor, good as long as its [`Cursors`] are not emptied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct CursorId(pub u32);
+
+/// Tokens that may follow another one, each with the cursor after it.
+pub(crate) type Followers = Arc<[(u32, CursorId)]>;
+
+/// A text after a token that shows that it keeps its end.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shown {
+    pub bytes: [u8; MAX_CHARACTERS + 1],
+    pub len: u8,
+}
+
+impl Shown {
+    pub fn text(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    pub fn with(mut self, byte: u8) -> Shown {
+        self.bytes[usize::from(self.len)] = byte;
+        self.len += 1;
+        self
+    }
+}
+
+/// A text that comes in any case, and what may follow it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Text {
+    pub bytes: [u8; MAX_BYTES],
+    pub len: u8,
+    /// The bytes that may come after it, perhaps some more.
+    pub after: ByteSet,
+}
+
+/// A cursor, and the bytes of a character that has begun after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
-    place: CursorId,
+    cursor: CursorId,
     partial: [u8; 4],
     len: u8,
 }
 
 impl Reading {
-    /// The place, if it is after a whole character.
-    pub fn place(self) -> Option<CursorId> {
-        (self.len == 0).then_some(self.place)
+    /// The cursor, if it is after a whole character.
+    pub fn cursor(self) -> Option<CursorId> {
+        (self.len == 0).then_some(self.cursor)
     }
 
     /// After a whole character.
-    pub fn at(place: CursorId) -> Reading {
-        Reading { place, partial: [0; 4], len: 0 }
+    pub fn at(cursor: CursorId) -> Reading {
+        Reading { cursor, partial: [0; 4], len: 0 }
     }
 }
 
@@ -50,22 +88,22 @@ impl Reading {
 pub(crate) struct Cursors {
     cursors: Vec<CursorKey>,
     numbers: FxHashMap<CursorKey, CursorId>,
-    /// By place and byte of ASCII, for places that something was read from: [`UNKNOWN`] where it was not read yet.
+    /// By cursor and byte of ASCII, for cursors that something was read from: [`UNKNOWN`] where it was not read yet.
     ascii: Vec<Option<Box<[u32; 128]>>>,
     /// The same after a boundary that is probed, with [`STANDS`]: see [`Cursors::reads`].
     probed: Vec<Option<Box<[u32; 128]>>>,
-    /// By place and what else is read: another byte, or 256 and a character of several bytes.
+    /// By cursor and what else is read: another byte, or 256 and a character of several bytes.
     steps: FxHashMap<(CursorId, u32), Option<CursorId>>,
-    /// By place and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Cursors::begin`].
+    /// By cursor and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Cursors::begin`].
     begun: Vec<[u32; 8]>,
     may_end: FxHashMap<CursorId, bool>,
-    /// By place after a token, and by what merges with the token: see [`Encoder::keeps_end`].
+    /// By cursor after a token, and by what merges with the token: see [`Encoder::keeps_end`].
     pub shown: Bounded<(CursorId, u32), Shown>,
-    /// By place after a token, the token, and the bytes that may come.
+    /// By cursor after a token, the token, and the bytes that may come.
     pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
-    /// By place in a beginning of a whole piece: the tokens for which it makes a difference.
+    /// By cursor in a beginning of a whole piece: the tokens for which it makes a difference.
     pub distinguishing: Bounded<CursorId, Arc<[u32]>>,
-    /// By place after a token, the token, and a text that comes in any case: whether it is viable; `None` where the text does
+    /// By cursor after a token, the token, and a text that comes in any case: whether it is viable; `None` where the text does
     /// not decide.
     pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }
@@ -84,10 +122,10 @@ impl Cursors {
     }
 
     /// The number of a cursor.
-    pub fn of(&mut self, cursor: &CursorKey) -> CursorId {
-        match self.numbers.get(cursor) {
+    pub fn of(&mut self, key: &CursorKey) -> CursorId {
+        match self.numbers.get(key) {
             Some(&known) => known,
-            None => self.push(cursor.clone()),
+            None => self.push(key.clone()),
         }
     }
 
@@ -95,36 +133,36 @@ impl Cursors {
         self.of(&cursor.into())
     }
 
-    fn push(&mut self, cursor: CursorKey) -> CursorId {
-        let place = CursorId(self.cursors.len() as u32);
-        self.cursors.push(cursor.clone());
+    fn push(&mut self, key: CursorKey) -> CursorId {
+        let cursor = CursorId(self.cursors.len() as u32);
+        self.cursors.push(key.clone());
         self.ascii.push(None);
         self.probed.push(None);
         self.begun.push([UNKNOWN; 8]);
-        self.numbers.insert(cursor, place);
-        place
+        self.numbers.insert(key, cursor);
+        cursor
     }
 
     /// The cursor of a number.
-    pub fn cursor(&self, place: CursorId) -> &CursorKey {
-        &self.cursors[place.0 as usize]
+    pub fn key(&self, cursor: CursorId) -> &CursorKey {
+        &self.cursors[cursor.0 as usize]
     }
 
-    /// The place after one more token; `None` where the tokenizer would not have written it there, whatever follows. `unmerged`
+    /// The cursor after one more token; `None` where the tokenizer would not have written it there, whatever follows. `unmerged`
     /// says that no merge joins it with the token before.
-    pub fn advance(&mut self, encoding: &Encoder, place: CursorId, token: u32, unmerged: bool) -> Option<CursorId> {
+    pub fn advance(&mut self, encoding: &Encoder, cursor: CursorId, token: u32, unmerged: bool) -> Option<CursorId> {
         let bytes = encoding.tokens().token_bytes(token)?;
-        let at = self.begin(encoding, place, encoding.kind(token)?, unmerged)?;
+        let at = self.begin(encoding, cursor, encoding.role(token)?, unmerged)?;
         self.read_all(encoding, at, bytes)
     }
 
     /// The same where no merge joins the token with the one before, and where one does.
-    pub fn advance_both(&mut self, encoding: &Encoder, place: CursorId, token: u32) -> [Option<CursorId>; 2] {
-        let (Some(mut rest), Some(kind)) = (encoding.tokens().token_bytes(token), encoding.kind(token)) else {
+    pub fn advance_both(&mut self, encoding: &Encoder, cursor: CursorId, token: u32) -> [Option<CursorId>; 2] {
+        let (Some(mut rest), Some(role)) = (encoding.tokens().token_bytes(token), encoding.role(token)) else {
             return [None; 2];
         };
-        let mut at = [true, false].map(|unmerged| self.begin(encoding, place, kind, unmerged));
-        // Nearly always both come to the same place with the first character, or one of them to none.
+        let mut at = [true, false].map(|unmerged| self.begin(encoding, cursor, role, unmerged));
+        // Nearly always both come to the same cursor with the first character, or one of them to none.
         while at[0] != at[1]
             && let Some((&first, after)) = rest.split_first()
             && first < 0x80
@@ -140,7 +178,7 @@ impl Cursors {
         }
     }
 
-    /// The place after the bytes of a token.
+    /// The cursor after the bytes of a token.
     fn read_all(&mut self, encoding: &Encoder, mut at: CursorId, bytes: &[u8]) -> Option<CursorId> {
         let mut rest = bytes;
         while let Some((&first, after)) = rest.split_first() {
@@ -150,7 +188,7 @@ impl Cursors {
                 continue;
             }
             let mut len = 1;
-            if !self.cursor(at).within_character() {
+            if !self.key(at).within_character() {
                 len = rest.iter().skip(1).take_while(|&&byte| byte & 0xC0 == 0x80).count() + 1;
             }
             let (unit, after) = rest.split_at(len);
@@ -165,20 +203,14 @@ impl Cursors {
         Some(at)
     }
 
-    /// The place before the first byte of one more token.
-    pub fn begin(
-        &mut self,
-        encoding: &Encoder,
-        place: CursorId,
-        kind: crate::canonical::encoder::facts::Kind,
-        unmerged: bool,
-    ) -> Option<CursorId> {
-        let what = u8::from(unmerged) | u8::from(kind.is_byte) << 1 | u8::from(kind.is_whole) << 2;
-        match self.begun[place.0 as usize][usize::from(what)] {
+    /// The cursor before the first byte of one more token.
+    pub fn begin(&mut self, encoding: &Encoder, cursor: CursorId, role: Role, unmerged: bool) -> Option<CursorId> {
+        let what = u8::from(unmerged) | u8::from(role.is_byte) << 1 | u8::from(role.is_whole) << 2;
+        match self.begun[cursor.0 as usize][usize::from(what)] {
             UNKNOWN => {
-                let begun = self.cursor(place).begin(encoding, kind, unmerged);
+                let begun = self.key(cursor).begin(encoding, role, unmerged);
                 let begun = begun.map(|cursor| self.add(cursor));
-                self.begun[place.0 as usize][usize::from(what)] = begun.map_or(NOWHERE, |begun| begun.0);
+                self.begun[cursor.0 as usize][usize::from(what)] = begun.map_or(NOWHERE, |begun| begun.0);
                 begun
             }
             NOWHERE => None,
@@ -186,23 +218,23 @@ impl Cursors {
         }
     }
 
-    /// The place after one more byte of a token.
-    pub fn read(&mut self, encoding: &Encoder, place: CursorId, byte: u8) -> Option<CursorId> {
+    /// The cursor after one more byte of a token.
+    pub fn read(&mut self, encoding: &Encoder, cursor: CursorId, byte: u8) -> Option<CursorId> {
         if byte >= 0x80 {
-            return match self.steps.get(&(place, u32::from(byte))) {
+            return match self.steps.get(&(cursor, u32::from(byte))) {
                 Some(&known) => known,
                 None => {
-                    let next = self.step(encoding, place, &[byte]);
-                    self.steps.insert((place, u32::from(byte)), next);
+                    let next = self.step(encoding, cursor, &[byte]);
+                    self.steps.insert((cursor, u32::from(byte)), next);
                     next
                 }
             };
         }
-        let row = self.ascii[place.0 as usize].as_ref();
+        let row = self.ascii[cursor.0 as usize].as_ref();
         match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
             UNKNOWN => {
-                let next = self.step(encoding, place, &[byte]);
-                let row = self.ascii[place.0 as usize].get_or_insert_with(|| Box::new([UNKNOWN; 128]));
+                let next = self.step(encoding, cursor, &[byte]);
+                let row = self.ascii[cursor.0 as usize].get_or_insert_with(|| Box::new([UNKNOWN; 128]));
                 row[usize::from(byte)] = next.map_or(NOWHERE, |next| next.0);
                 next
             }
@@ -211,82 +243,82 @@ impl Cursors {
         }
     }
 
-    /// The place after one more whole character of a token.
-    pub fn read_whole(&mut self, encoding: &Encoder, place: CursorId, character: char) -> Option<CursorId> {
+    /// The cursor after one more whole character of a token.
+    pub fn read_whole(&mut self, encoding: &Encoder, cursor: CursorId, character: char) -> Option<CursorId> {
         match u8::try_from(character).ok().filter(u8::is_ascii) {
-            Some(byte) => self.read(encoding, place, byte),
-            None => self.read_character(encoding, place, character),
+            Some(byte) => self.read(encoding, cursor, byte),
+            None => self.read_character(encoding, cursor, character),
         }
     }
 
-    /// The place after one more character of a token, of several bytes.
-    fn read_character(&mut self, encoding: &Encoder, place: CursorId, character: char) -> Option<CursorId> {
+    /// The cursor after one more character of a token, of several bytes.
+    fn read_character(&mut self, encoding: &Encoder, cursor: CursorId, character: char) -> Option<CursorId> {
         // Nearly always only the class of the character counts.
         let unit = 256 + u32::from(character);
-        let by_class = self.cursor(place).reads_by_class(encoding, character);
+        let by_class = self.key(cursor).reads_by_class(encoding, character);
         let class = by_class.then(|| CLASS + u32::from(encoding.pretokenizer().class(character)));
-        let known = class.and_then(|class| self.steps.get(&(place, class)));
-        if let Some(&known) = known.or_else(|| self.steps.get(&(place, unit))) {
+        let known = class.and_then(|class| self.steps.get(&(cursor, class)));
+        if let Some(&known) = known.or_else(|| self.steps.get(&(cursor, unit))) {
             return known;
         }
-        let next = self.step(encoding, place, character.encode_utf8(&mut [0; 4]).as_bytes());
-        let class = class.filter(|_| next.is_none_or(|next| !self.cursor(next).has_open_characters()));
-        self.steps.insert((place, class.unwrap_or(unit)), next);
+        let next = self.step(encoding, cursor, character.encode_utf8(&mut [0; 4]).as_bytes());
+        let class = class.filter(|_| next.is_none_or(|next| !self.key(next).has_open_characters()));
+        self.steps.insert((cursor, class.unwrap_or(unit)), next);
         next
     }
 
-    /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no place then,
+    /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no cursor then,
     /// so that a walk through a vocabulary makes few.
     pub fn read_on(&mut self, encoding: &Encoder, from: Reading, byte: u8) -> Option<Reading> {
-        let Reading { place, mut partial, len } = from;
-        if len == 0 && (byte < 0x80 || self.cursor(place).within_character()) {
-            return Some(Reading { place: self.read(encoding, place, byte)?, ..from });
+        let Reading { cursor, mut partial, len } = from;
+        if len == 0 && (byte < 0x80 || self.key(cursor).within_character()) {
+            return Some(Reading { cursor: self.read(encoding, cursor, byte)?, ..from });
         }
         partial[usize::from(len)] = byte;
         let needed = length_of(partial[0])?;
         if usize::from(len) + 1 < needed {
-            return Some(Reading { place, partial, len: len + 1 });
+            return Some(Reading { cursor, partial, len: len + 1 });
         }
         let character = std::str::from_utf8(&partial[..needed]).ok()?.chars().next()?;
-        Some(Reading::at(self.read_character(encoding, place, character)?))
+        Some(Reading::at(self.read_character(encoding, cursor, character)?))
     }
 
-    fn step(&mut self, encoding: &Encoder, place: CursorId, bytes: &[u8]) -> Option<CursorId> {
-        let mut cursor = Cursor::clone(self.cursor(place));
+    fn step(&mut self, encoding: &Encoder, cursor: CursorId, bytes: &[u8]) -> Option<CursorId> {
+        let mut cursor = Cursor::clone(self.key(cursor));
         let read = bytes.iter().all(|&byte| cursor.read(encoding, byte));
         read.then(|| self.add(cursor))
     }
 
-    /// Whether the text may end at a place.
-    pub fn may_end(&mut self, encoding: &Encoder, place: CursorId) -> bool {
-        match self.may_end.get(&place) {
+    /// Whether the text may end at a cursor.
+    pub fn may_end(&mut self, encoding: &Encoder, cursor: CursorId) -> bool {
+        match self.may_end.get(&cursor) {
             Some(&known) => known,
             None => {
-                let may_end = self.cursor(place).may_end(encoding);
-                self.may_end.insert(place, may_end);
+                let may_end = self.key(cursor).may_end(encoding);
+                self.may_end.insert(cursor, may_end);
                 may_end
             }
         }
     }
 
-    /// The place after a boundary after which any text follows. `unmerged` says that no merge joins what comes next.
-    pub fn probe(&mut self, encoding: &Encoder, place: CursorId, unmerged: bool) -> Option<CursorId> {
-        self.begin(encoding, place, crate::canonical::encoder::facts::Kind { is_byte: false, is_whole: true }, unmerged)
+    /// The cursor after a boundary after which any text follows. `unmerged` says that no merge joins what comes next.
+    pub fn probe(&mut self, encoding: &Encoder, cursor: CursorId, unmerged: bool) -> Option<CursorId> {
+        self.begin(encoding, cursor, Role { is_byte: false, is_whole: true }, unmerged)
     }
 
-    /// Reads a byte of ASCII after a probed boundary. Gives the next place, and says whether the boundary certainly stands
+    /// Reads a byte of ASCII after a probed boundary. Gives the next cursor, and says whether the boundary certainly stands
     /// there whatever follows; `None` where it cannot.
-    pub fn reads(&mut self, encoding: &Encoder, place: CursorId, byte: u8) -> Option<(CursorId, bool)> {
-        let row = self.probed[place.0 as usize].as_ref();
+    pub fn reads(&mut self, encoding: &Encoder, cursor: CursorId, byte: u8) -> Option<(CursorId, bool)> {
+        let row = self.probed[cursor.0 as usize].as_ref();
         let known = match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
             UNKNOWN => {
                 // Whether the character has a token or is spelled in bytes is up to what comes.
-                let mut cursor = Cursor::clone(self.cursor(place));
-                let next = cursor.feed_probe(encoding, char::from(byte)).then(|| {
-                    let stands = cursor.stands(self.cursor(place));
-                    self.add(cursor).0 | if stands { STANDS } else { 0 }
+                let mut read = Cursor::clone(self.key(cursor));
+                let next = read.feed_on(encoding, char::from(byte), true).then(|| {
+                    let stands = read.stands(self.key(cursor));
+                    self.add(read).0 | if stands { STANDS } else { 0 }
                 });
-                let row = self.probed[place.0 as usize].get_or_insert_with(|| Box::new([UNKNOWN; 128]));
+                let row = self.probed[cursor.0 as usize].get_or_insert_with(|| Box::new([UNKNOWN; 128]));
                 row[usize::from(byte)] = next.unwrap_or(NOWHERE);
                 row[usize::from(byte)]
             }
@@ -331,25 +363,25 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn places_are_cursors(
+        fn numbers_are_cursors(
             picks in prop::collection::vec((prop::sample::select(vec![
                 32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263,
             ]), any::<bool>()), 1..12),
         ) {
             let encoding = encoding();
-            let mut places = Cursors::default();
+            let mut cursors = Cursors::default();
             // Twice, so that the second time every step is known.
             for _ in 0..2 {
-                let mut cursor = Cursor::start();
-                let mut place = places.of(&cursor.clone().into());
+                let mut by_itself = Cursor::start();
+                let mut cursor = cursors.of(&by_itself.clone().into());
                 for &(token, unmerged) in &picks {
-                    let next = cursor.advance(&encoding, token, unmerged);
-                    let found = places.advance(&encoding, place, token, unmerged);
-                    prop_assert_eq!(places.advance_both(&encoding, place, token)[usize::from(!unmerged)], found);
-                    prop_assert_eq!(found.map(|place| Cursor::clone(places.cursor(place))), next.clone());
+                    let next = by_itself.advance(&encoding, token, unmerged);
+                    let found = cursors.advance(&encoding, cursor, token, unmerged);
+                    prop_assert_eq!(cursors.advance_both(&encoding, cursor, token)[usize::from(!unmerged)], found);
+                    prop_assert_eq!(found.map(|cursor| Cursor::clone(cursors.key(cursor))), next.clone());
                     let (Some(next), Some(found)) = (next, found) else { break };
-                    prop_assert_eq!(places.may_end(&encoding, found), next.may_end(&encoding));
-                    (cursor, place) = (next, found);
+                    prop_assert_eq!(cursors.may_end(&encoding, found), next.may_end(&encoding));
+                    (by_itself, cursor) = (next, found);
                 }
             }
         }

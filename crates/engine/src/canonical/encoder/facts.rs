@@ -9,19 +9,18 @@ use super::merges::Merges;
 use super::pairs::Pairs;
 use super::source::EncodingSource;
 use super::texts::Texts;
-use crate::canonical::pretokenizer::pattern::{DEAD, PreTokenizer, START};
-use crate::canonical::pretokenizer::probes::Probes;
+use crate::canonical::pretokenizer::pattern::PreTokenizer;
 use crate::canonical::whitespace::json::json_whitespace;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// In place of a place in the trie of whole pieces: no piece begins so.
+/// In place of a position in the trie of whole pieces: no piece begins so.
 pub(crate) const OFF: u32 = u32::MAX;
 
 /// What a token is to the encoder.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct Role {
     /// It stands for a byte of a character that has no token.
     pub is_byte: bool,
     /// Merges never make it, so it is only ever a whole piece.
@@ -33,14 +32,13 @@ pub(crate) struct Encoder {
     pub tokens: Arc<Tokens>,
     pub merges: Merges,
     /// By token; `None` for those that are never written.
-    pub kinds: Vec<Option<Kind>>,
+    pub roles: Vec<Option<Role>>,
     pub pretokenizer: Option<PreTokenizer>,
     pub pattern: Option<String>,
     /// The texts of tokens that merges never make.
     pub whole_pieces: Option<Trie>,
     /// The bytes that they begin with.
     pub whole_firsts: ByteSet,
-    pub probes: Probes,
     /// The whitespace tokens, ascending and as a set.
     pub whitespace_tokens: Vec<u32>,
     pub whitespace_set: TokenSet,
@@ -79,16 +77,15 @@ impl Encoder {
             whole_pieces = Some(Trie::from_sorted(texts.into_iter()));
         }
         let firsts = whole_pieces.iter().flat_map(|trie| (0..=u8::MAX).filter(|&byte| trie.begins_with(byte)));
-        let whole_firsts = firsts.fold(ByteSet::EMPTY, |firsts, byte| firsts.union(&ByteSet::of(byte)));
-        let probes = Probes::new(pretokenizer.as_ref());
-        let kinds: Vec<Option<Kind>> = (0..size)
+        let whole_firsts = firsts.collect();
+        let roles: Vec<Option<Role>> = (0..size)
             .map(|token| {
                 let bytes = tokens.token_bytes(token)?;
                 let is_byte = merges.pairs.chars.is_some()
                     && bytes.len() == 1
                     && merges.pairs.bytes[usize::from(bytes[0])] == token;
                 let is_whole = !merges.makes(token);
-                (!is_whole || whole_pieces.is_some()).then_some(Kind { is_byte, is_whole })
+                (!is_whole || whole_pieces.is_some()).then_some(Role { is_byte, is_whole })
             })
             .collect();
         let is_whitespace = |&token: &u32| {
@@ -103,17 +100,16 @@ impl Encoder {
             tokens,
             closed_firsts,
             merges,
-            kinds,
+            roles,
             pretokenizer,
             pattern,
             whole_pieces,
             whole_firsts,
-            probes,
             whitespace_tokens,
             whitespace_set,
             odd_tokens: Vec::new(),
         };
-        let is_odd = |&token: &u32| encoder.kind(token).is_none_or(|kind| kind.is_byte || kind.is_whole);
+        let is_odd = |&token: &u32| encoder.role(token).is_none_or(|role| role.is_byte || role.is_whole);
         encoder.odd_tokens = (0..size).filter(is_odd).collect();
         Ok(encoder)
     }
@@ -126,28 +122,7 @@ impl Encoder {
         };
         let mut rest = text;
         while !rest.is_empty() {
-            let (mut state, mut end) = (START, 0);
-            let mut characters = rest.char_indices();
-            loop {
-                let Some((at, character)) = characters.next() else {
-                    if pretokenizer.may_end_text(state) {
-                        end = rest.len();
-                    }
-                    break;
-                };
-                let (next, ends) = pretokenizer.step(state, pretokenizer.class(character));
-                if ends {
-                    end = at;
-                }
-                if next == DEAD {
-                    break;
-                }
-                state = next;
-                if pretokenizer.may_end(state) {
-                    end = at + character.len_utf8();
-                }
-            }
-            let (piece, after) = rest.split_at(end);
+            let (piece, after) = rest.split_at(pretokenizer.first_piece(rest));
             if !self.encode_piece(piece.as_bytes(), &mut ids) {
                 return None;
             }
@@ -190,7 +165,7 @@ impl Encoder {
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.merges.memory_bytes() + self.kinds.len() * size_of::<Option<Kind>>()
+        self.merges.memory_bytes() + self.roles.len() * size_of::<Option<Role>>()
     }
 
     pub fn tokens(&self) -> &Tokens {
@@ -222,12 +197,12 @@ impl Encoder {
 
     /// Whether merges may join a token with whitespace after it.
     pub fn may_merge_with_whitespace(&self, token: u32) -> bool {
-        !self.merging(token).intersect(&json_whitespace()).is_empty()
+        !self.merges.merging(token).intersect(&json_whitespace()).is_empty()
     }
 
     /// What a token is to the encoder; `None` for those that it never writes.
-    pub fn kind(&self, token: u32) -> Option<Kind> {
-        self.kinds.get(token as usize).copied().flatten()
+    pub fn role(&self, token: u32) -> Option<Role> {
+        self.roles.get(token as usize).copied().flatten()
     }
 
     /// Whether no merge joins two neighbours within a piece.
@@ -235,46 +210,25 @@ impl Encoder {
         before.is_none_or(|before| self.merges.stay_unmerged(before, token))
     }
 
-    /// Whether a place in the trie of whole pieces is the end of one.
-    pub fn is_whole_piece(&self, place: u32) -> bool {
-        let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != 0) else { return false };
-        trie.entry_at(place as usize - 1).is_some()
+    /// Whether a position in the trie of whole pieces is the end of one.
+    pub fn is_whole_piece(&self, position: u32) -> bool {
+        let Some(trie) = self.whole_pieces.as_ref().filter(|_| position != 0) else { return false };
+        trie.entry_at(position as usize - 1).is_some()
     }
 
-    /// The place after a character in the trie of whole pieces.
-    pub fn whole_step(&self, place: u32, character: char) -> u32 {
-        let Some(trie) = self.whole_pieces.as_ref().filter(|_| place != OFF) else { return OFF };
-        let mut buffer = [0; 4];
-        let mut place = place;
-        for byte in character.encode_utf8(&mut buffer).bytes() {
-            let (mut node, end) = match place {
-                0 => (0, trie.len()),
-                _ => trie.children(place as usize - 1),
+    /// The position after a character in the trie of whole pieces.
+    pub fn whole_step(&self, position: u32, character: char) -> u32 {
+        let Some(trie) = self.whole_pieces.as_ref().filter(|_| position != OFF) else { return OFF };
+        let mut position = position;
+        for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+            let node = match position {
+                0 => trie.root(byte),
+                _ => trie.child(position as usize - 1, byte),
             };
-            while node < end && trie.byte(node) != byte {
-                node += trie.size(node);
-            }
-            if node >= end {
-                return OFF;
-            }
-            place = node as u32 + 1;
+            let Some(node) = node else { return OFF };
+            position = node as u32 + 1;
         }
-        place
-    }
-
-    /// The first bytes of all that may not follow a token in one piece.
-    pub fn merging(&self, token: u32) -> ByteSet {
-        if self.merges.makes(token) { *self.merges.merging(token) } else { ByteSet::ALL }
-    }
-
-    /// The first bytes of all that may not follow tokens of a number in one piece.
-    pub fn merging_of(&self, number: u32) -> &ByteSet {
-        if number == u32::MAX { &ByteSet::ALL } else { self.merges.merging_of(number) }
-    }
-
-    /// A number that is equal for tokens that merge with the same.
-    pub fn merging_number(&self, token: u32) -> u32 {
-        if self.merges.makes(token) { self.merges.merging_number(token) } else { u32::MAX }
+        position
     }
 }
 
@@ -286,5 +240,5 @@ fn closed_firsts(pairs: &Pairs) -> ByteSet {
     let is_closed = |&first: &u8| {
         continues(first).all(|bytes| std::str::from_utf8(&bytes).is_ok_and(|text| text.chars().all(has_token)))
     };
-    (0xC2..0xE0).filter(is_closed).fold(ByteSet::EMPTY, |firsts, first| firsts.union(&ByteSet::of(first)))
+    (0xC2..0xE0).filter(is_closed).collect()
 }

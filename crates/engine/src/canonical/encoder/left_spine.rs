@@ -2,12 +2,14 @@
 
 use std::cmp::Reverse;
 
+use super::pairs::starts_of;
+
 /// Tokens below their left parts, the children of each by falling rank.
 pub(crate) struct LeftTree {
     /// The tokens, each before those below it.
     order: Vec<u32>,
     /// By token where it is in the order, and where those below it end.
-    place: Vec<u32>,
+    position: Vec<u32>,
     end: Vec<u32>,
     /// By token its children, as a range of `children`.
     child_starts: Vec<u32>,
@@ -26,14 +28,10 @@ impl LeftTree {
             }
         }
         below.sort_unstable();
-        let mut child_starts = vec![0; size + 1];
-        below.iter().for_each(|&(left, ..)| child_starts[left as usize + 1] += 1);
-        for at in 0..size {
-            child_starts[at + 1] += child_starts[at];
-        }
+        let child_starts = starts_of(size, below.iter().map(|&(left, ..)| left));
         let children = below.into_iter().map(|(.., token)| token).collect();
-        let (place, end) = (vec![0; size], vec![0; size]);
-        let mut tree = LeftTree { order: Vec::new(), place, end, child_starts, children };
+        let (position, end) = (vec![0; size], vec![0; size]);
+        let mut tree = LeftTree { order: Vec::new(), position, end, child_starts, children };
         tree.lay_out(roots);
         tree
     }
@@ -45,7 +43,7 @@ impl LeftTree {
                 self.end[token as usize] = self.order.len() as u32;
                 continue;
             }
-            self.place[token as usize] = self.order.len() as u32;
+            self.position[token as usize] = self.order.len() as u32;
             self.order.push(token);
             work.push((token, true));
             work.extend(self.children_of(token).iter().rev().map(|&child| (child, false)));
@@ -59,14 +57,14 @@ impl LeftTree {
 
     /// Where a token and those that begin with it are in the order: the first, and after the last.
     pub fn range(&self, token: u32) -> (u32, u32) {
-        (self.place[token as usize], self.end[token as usize])
+        (self.position[token as usize], self.end[token as usize])
     }
 
     /// The end of what lies below those children of a token that come first, as long as they are so, and of the token itself.
     pub fn till(&self, token: u32, is_so: impl Fn(u32) -> bool) -> u32 {
         let children = self.children_of(token);
         let last = children.partition_point(|&child| is_so(child)).checked_sub(1);
-        last.map_or(self.place[token as usize] + 1, |last| self.end[children[last] as usize])
+        last.map_or(self.position[token as usize] + 1, |last| self.end[children[last] as usize])
     }
 
     /// The tokens of a range.

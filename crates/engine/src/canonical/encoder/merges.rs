@@ -51,7 +51,7 @@ struct Beginning {
 /// What is asked first of a token and what follows it.
 #[derive(Clone, Copy, Default)]
 struct End {
-    /// One bit for each of a few kinds of symbols: those that something at its right end merges with.
+    /// One bit for each of a few classes of symbols: those that something at its right end merges with.
     joins: u64,
     /// The number of the first bytes of what it merges with.
     merging: u32,
@@ -59,8 +59,8 @@ struct End {
     is_made: bool,
 }
 
-/// The kind of a symbol, of the few that are distinguished at a glance, as a bit.
-fn kind_of(symbol: u32) -> u64 {
+/// The class of a symbol, of the few that are distinguished at a glance, as a bit.
+fn bit_of(symbol: u32) -> u64 {
     1 << (symbol.wrapping_mul(0x9E37_79B9) >> 26)
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Merges {
     unordered: FxHashMap<u32, Vec<Beginning>>,
     /// By token.
     ends: Vec<End>,
-    /// By token the kinds of the symbols that lie at its left end, as bits; none where merges never make it. Where no bit is also
+    /// By token the classes of the symbols that lie at its left end, as bits; none where merges never make it. Where no bit is also
     /// in what the token before joins, two tokens stay unmerged, which is nearly always decided so. It is apart from the rest
     /// because many tokens are asked for in any order, so that each is another line of the cache.
     begins: Vec<u64>,
@@ -152,12 +152,12 @@ impl Merges {
         let all: Vec<(u32, u32, u32)> = self.pairs.iter().filter(in_range).collect();
         let mut merging = vec![ByteSet::EMPTY; size];
         for &(left, right, _) in &all {
-            self.ends[left as usize].joins |= kind_of(right);
+            self.ends[left as usize].joins |= bit_of(right);
         }
         for token in 0..size as u32 {
             if self.makes(token) {
                 let symbols = self.spine(token, |made| made.left);
-                self.begins[token as usize] = symbols.fold(0, |bits, symbol| bits | kind_of(symbol));
+                self.begins[token as usize] = symbols.fold(0, |bits, symbol| bits | bit_of(symbol));
             }
         }
         self.starts = vec![0; size + 1];
@@ -194,6 +194,7 @@ impl Merges {
         }
         let mut numbers: FxHashMap<ByteSet, u32> = FxHashMap::default();
         for (ends, bytes) in self.ends.iter_mut().zip(merging) {
+            let bytes = if ends.is_made { bytes } else { ByteSet::ALL };
             let next = numbers.len() as u32;
             ends.merging = *numbers.entry(bytes).or_insert_with(|| {
                 self.merging.push(bytes);
@@ -251,7 +252,7 @@ impl Merges {
         self.ends.get(token as usize).is_some_and(|ends| ends.is_made)
     }
 
-    /// The first bytes of all that may merge with the end of a token.
+    /// The first bytes of all that may merge with the end of a token: of anything where merges never make it.
     pub fn merging(&self, token: u32) -> &ByteSet {
         &self.merging[self.ends[token as usize].merging as usize]
     }
@@ -292,7 +293,7 @@ impl Merges {
             let (mut other, mut other_gone) = (right, NONE);
             loop {
                 let there = self.made[other as usize];
-                if shared & kind_of(other) != 0
+                if shared & bit_of(other) != 0
                     && there.rank < gone
                     && here.rank <= other_gone
                     && let Some((rank, _)) = self.pairs.merge(part, other)

@@ -35,6 +35,16 @@ fn bit_of(left: u32, right: u32, words: usize) -> (usize, u64) {
     ((mixed >> 32) as usize & (words - 1), 1 << (mixed >> 58))
 }
 
+/// Where the things of each of so many numbers begin in a list that is sorted by them, one more than there are.
+pub(crate) fn starts_of(numbers: usize, sorted: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut starts = vec![0; numbers + 1];
+    sorted.for_each(|number| starts[number as usize + 1] += 1);
+    for at in 0..numbers {
+        starts[at + 1] += starts[at];
+    }
+    starts
+}
+
 /// A merge of a left part.
 struct Merge {
     right: u32,
@@ -56,11 +66,8 @@ impl Pairs {
         // Of those of the same parts the last one counts.
         sorted.sort_unstable_by_key(|(left, merge)| (*left, merge.right, Reverse(merge.rank)));
         sorted.dedup_by_key(|(left, merge)| (*left, merge.right));
-        let mut starts = vec![0; sorted.last().map_or(0, |&(left, _)| left as usize + 1) + 1];
-        sorted.iter().for_each(|&(left, _)| starts[left as usize + 1] += 1);
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
-        }
+        let lefts = sorted.last().map_or(0, |&(left, _)| left as usize + 1);
+        let starts = starts_of(lefts, sorted.iter().map(|&(left, _)| left));
         let words = (sorted.len() * BITS_EACH).div_ceil(64).next_power_of_two();
         let mut bits = vec![0; words].into_boxed_slice();
         for (left, merge) in &sorted {

@@ -1,12 +1,11 @@
 //! How the tokenizer cuts a text into pieces before it merges: its pattern as an automaton.
 //!
 //! One idea: whether there is a cut at a border depends on a few characters after it, so each border has a small set of next
-//! bytes that settle it ([`probes`]).
+//! bytes that settle it ([`PreTokenizer::after`](pattern::PreTokenizer::after)).
 //!
 //! # Example
 //! If the pattern keeps digits apart from punctuation, `2}` is never written as one token by the tokenizer itself.
 
 pub(crate) mod pattern;
-pub(crate) mod probes;
 pub(crate) mod reader;
 pub(crate) mod suffixes;

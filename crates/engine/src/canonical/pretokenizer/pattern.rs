@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 use rustc_hash::FxHashMap;
+use stencilm_regex::ByteSet;
 
 use stencilm_support::{LOOKED_AT, SEARCHED};
 
@@ -31,6 +32,8 @@ pub(crate) struct PreTokenizer {
     ends: Vec<bool>,
     /// By state: whether it may end here at the end of the text.
     ends_text: Vec<bool>,
+    /// By state: the bytes of ASCII that always begin another piece, and those that either do so or go on with the piece.
+    after: Vec<(ByteSet, ByteSet)>,
 }
 
 enum Instruction {
@@ -76,8 +79,8 @@ impl PreTokenizer {
         for (character, class) in ascii.iter_mut().enumerate() {
             *class = class_in(&stretches, character as u32);
         }
-        let mut pretokenizer =
-            PreTokenizer { ascii, stretches, num_classes, steps: Vec::new(), ends: Vec::new(), ends_text: Vec::new() };
+        let (steps, ends, ends_text, after) = Default::default();
+        let mut pretokenizer = PreTokenizer { ascii, stretches, num_classes, steps, ends, ends_text, after };
         let mut known: FxHashMap<Vec<usize>, u16> = FxHashMap::default();
         let mut states: Vec<Vec<usize>> = vec![vec![start]];
         known.insert(vec![start], START);
@@ -109,6 +112,12 @@ impl PreTokenizer {
             }
             at += 1;
         }
+        let begins = |state: u16, byte: u8| pretokenizer.step(state, pretokenizer.class(char::from(byte))).0 == DEAD;
+        let after = (0..states.len() as u16).map(|state| match pretokenizer.may_end(state) {
+            true => ((0..128).filter(|&byte| begins(state, byte)).collect(), ByteSet::ASCII),
+            false => (ByteSet::EMPTY, ByteSet::EMPTY),
+        });
+        pretokenizer.after = after.collect();
         pretokenizer.check_that_nothing_is_left_out()?;
         Ok(pretokenizer)
     }
@@ -128,6 +137,25 @@ impl PreTokenizer {
         self.steps[usize::from(state) * self.num_classes + usize::from(class)]
     }
 
+    /// How many bytes the first piece of a text has.
+    pub fn first_piece(&self, text: &str) -> usize {
+        let (mut state, mut end) = (START, 0);
+        for (at, character) in text.char_indices() {
+            let (next, ends) = self.step(state, self.class(character));
+            if ends {
+                end = at;
+            }
+            if next == DEAD {
+                return end;
+            }
+            state = next;
+            if self.may_end(state) {
+                end = at + character.len_utf8();
+            }
+        }
+        if self.may_end_text(state) { text.len() } else { end }
+    }
+
     /// Whether a piece may end in this state whatever comes.
     #[inline]
     pub fn may_end(&self, state: u16) -> bool {
@@ -137,6 +165,13 @@ impl PreTokenizer {
     /// Whether a piece may end in this state at the end of the text.
     pub fn may_end_text(&self, state: u16) -> bool {
         self.ends_text[usize::from(state)]
+    }
+
+    /// Bytes after which it is known beforehand how a text goes on: those that always begin another piece in a state, and those
+    /// that either do so or go on with the piece.
+    pub fn after(&self, state: u16) -> (&ByteSet, &ByteSet) {
+        let (new_piece, plain) = &self.after[usize::from(state)];
+        (new_piece, plain)
     }
 
     /// How many states there are.
@@ -362,31 +397,11 @@ mod tests {
 
     fn pieces(pattern: &str, text: &str) -> Vec<String> {
         let pretokenizer = PreTokenizer::new(pattern).expect("the pattern is read");
-        let characters: Vec<char> = text.chars().collect();
-        let (mut pieces, mut start) = (Vec::new(), 0);
-        while start < characters.len() {
-            let (mut state, mut end, mut at) = (START, start, start);
-            loop {
-                if pretokenizer.may_end(state) {
-                    end = at;
-                }
-                let Some(&character) = characters.get(at) else {
-                    if pretokenizer.may_end_text(state) {
-                        end = at;
-                    }
-                    break;
-                };
-                let (next, matched) = pretokenizer.step(state, pretokenizer.class(character));
-                if matched {
-                    end = at;
-                }
-                if next == DEAD {
-                    break;
-                }
-                (state, at) = (next, at + 1);
-            }
-            pieces.push(characters[start..end].iter().collect());
-            start = end;
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(pretokenizer.first_piece(rest));
+            pieces.push(piece.into());
+            rest = after;
         }
         pieces
     }

@@ -8,7 +8,6 @@ use stencilm_regex::ByteSet;
 use stencilm_support::LOOKED_AT;
 
 use crate::canonical::pretokenizer::pattern::{DEAD, PreTokenizer, START};
-use crate::canonical::pretokenizer::probes::Probes;
 use crate::switches::Switch;
 
 /// In place of a number of a set: not known yet.
@@ -26,16 +25,15 @@ pub(crate) struct Behind {
     numbers: FxHashMap<Vec<u16>, u32>,
     /// By set and class of the next character.
     steps: Vec<u32>,
-    /// By set: the bytes that always begin another piece, and those that either do so or go on with the piece.
-    new_piece: Vec<ByteSet>,
-    plain: Vec<ByteSet>,
+    /// By set, as by state in [`PreTokenizer::after`].
+    after: Vec<(ByteSet, ByteSet)>,
 }
 
 impl Behind {
     /// The states after some bytes, whatever stands before them.
-    pub fn of(&mut self, pretokenizer: &PreTokenizer, probes: &Probes, bytes: &[u8]) -> States {
+    pub fn of(&mut self, pretokenizer: &PreTokenizer, bytes: &[u8]) -> States {
         if self.sets.is_empty() {
-            self.add(pretokenizer, probes, (0..pretokenizer.num_states() as u16).collect());
+            self.add(pretokenizer, (0..pretokenizer.num_states() as u16).collect());
         }
         let mut here = 0;
         if !Switch::CanonicalSuffixStates.is_on() {
@@ -43,7 +41,7 @@ impl Behind {
         }
         for chunk in bytes.utf8_chunks() {
             for character in chunk.valid().chars() {
-                here = self.step(pretokenizer, probes, here, pretokenizer.class(character));
+                here = self.step(pretokenizer, here, pretokenizer.class(character));
             }
             // Of a character that bytes before these begin nothing is known.
             if !chunk.invalid().is_empty() {
@@ -53,7 +51,7 @@ impl Behind {
         States(here)
     }
 
-    fn step(&mut self, pretokenizer: &PreTokenizer, probes: &Probes, from: u32, class: u8) -> u32 {
+    fn step(&mut self, pretokenizer: &PreTokenizer, from: u32, class: u8) -> u32 {
         let at = from as usize * pretokenizer.num_classes() + usize::from(class);
         if self.steps[at] == UNKNOWN {
             // With more sets a token is known by its last character.
@@ -64,34 +62,30 @@ impl Behind {
             next.retain(|&state| state != DEAD);
             next.sort_unstable();
             next.dedup();
-            self.steps[at] = self.add(pretokenizer, probes, next);
+            self.steps[at] = self.add(pretokenizer, next);
         }
         self.steps[at]
     }
 
-    fn add(&mut self, pretokenizer: &PreTokenizer, probes: &Probes, states: Vec<u16>) -> u32 {
+    fn add(&mut self, pretokenizer: &PreTokenizer, states: Vec<u16>) -> u32 {
         if let Some(&known) = self.numbers.get(&states) {
             return known;
         }
         let number = self.sets.len() as u32;
-        let all =
-            |sets: &[ByteSet]| states.iter().fold(ByteSet::ALL, |all, &state| all.intersect(&sets[usize::from(state)]));
-        self.new_piece.push(all(&probes.new_piece));
-        self.plain.push(all(&probes.plain));
+        let mut all = (ByteSet::ALL, ByteSet::ALL);
+        for (new_piece, plain) in states.iter().map(|&state| pretokenizer.after(state)) {
+            all = (all.0.intersect(new_piece), all.1.intersect(plain));
+        }
+        self.after.push(all);
         self.steps.extend(std::iter::repeat_n(UNKNOWN, pretokenizer.num_classes()));
         self.numbers.insert(states.clone(), number);
         self.sets.push(states);
         number
     }
 
-    /// The bytes that always begin another piece in some states.
-    pub fn new_piece(&self, states: States) -> &ByteSet {
-        &self.new_piece[states.0 as usize]
-    }
-
-    /// The bytes that either do so or go on with the piece.
-    pub fn plain(&self, states: States) -> &ByteSet {
-        &self.plain[states.0 as usize]
+    /// The bytes that always begin another piece in some states, and those that either do so or go on with the piece.
+    pub fn after(&self, states: States) -> &(ByteSet, ByteSet) {
+        &self.after[states.0 as usize]
     }
 
     /// Bytes of memory held, about.
@@ -113,17 +107,17 @@ mod tests {
 
     /// The state of a cursor that waits for nothing is one of the set, whatever was read before.
     fn check(encoding: &Encoding, before: &str, token: u32) -> Result<(), TestCaseError> {
-        let (mut places, mut after) = (Cursors::default(), Behind::default());
+        let (mut cursors, mut after) = (Cursors::default(), Behind::default());
         let mut ids = encoding.encode(before).expect("it is text");
         ids.push(token);
-        let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
+        let (mut cursor, mut last) = (cursors.of(&Cursor::start().into()), None);
         for &id in &ids {
-            let Some(next) = encoding.follow(&mut places, place, last, id) else { return Ok(()) };
-            (place, last) = (next, Some(id));
+            let Some(next) = encoding.follow(&mut cursors, cursor, last, id) else { return Ok(()) };
+            (cursor, last) = (next, Some(id));
         }
         let bytes = encoding.tokens().token_bytes(token).expect("it is a token");
-        let states = after.of(encoding.pretokenizer(), &encoding.probes, bytes);
-        if let Some(state) = places.cursor(place).settled() {
+        let states = after.of(encoding.pretokenizer(), bytes);
+        if let Some(state) = cursors.key(cursor).settled() {
             prop_assert!(after.sets[states.0 as usize].contains(&state), "{:?} {}", before, token);
         }
         Ok(())

@@ -10,22 +10,21 @@ use stencilm_regex::{ByteSet, ExprId, StateId};
 use stencilm_support::{LARGE_BUDGET, LimitExceeded, MANY};
 
 use super::in_lexeme::{Within, independent_within};
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
 use crate::canonical::viability::equivalence::Equivalence;
+use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::lexeme::mask::{CHARACTERS_AFTER, LexemeMask, LexemeMaskAt, RunsInside};
 use crate::machine::expansion::{Automaton, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
-use crate::parse::stepper::{Run, offers_tokens};
+use crate::parse::stepper::offers_tokens;
 use crate::state::stacks::Entry;
 use crate::switches::Switch;
-use crate::vocabulary::token_set;
-use crate::vocabulary::token_set::{BITS, TokenSet};
+use crate::vocabulary::token_set::{self, TokenSet};
 use crate::vocabulary::tokens::Tokens;
 
 /// What is known of the tokens of dense lexemes, by their lexeme masks.
@@ -49,9 +48,9 @@ struct LexemeFacts {
     others: Vec<u32>,
     /// Those that end the lexeme where runs of characters end, which are not among the others.
     ending: Option<Arc<Ending>>,
-    /// What is known at a place.
-    at: FxHashMap<CursorId, Arc<AtPlace>>,
-    /// What searches have decided, whatever follows the lexeme: by token, and the place after it.
+    /// What is known at a cursor.
+    at: FxHashMap<CursorId, Arc<AtCursor>>,
+    /// What searches have decided, whatever follows the lexeme: by token, and the cursor after it.
     answers: FxHashMap<(u32, CursorId), bool>,
 }
 
@@ -65,16 +64,16 @@ struct RunFacts {
     /// Those that are viable wherever they come.
     anywhere: TokenSet,
     others: Vec<u32>,
-    /// The tokens that are viable at a place, whatever the context.
+    /// The tokens that are viable at a cursor, whatever the context.
     at: FxHashMap<CursorId, Arc<TokenSet>>,
     /// Those that a search has decided, as in the answers about lexemes.
     searched: FxHashSet<(u32, CursorId)>,
 }
 
-/// What is known of the tokens of a lexeme at a place, whatever follows the lexeme.
-pub(crate) struct AtPlace {
+/// What is known of the tokens of a lexeme at a cursor, whatever follows the lexeme.
+pub(crate) struct AtCursor {
     /// The viable ones, whatever the context: those of one set that are in the other, and some more. The sets are those of the
-    /// lexeme mask and of its class, for there are many masks and places.
+    /// lexeme mask and of its class, for there are many masks and cursors.
     independent: (Arc<TokenSet>, Option<Arc<TokenSet>>),
     more: Vec<u32>,
     /// The others, by the state of the lexeme after them.
@@ -83,11 +82,11 @@ pub(crate) struct AtPlace {
     pub rest: Vec<u32>,
 }
 
-impl AtPlace {
+impl AtCursor {
     /// Takes the context-independent ones out of a set.
     pub fn clear_independent(&self, tokens: &mut [u32]) {
         match &self.independent {
-            (all, None) => tokens.iter_mut().zip(all.words()).for_each(|(word, all)| *word &= !all),
+            (all, None) => token_set::take_out(tokens, all.words()),
             (all, Some(class)) => {
                 let both = all.words().iter().zip(class.words());
                 tokens.iter_mut().zip(both).for_each(|(word, (all, class))| *word &= !(all & class));
@@ -100,7 +99,7 @@ impl AtPlace {
 /// The lexeme mask of a dense thread, and the tokens after which its lexeme certainly goes on.
 pub(crate) struct IndependentTokens {
     pub here: LexemeMaskAt,
-    pub known: Arc<AtPlace>,
+    pub known: Arc<AtCursor>,
     /// Those that end the lexeme where runs of characters end.
     pub ending: Option<Arc<Ending>>,
 }
@@ -162,7 +161,7 @@ impl ContextIndependent {
             && self.lexemes.get(&(Arc::as_ptr(mask) as usize)).is_some_and(|facts| facts.keeps(token))
     }
 
-    /// What a search has decided about a token inside a lexeme mask, with the place after it, whatever follows the
+    /// What a search has decided about a token inside a lexeme mask, with the cursor after it, whatever follows the
     /// lexeme.
     pub fn answer(&self, mask: &Arc<LexemeMask>, token: u32, after: CursorId) -> Option<bool> {
         let facts = self.lexemes.get(&(Arc::as_ptr(mask) as usize))?;
@@ -192,70 +191,60 @@ impl ContextIndependent {
     }
 }
 
-/// What is kept of the answers.
-pub(crate) struct Kept<'k> {
-    pub places: &'k mut Cursors,
-    pub context_independent: &'k mut ContextIndependent,
-    pub anywhere: &'k mut Anywhere,
-}
-
-impl Run<'_> {
+impl ContextIndependent {
     /// The tokens of a dense thread after which its lexeme certainly goes on.
-    pub(crate) fn context_independent_tokens(
+    pub fn of_thread(
         &mut self,
-        encoding: &Encoder,
-        Kept { places, context_independent, anywhere }: Kept<'_>,
+        search: &mut Search<'_, '_>,
+        anywhere: &mut Anywhere,
         thread: Entry,
-        place: CursorId,
+        cursor: CursorId,
     ) -> Result<Option<IndependentTokens>, EngineError> {
-        if thread == Entry::BOTTOM || offers_tokens(thread) || !Switch::CanonicalIndependent.is_on() {
+        let Search { run, encoding, cursors, .. } = search;
+        if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(None);
         }
         let vocabulary = encoding.tokens();
-        let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+        let expansion = run.machine.fork(ExpansionId(thread.head)).clone();
         let Automaton::Dfa(dfa) = expansion.automaton else { return Ok(None) };
-        let Some(here) = self.lexeme_mask(vocabulary, thread, &expansion)? else { return Ok(None) };
+        let Some(here) = run.lexeme_mask(vocabulary, thread, &expansion)? else { return Ok(None) };
         if here.mask.count <= MANY && Switch::CanonicalFewTokens.is_on() {
             return Ok(None);
         }
         let set_bytes = vocabulary.mask_words() * 4;
         let name = Arc::as_ptr(&here.mask) as usize;
-        let lexeme_cache = &mut *self.lexeme_cache;
+        let lexeme_cache = &mut *run.lexeme_cache;
         let reader = Reader { expansion: Some(&expansion), dfa };
-        if context_independent.bytes > LARGE_BUDGET {
-            (context_independent.lexemes, context_independent.classes, context_independent.bytes) = Default::default();
+        if self.bytes > LARGE_BUDGET {
+            *self = ContextIndependent::default();
         }
-        if !context_independent.lexemes.contains_key(&name) {
-            context_independent.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.mask)?;
+        if !self.lexemes.contains_key(&name) {
+            self.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.mask)?;
         }
-        let facts = context_independent.lexemes.get_mut(&name).expect("it was there or is there now");
-        if let Some(known) = facts.at.get(&place) {
+        let facts = self.lexemes.get_mut(&name).expect("it was there or is there now");
+        if let Some(known) = facts.at.get(&cursor) {
             return Ok(Some(IndependentTokens { here, known: known.clone(), ending: facts.ending.clone() }));
         }
         let mut independent = (facts.tokens.clone(), None);
         let mut open = Vec::new();
         if let Some(class) = &facts.class {
-            let class = context_independent.classes.get_mut(class).expect("classes go together with their lexemes");
-            if !class.at.contains_key(&place) {
-                context_independent.bytes += set_bytes;
+            let class = self.classes.get_mut(class).expect("classes go together with their lexemes");
+            if !class.at.contains_key(&cursor) {
+                self.bytes += set_bytes;
             }
-            let known = class.at_place(lexeme_cache, encoding, places, place)?.clone();
-            for (word, (within, known)) in facts.tokens.words().iter().zip(known.words()).enumerate() {
-                let mut bits = within & !known;
-                while bits != 0 {
-                    open.push(word as u32 * BITS + bits.trailing_zeros());
-                    bits &= bits - 1;
-                }
-            }
+            let known = class.at_cursor(lexeme_cache, encoding, cursors, cursor)?.clone();
+            let mut others = TokenSet::clone(&facts.tokens);
+            token_set::take_out(others.words_mut(), known.words());
+            open.extend(others.iter());
             independent.1 = Some(known);
         }
         let mut more = Vec::new();
-        let mut within = Within::new(encoding, places, lexeme_cache, &reader);
+        let mut within = Within::new(encoding, cursors, lexeme_cache, &reader);
         // By state of the lexeme, in the order in which they come.
         let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in facts.others.iter().chain(&open) {
-            match within.is_viable(thread.state, place, token)? {
+            match within.is_viable(thread.state, cursor, token)? {
                 (_, true) => more.push(token),
                 (Some(state), false) if state & IN_WHITESPACE == 0 => {
                     let at = *numbers.entry(state).or_insert(left.len());
@@ -267,38 +256,38 @@ impl Run<'_> {
                 _ => rest.push(token),
             }
         }
-        let inside = left.into_iter().map(|tokens| Equivalence::new(encoding, places, place, tokens.into_iter()));
+        let inside = left.into_iter().map(|tokens| Equivalence::new(encoding, cursors, cursor, tokens.into_iter()));
         let inside: Vec<Equivalence> = inside.collect();
         let bytes = (more.len() + rest.len()) * 4 + inside.iter().map(Equivalence::memory_bytes).sum::<usize>();
-        let at = AtPlace { independent, more, inside, rest };
+        let at = AtCursor { independent, more, inside, rest };
         let (known, ending) = (Arc::new(at), facts.ending.clone());
-        facts.at.insert(place, known.clone());
-        context_independent.bytes += bytes;
+        facts.at.insert(cursor, known.clone());
+        self.bytes += bytes;
         Ok(Some(IndependentTokens { here, known, ending }))
     }
 }
 
 impl RunFacts {
-    /// The tokens that are viable at a place, whatever the context.
-    fn at_place(
+    /// The tokens that are viable at a cursor, whatever the context.
+    fn at_cursor(
         &mut self,
         lexeme_cache: &mut LexemeCache,
         encoding: &Encoder,
-        places: &mut Cursors,
-        place: CursorId,
+        cursors: &mut Cursors,
+        cursor: CursorId,
     ) -> Result<&Arc<TokenSet>, LimitExceeded> {
-        if !self.at.contains_key(&place) {
+        if !self.at.contains_key(&cursor) {
             let mut tokens = self.anywhere.clone();
             let reader = unbounded(lexeme_cache, *self.character)?;
-            let mut within = Within::new(encoding, places, lexeme_cache, &reader);
+            let mut within = Within::new(encoding, cursors, lexeme_cache, &reader);
             for &token in &self.others {
-                if within.is_viable(StateId::START.0, place, token)?.1 {
+                if within.is_viable(StateId::START.0, cursor, token)?.1 {
                     tokens.insert(token);
                 }
             }
-            self.at.insert(place, Arc::new(tokens));
+            self.at.insert(cursor, Arc::new(tokens));
         }
-        Ok(&self.at[&place])
+        Ok(&self.at[&cursor])
     }
 }
 
@@ -336,9 +325,9 @@ fn as_in_class(
     let RunFacts { all, anywhere, .. } = &context_independent.classes[&name];
     let tokens = match within {
         None => all.clone(),
-        Some((mut tokens, near)) => {
-            let more = near.words().iter().zip(anywhere.words()).map(|(near, anywhere)| near & anywhere);
-            tokens.words_mut().iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+        Some((mut tokens, mut near)) => {
+            token_set::keep(near.words_mut(), anywhere.words());
+            token_set::add(tokens.words_mut(), near.words());
             Arc::new(tokens)
         }
     };
@@ -369,7 +358,7 @@ fn near_class(vocabulary: &Tokens, mask: Arc<LexemeMask>, (class, mut within): (
     if within.words().iter().zip(others.words()).any(|(within, other)| within & !other != 0) {
         token_set::keep(Arc::make_mut(&mut within).words_mut(), others.words());
     }
-    others.words_mut().iter_mut().zip(within.words()).for_each(|(other, within)| *other &= !within);
+    token_set::take_out(others.words_mut(), within.words());
     let mut ending = None;
     if mask.only_crossing_tokens().is_some() {
         let mut end = Ending { tokens: Vec::new(), set: TokenSet::empty(vocabulary.vocab_size()) };

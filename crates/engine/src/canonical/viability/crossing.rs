@@ -1,6 +1,6 @@
 //! Tokens that leave lexemes, by the suffixes with which they go on after them.
 //!
-//! Nearly all lexemes that many tokens leave end with the same byte, so what the tokenizer makes of those tokens at a place is
+//! Nearly all lexemes that many tokens leave end with the same byte, so what the tokenizer makes of those tokens at a cursor is
 //! kept with the vocabulary for all of them.
 
 use std::sync::Arc;
@@ -8,8 +8,7 @@ use std::sync::Arc;
 use stencilm_regex::ByteSet;
 use stencilm_support::{Bounded, LARGE_BUDGET};
 
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
@@ -109,11 +108,11 @@ impl Run<'_> {
 /// What is known of crossing tokens, by their suffixes.
 #[derive(Default)]
 pub(crate) struct CrossingClasses {
-    /// By the place of the suffixes in memory and the place in the text.
+    /// By the place of the suffixes in memory and the cursor.
     known: Bounded<(usize, CursorId), CrossingClassesAt, LARGE_BUDGET>,
 }
 
-/// What is known of tokens by one list of suffixes, at one place.
+/// What is known of tokens by one list of suffixes, at one cursor.
 struct CrossingClassesAt {
     /// Kept, so that no other suffixes get their place in memory.
     _mask: Arc<LexemeMask>,
@@ -127,49 +126,49 @@ impl CrossingClasses {
         self.known.memory_bytes()
     }
 
-    /// What is known of the crossing tokens of a lexeme mask, at a place.
+    /// What is known of the crossing tokens of a lexeme mask, at a cursor.
     pub fn here<'s>(
         &'s mut self,
         mask: &Arc<LexemeMask>,
         crossings: &'s Crossings,
-        place: CursorId,
+        cursor: CursorId,
     ) -> CrossingClassesHere<'s> {
         let suffixes = crossings.suffixes();
         let name = std::ptr::from_ref(suffixes) as usize;
         if !Switch::CanonicalCrossing.is_on() {
             self.known = Bounded::default();
         }
-        let (known, bytes) = self.known.get_or_make((name, place), || {
+        let (known, bytes) = self.known.get_or_make((name, cursor), || {
             let with: Box<[Option<Equivalence>]> = (0..=crossings.num_suffixes()).map(|_| None).collect();
             let bytes = size_of_val(&*with);
             (CrossingClassesAt { _mask: mask.clone(), with }, bytes)
         });
-        CrossingClassesHere { crossings, place, known: &mut known.with, bytes }
+        CrossingClassesHere { crossings, cursor, known: &mut known.with, bytes }
     }
 }
 
-/// What is known of the same crossing tokens at a place.
+/// What is known of the same crossing tokens at a cursor.
 pub(crate) struct CrossingClassesHere<'s> {
     crossings: &'s Crossings,
-    place: CursorId,
+    cursor: CursorId,
     known: &'s mut [Option<Equivalence>],
-    /// Bytes that all of it takes, for all places.
+    /// Bytes that all of it takes, for all cursors.
     bytes: &'s mut usize,
 }
 
 impl CrossingClassesHere<'_> {
     /// The tokens that cross with a suffix, perhaps some more, each with its crossing; or those that end with the lexeme.
-    pub fn with(&mut self, encoding: &Encoder, places: &mut Cursors, suffix: Option<u32>) -> &Equivalence {
-        let (crossings, place) = (self.crossings, self.place);
+    pub fn with(&mut self, encoding: &Encoder, cursors: &mut Cursors, suffix: Option<u32>) -> &Equivalence {
+        let (crossings, cursor) = (self.crossings, self.cursor);
         self.known[suffix.map_or(crossings.num_suffixes(), |suffix| suffix as usize)].get_or_insert_with(|| {
             let trie = encoding.tokens().trie();
             let equivalence = match suffix {
                 Some(suffix) => {
-                    Equivalence::new(encoding, places, place, crossings.with_suffix(suffix).iter().copied())
+                    Equivalence::new(encoding, cursors, cursor, crossings.with_suffix(suffix).iter().copied())
                 }
                 None => {
                     let tokens = crossings.nodes().filter_map(|node| Some((0, trie.entry_at(node as usize)?)));
-                    Equivalence::new(encoding, places, place, tokens)
+                    Equivalence::new(encoding, cursors, cursor, tokens)
                 }
             };
             *self.bytes += equivalence.memory_bytes();

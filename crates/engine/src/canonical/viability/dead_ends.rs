@@ -1,21 +1,9 @@
-//! Masks of many tokens: those that are not viable are found, whatever token came before.
+//! What is found of a mask of many tokens: those that are not viable, whatever token came before.
 
-use super::context_independent::{ContextIndependent, IndependentTokens, Kept};
-use super::crossing::SuffixesAfter;
-use super::pending::Pending;
-use super::queries::{EquivalenceCaches, Questions};
 use super::search::Search;
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::state::CursorKey;
+use crate::canonical::cursor::table::CursorId;
 use crate::canonical::encoding::Encoding;
-use crate::canonical::encoding::Known;
 use crate::canonical::viability::ends::last_character;
-use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
-use crate::canonical::whitespace::runs::{WhitespaceInLexemes, numbered};
-use crate::error::EngineError;
-use crate::mask::cache::KeptMask;
-use crate::parse::stepper::Run;
-use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::token_set;
 
 /// Tokens of a mask that are not viable.
@@ -48,9 +36,30 @@ impl DeadEnds {
         self.tokens[usize::from(!unmerged)].push(token);
     }
 
-    /// Notes cases of a token that were not asked for.
-    pub(crate) fn leave_open<const N: usize>(&mut self, token: u32, cases: [bool; N]) {
-        self.open.extend(cases.map(|unmerged| (token, unmerged)));
+    /// These and no others so far.
+    pub fn set(&mut self, tokens: &[Vec<u32>; 2]) {
+        self.tokens.clone_from(tokens);
+    }
+
+    /// How a token comes after the token before: whether unmerged, and the cursor after it; `None` where it does not fit. Notes
+    /// the cases that are not asked for.
+    pub fn case(
+        &mut self,
+        search: &mut Search<'_, '_>,
+        (cursor, before): (CursorId, Option<u32>),
+        token: u32,
+        fits: bool,
+    ) -> Option<(bool, CursorId)> {
+        if !fits {
+            self.open.extend([(token, true), (token, false)]);
+            return None;
+        }
+        let unmerged = search.encoding.stay_unmerged(before, token);
+        let after_both = search.cursors.advance_both(search.encoding, cursor, token);
+        if after_both[usize::from(unmerged)].is_some() {
+            self.open.push((token, !unmerged));
+        }
+        Some((unmerged, after_both[usize::from(!unmerged)]?))
     }
 
     pub(crate) fn sort(&mut self) {
@@ -104,163 +113,5 @@ impl DeadEnds {
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         (self.tokens[0].len() + self.tokens[1].len()) * 4 + self.open.len() * 8 + size_of::<DeadEnds>()
-    }
-}
-
-/// A mask whose dead ends are asked for.
-#[derive(Clone, Copy)]
-pub(crate) struct AskedMask<'m> {
-    /// The tokens that fit after the token before.
-    pub fitting: &'m [u32],
-    pub mask: &'m [u32],
-    /// How it is kept, where that is all of it.
-    pub kept: Option<&'m KeptMask>,
-}
-
-/// A token to be asked for.
-struct Asked {
-    token: u32,
-    /// Whether no merge joins it with the token before.
-    unmerged: bool,
-    /// The place after it.
-    after: CursorId,
-    /// The longest searches come last: those of whitespace, and of tokens that end within a character.
-    how_long: u8,
-}
-
-impl Run<'_> {
-    /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit after the token before are not asked for
-    /// where that takes a search.
-    pub(crate) fn dead_ends(
-        &mut self,
-        encoding: &Encoding,
-        configuration: SetId,
-        (cursor, before): (&CursorKey, Option<u32>),
-        (in_lexemes, after): (&mut WhitespaceInLexemes, &mut SuffixesAfter),
-        AskedMask { fitting, mask, kept }: AskedMask<'_>,
-    ) -> Result<DeadEnds, EngineError> {
-        let mut known = encoding.known();
-        let place = known.places.of(cursor);
-        let mut dense: Vec<(Entry, IndependentTokens)> = Vec::new();
-        let threads = self.stacks.entries(configuration).to_vec();
-        for &thread in &threads {
-            let Known { places, context_independent, anywhere, .. } = &mut *known;
-            if let Some(found) = self.context_independent_tokens(
-                encoding,
-                Kept { places, context_independent, anywhere },
-                thread,
-                place,
-            )? {
-                dense.push((thread, found));
-            }
-        }
-        let mut found = DeadEnds::default();
-        let Known {
-            places,
-            cursor_masks,
-            context_independent,
-            whitespace: whitespace_cache,
-            crossing_classes,
-            search,
-            pending_tokens,
-            ..
-        } = &mut *known;
-        let mut search = Search::new(encoding, places, cursor_masks, search);
-        let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
-        let mut pending = Pending::new(encoding, (mask, fitting), pending_tokens, whitespace.is_some());
-        if let Some(whitespace) = &whitespace {
-            let decided = whitespace_cache.decided_anyway(encoding, search.places, whitespace, place);
-            found.tokens.clone_from(&decided.dead);
-            decided.open.iter().for_each(|&token| pending.add_whitespace(token));
-        }
-        let mut questions = Questions { run: self, encoding, search, whitespace: None, configuration, place, threads };
-        questions.begin(&dense, kept, &mut pending);
-        if whitespace.is_none() && questions.threads.len() > 1 {
-            questions.settle_whitespace(in_lexemes, whitespace_cache, &mut pending)?;
-        }
-        for (thread, here) in &dense {
-            let crossing_decided = questions.ask_equivalent(
-                *thread,
-                here,
-                EquivalenceCaches { context_independent, crossing_classes, after },
-                &mut pending,
-            )?;
-            if !crossing_decided && pending.by_groups {
-                pending.add_outside(here, kept);
-            }
-        }
-        if let Some(whitespace) = whitespace {
-            questions.whitespace = Some((whitespace, WhitespaceAnswers::new(&whitespace)));
-        }
-        questions.ask_pending(&pending, before, &dense, (context_independent, whitespace_cache), &mut found)?;
-        found.sort();
-        Ok(found)
-    }
-}
-
-impl Questions<'_, '_> {
-    /// Settles the whitespace tokens after which one of several threads has a continuation in any case.
-    fn settle_whitespace(
-        &mut self,
-        in_lexemes: &mut WhitespaceInLexemes,
-        whitespace_cache: &mut WhitespaceCache,
-        pending: &mut Pending<'_>,
-    ) -> Result<(), EngineError> {
-        for thread in self.threads.clone() {
-            let Questions { run, search, encoding, place, .. } = &mut *self;
-            let Some(whitespace) = run.before_whitespace(search, in_lexemes, &[thread])? else { continue };
-            let known = whitespace_cache.known(encoding, search.places, whitespace.next, *place);
-            for (token, numbered_token) in numbered(encoding) {
-                let answers = known.is_viable_anyway(numbered_token, &whitespace);
-                if answers.is_some_and(|answers| answers.iter().all(|&is_viable| is_viable != Some(false))) {
-                    pending.settle(token);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Asks for the pending tokens that fit after the token before, and adds those that are not viable.
-    fn ask_pending(
-        &mut self,
-        pending: &Pending<'_>,
-        before: Option<u32>,
-        dense: &[(Entry, IndependentTokens)],
-        (context_independent, whitespace_cache): (&mut ContextIndependent, &mut WhitespaceCache),
-        found: &mut DeadEnds,
-    ) -> Result<(), EngineError> {
-        let encoding = self.encoding;
-        let vocabulary = encoding.tokens();
-        let mut asked: Vec<Asked> = Vec::new();
-        for token in pending.iter() {
-            if !pending.fits(token) {
-                found.leave_open(token, [true, false]);
-                continue;
-            }
-            let unmerged = encoding.stay_unmerged(before, token);
-            let after_both = self.search.places.advance_both(encoding, self.place, token);
-            if after_both[usize::from(unmerged)].is_some() {
-                found.leave_open(token, [!unmerged]);
-            }
-            let Some(after) = after_both[usize::from(!unmerged)] else { continue };
-            match self.known(token, after, dense, context_independent) {
-                Some(true) => {}
-                Some(false) => found.add(token, unmerged),
-                None => {
-                    let bytes = vocabulary.token_bytes(token).unwrap_or_default();
-                    let is_within = last_character(bytes).is_none();
-                    let how_long = u8::from(encoding.is_whitespace(token)) + 2 * u8::from(is_within);
-                    asked.push(Asked { token, unmerged, after, how_long });
-                }
-            }
-        }
-        // Those with a common beginning come together, so that the grammar reads what they have in common once.
-        asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
-        for Asked { token, unmerged, after, .. } in asked {
-            if !self.ask(token, after, dense, (context_independent, whitespace_cache))? {
-                found.add(token, unmerged);
-            }
-        }
-        Ok(())
     }
 }

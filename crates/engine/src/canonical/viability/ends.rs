@@ -9,9 +9,8 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 use stencilm_support::{BUDGET, Bounded, MANY};
 
-use crate::canonical::cursor::by_place::{CursorId, MAX_CHARACTERS, Shown};
 use crate::canonical::cursor::state::Cursor;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors, MAX_CHARACTERS, Shown};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::suffixes::{Behind, States};
 use crate::switches::Switch;
@@ -22,28 +21,17 @@ use crate::vocabulary::token_set::{BITS, TokenSet};
 pub(crate) struct Anywhere {
     sets: Bounded<ByteSet, Arc<TokenSet>>,
     after: Behind,
-    /// What decides of the tokens of each kind, which have the same sets.
+    /// What decides of the tokens of each ending, which have the same sets.
     examples: Vec<Ending>,
-    /// By token the number of its kind; the same in the order of category strings, in which they are asked for.
-    kinds: Vec<u32>,
+    /// By token the number of its ending; the same in the order of category strings, in which they are asked for.
+    endings: Vec<u32>,
     by_category_string: Vec<u32>,
-    /// By the bytes that may come, which kinds of tokens always keep their ends, as far as it was asked for.
-    judged: Vec<Vec<Option<bool>>>,
+    /// Sets of bytes, each with which endings of tokens always keep their ends before them, as far as it was asked for.
+    judged: Vec<(ByteSet, Vec<Option<bool>>)>,
     numbers: FxHashMap<ByteSet, usize>,
-    /// Scratch for two sets of tokens, which are empty between uses.
-    scratch: [Option<TokenSet>; 2],
 }
 
 impl Anywhere {
-    /// Two empty sets of tokens, to be given back empty.
-    pub fn take_room(&mut self, vocab_size: usize) -> [TokenSet; 2] {
-        self.scratch.each_mut().map(|set| set.take().unwrap_or_else(|| TokenSet::empty(vocab_size)))
-    }
-
-    pub fn give_back(&mut self, scratch: [TokenSet; 2]) {
-        self.scratch = scratch.map(Some);
-    }
-
     /// Those of some bytes.
     pub fn before(&mut self, encoding: &Encoder, bytes: &ByteSet) -> Arc<TokenSet> {
         self.lay_out(encoding);
@@ -58,30 +46,69 @@ impl Anywhere {
             .map(|&ending| u32::from(encoding.always_keeps_end_before(after, ending, bytes)) << (BITS - 1))
             .collect();
         let mut tokens = TokenSet::empty(size);
-        for (word, kinds) in tokens.words_mut().iter_mut().zip(self.kinds.chunks(BITS as usize)) {
+        for (word, endings) in tokens.words_mut().iter_mut().zip(self.endings.chunks(BITS as usize)) {
             let mut gathered = 0;
-            for &kind in kinds {
-                gathered = gathered >> 1 | keeps_end[kind as usize];
+            for &ending in endings {
+                gathered = gathered >> 1 | keeps_end[ending as usize];
             }
-            *word = gathered >> (BITS as usize - kinds.len());
+            *word = gathered >> (BITS as usize - endings.len());
         }
         let tokens = Arc::new(tokens);
         self.sets.insert(*bytes, tokens.clone(), tokens.memory_bytes());
         tokens
     }
 
-    /// To ask for some tokens before some bytes.
-    pub fn judge<'a>(&'a mut self, encoding: &'a Encoder) -> Judged<'a> {
+    /// Makes ready for questions about single tokens.
+    pub fn begin(&mut self, encoding: &Encoder) {
         self.lay_out(encoding);
         if self.judged.len() * self.examples.len() > BUDGET {
             (self.judged, self.numbers) = Default::default();
         }
-        Judged { encoding, anywhere: self, sets: Vec::new() }
     }
 
-    /// Sorts the tokens by kinds.
+    /// The number of a set of bytes.
+    pub fn number(&mut self, bytes: &ByteSet) -> usize {
+        *self.numbers.entry(*bytes).or_insert_with(|| {
+            self.judged.push((*bytes, vec![None; self.examples.len()]));
+            self.judged.len() - 1
+        })
+    }
+
+    /// Whether a token always keeps its end before the bytes of a number.
+    #[inline]
+    pub fn always_keeps_end(&mut self, encoding: &Encoder, number: usize, token: u32) -> bool {
+        let ending = self.endings[token as usize] as usize;
+        let (bytes, known) = &mut self.judged[number];
+        let (after, examples) = (&self.after, &self.examples);
+        *known[ending].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[ending], bytes))
+    }
+
+    /// The same for tokens that stand side by side in the order of their category strings, from a number on: adds those
+    /// that always keep their ends to one set, and the others to another one.
+    pub fn sort_category_strings(
+        &mut self,
+        encoding: &Encoder,
+        number: usize,
+        (first, tokens): (usize, &[u32]),
+        always: &mut TokenSet,
+        perhaps: &mut TokenSet,
+    ) {
+        let Anywhere { by_category_string, judged, examples, after, .. } = self;
+        let (bytes, known) = &mut judged[number];
+        for (&token, &ending) in tokens.iter().zip(&by_category_string[first..]) {
+            let ending = ending as usize;
+            let keeps_end =
+                *known[ending].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[ending], bytes));
+            // The answers come in no order, so no branch depends on them.
+            let (word, bit) = ((token / BITS) as usize, token % BITS);
+            always.words_mut()[word] |= u32::from(keeps_end) << bit;
+            perhaps.words_mut()[word] |= u32::from(!keeps_end) << bit;
+        }
+    }
+
+    /// Sorts the tokens by endings.
     pub fn lay_out(&mut self, encoding: &Encoder) {
-        if !self.kinds.is_empty() {
+        if !self.endings.is_empty() {
             return;
         }
         let size = encoding.tokens().vocab_size() as u32;
@@ -89,19 +116,20 @@ impl Anywhere {
         for token in 0..size {
             let ending = encoding.ending(&mut self.after, token);
             let next = self.examples.len() as u32;
-            self.kinds.push(*numbers.entry(ending).or_insert_with(|| {
+            self.endings.push(*numbers.entry(ending).or_insert_with(|| {
                 self.examples.push(ending);
                 next
             }));
         }
         let category_trie = encoding.tokens().category_trie();
-        self.by_category_string = category_trie.all_tokens().iter().map(|&token| self.kinds[token as usize]).collect();
+        self.by_category_string =
+            category_trie.all_tokens().iter().map(|&token| self.endings[token as usize]).collect();
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
-            + (self.kinds.len() + self.by_category_string.len() + self.examples.len() * 3) * 4
+            + (self.endings.len() + self.by_category_string.len() + self.examples.len() * 3) * 4
             + self.judged.len() * self.examples.len()
             + self.after.memory_bytes()
     }
@@ -121,66 +149,10 @@ enum Ending {
     },
 }
 
-/// Which tokens always keep their ends before some sets of bytes, by their kinds and as far as it was asked for.
-pub(crate) struct Judged<'a> {
-    encoding: &'a Encoder,
-    anywhere: &'a mut Anywhere,
-    /// By number of what is known of a set of bytes.
-    sets: Vec<ByteSet>,
-}
-
-impl Judged<'_> {
-    /// The number of a set of bytes.
-    pub fn number(&mut self, bytes: &ByteSet) -> usize {
-        let Anywhere { judged, numbers, examples, .. } = &mut *self.anywhere;
-        let number = *numbers.entry(*bytes).or_insert_with(|| {
-            judged.push(vec![None; examples.len()]);
-            judged.len() - 1
-        });
-        if number >= self.sets.len() {
-            self.sets.resize(number + 1, ByteSet::EMPTY);
-        }
-        self.sets[number] = *bytes;
-        number
-    }
-
-    /// Whether a token always keeps its end before the bytes of a number.
-    #[inline]
-    pub fn always_keeps_end(&mut self, number: usize, token: u32) -> bool {
-        let Anywhere { kinds, judged, examples, after, .. } = &mut *self.anywhere;
-        let kind = kinds[token as usize] as usize;
-        let known = &mut judged[number][kind];
-        *known.get_or_insert_with(|| self.encoding.always_keeps_end_before(after, examples[kind], &self.sets[number]))
-    }
-
-    /// The same for tokens that stand side by side in the order of their category strings, from a place on: adds those
-    /// that always keep their ends to one set, and the others to another one.
-    pub fn sort_category_strings(
-        &mut self,
-        number: usize,
-        (first, tokens): (usize, &[u32]),
-        always: &mut TokenSet,
-        perhaps: &mut TokenSet,
-    ) {
-        let Anywhere { by_category_string, judged, examples, after, .. } = &mut *self.anywhere;
-        let (known, bytes) = (&mut judged[number], &self.sets[number]);
-        for (&token, &kind) in tokens.iter().zip(&by_category_string[first..]) {
-            let kind = kind as usize;
-            let keeps_end =
-                *known[kind].get_or_insert_with(|| self.encoding.always_keeps_end_before(after, examples[kind], bytes));
-            // The answers come in no order, so no branch depends on them.
-            let (word, bit) = ((token / BITS) as usize, token % BITS);
-            always.words_mut()[word] |= u32::from(keeps_end) << bit;
-            perhaps.words_mut()[word] |= u32::from(!keeps_end) << bit;
-        }
-    }
-}
-
 impl Encoder {
-    /// Those of some bytes after which a token always keeps its end, whatever the rest of the text is. `merging` are the
-    /// first bytes of what merges join with the token.
-    pub(crate) fn settling_bytes(&self, cursor: &Cursor, merging: &ByteSet, bytes: &ByteSet) -> ByteSet {
-        let free = bytes.intersect(&merging.complement());
+    /// Those of some bytes after which a token always keeps its end, whatever the rest of the text is.
+    pub(crate) fn settling_bytes(&self, cursor: &Cursor, token: u32, bytes: &ByteSet) -> ByteSet {
+        let free = bytes.intersect(&self.merges.merging(token).complement());
         if cursor.within_character() {
             // Bytes that spell a character which has a token lead to nothing, so that is searched.
             // And where texts are cut into pieces, the character may begin one, which tokens do not reach into.
@@ -190,31 +162,32 @@ impl Encoder {
         if !self.splits() {
             return free;
         }
-        let Some(state) = cursor.settled().map(usize::from) else { return ByteSet::EMPTY };
-        let new_piece = bytes.intersect(&self.probes.new_piece[state]);
+        let Some(state) = cursor.settled() else { return ByteSet::EMPTY };
+        let (new_piece, plain) = self.pretokenizer().after(state);
+        let new_piece = bytes.intersect(new_piece);
         if cursor.may_become_whole() {
             return new_piece;
         }
-        new_piece.union(&free.intersect(&self.probes.plain[state]))
+        new_piece.union(&free.intersect(plain))
     }
 
     /// Whether a token certainly keeps its end after the next few characters of some text. What may come is given by `bytes`
     /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not decide.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
-        places: &mut Cursors,
-        place: CursorId,
+        cursors: &mut Cursors,
+        cursor: CursorId,
         token: u32,
         start: S,
         bytes: &mut impl FnMut(S) -> Result<ByteSet, E>,
         step: &mut impl FnMut(S, u8) -> Result<Option<S>, E>,
     ) -> Result<Option<bool>, E> {
-        if !self.splits() || places.cursor(place).within_character() {
+        if !self.splits() || cursors.key(cursor).within_character() {
             return Ok(None);
         }
         // What showed it elsewhere often comes here too.
-        let key = (place, self.merging_number(token));
-        if let Some(&shown) = places.shown.get(&key).filter(|_| Switch::CanonicalShown.is_on()) {
+        let key = (cursor, self.merges.merging_number(token));
+        if let Some(&shown) = cursors.shown.get(&key).filter(|_| Switch::CanonicalShown.is_on()) {
             let mut here = Some(start);
             for &byte in shown.text() {
                 let Some(state) = here else { break };
@@ -224,7 +197,7 @@ impl Encoder {
                 return Ok(Some(true));
             }
         }
-        let merging = self.merging(token);
+        let merging = self.merges.merging(token);
         let mut work: Vec<(S, Option<CursorId>, Shown)> = vec![(start, None, Shown::default())];
         let (mut tries, mut open) = (0, false);
         while let Some((state, probe, text)) = work.pop() {
@@ -242,14 +215,14 @@ impl Encoder {
                 tried[usize::from(unmerged)].insert(class);
                 tries += 1;
                 let mut read = |unmerged: bool| {
-                    let from = probe.or_else(|| places.probe(self, place, unmerged))?;
-                    places.reads(self, from, byte)
+                    let from = probe.or_else(|| cursors.probe(self, cursor, unmerged))?;
+                    cursors.reads(self, from, byte)
                 };
                 // A byte that merges with the token may also begin one that does not.
                 open |= !unmerged && read(true).is_some();
                 match read(unmerged) {
                     Some((_, true)) => {
-                        places.shown.insert(key, text.with(byte), 0);
+                        cursors.shown.insert(key, text.with(byte), 0);
                         return Ok(Some(true));
                     }
                     Some((read, false)) if text.text().len() < MAX_CHARACTERS && tries < MANY => {
@@ -273,24 +246,24 @@ impl Encoder {
 
     fn ending(&self, after: &mut Behind, token: u32) -> Ending {
         let Some(spelled) = self.tokens().token_bytes(token) else { return Ending::Nothing };
-        let merging = self.merging_number(token);
+        let merging = self.merges.merging_number(token);
         if last_character(spelled).is_none() {
             return Ending::WithinCharacter { merging };
         }
-        let states = self.pretokenizer.as_ref().map(|pretokenizer| after.of(pretokenizer, &self.probes, spelled));
+        let states = self.pretokenizer.as_ref().map(|pretokenizer| after.of(pretokenizer, spelled));
         Ending::Character { states, merging }
     }
 
     fn always_keeps_end_before(&self, after: &Behind, ending: Ending, bytes: &ByteSet) -> bool {
-        let free = |merging: u32| bytes.intersect(&self.merging_of(merging).complement());
+        let free = |merging: u32| bytes.intersect(&self.merges.merging_of(merging).complement());
         match ending {
             Ending::Nothing => false,
             // Tokens that end within a character are hundreds, of which nearly all go on; they are not searched.
             Ending::WithinCharacter { merging } => !self.by_characters() && !free(merging).is_empty(),
             Ending::Character { states: None, merging } => !free(merging).is_empty(),
             Ending::Character { states: Some(states), merging } => {
-                !bytes.intersect(after.new_piece(states)).is_empty()
-                    || !free(merging).intersect(after.plain(states)).is_empty()
+                let (new_piece, plain) = after.after(states);
+                !bytes.intersect(new_piece).is_empty() || !free(merging).intersect(plain).is_empty()
             }
         }
     }

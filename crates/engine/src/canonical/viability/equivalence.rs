@@ -5,8 +5,7 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
 
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 
 /// Tokens after which the grammar stands at the same place.
@@ -21,7 +20,7 @@ pub(crate) struct Equivalence {
 pub(crate) struct EquivalenceClass {
     /// Bytes before each of which they keep their ends.
     pub settling: ByteSet,
-    /// The places after them, where no merge joins them with the token before and where one does.
+    /// The cursors after them, where no merge joins them with the token before and where one does.
     pub after: [Option<CursorId>; 2],
     /// Each with the number that it was given.
     pub tokens: Vec<(u32, u32)>,
@@ -30,14 +29,19 @@ pub(crate) struct EquivalenceClass {
 }
 
 impl EquivalenceClass {
+    /// Those of the tokens that are here, by their numbers and themselves.
+    pub fn here(&self, is_here: impl Fn(u32, u32) -> bool + Clone) -> impl Iterator<Item = u32> + Clone {
+        self.tokens.iter().filter(move |&&(number, token)| is_here(number, token)).map(|&(_, token)| token)
+    }
+
     /// Whether all of them are viable, whatever follows and whatever token stands before: known once searches have decided
-    /// each, at all places after it.
+    /// each, at all cursors after it.
     pub fn decided(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
         if self.decided.get().is_none() {
             let mut all = true;
             for &(_, token) in &self.tokens {
-                for &place in self.after.iter().flatten() {
-                    all &= answer(token, place)?;
+                for &cursor in self.after.iter().flatten() {
+                    all &= answer(token, cursor)?;
                 }
             }
             self.decided.get_or_init(|| all);
@@ -47,22 +51,21 @@ impl EquivalenceClass {
 }
 
 impl Equivalence {
-    /// Those of some tokens, each with a number, that come at a place.
+    /// Those of some tokens, each with a number, that come at a cursor.
     pub fn new(
         encoding: &Encoder,
-        places: &mut Cursors,
-        place: CursorId,
+        cursors: &mut Cursors,
+        cursor: CursorId,
         tokens: impl Iterator<Item = (u32, u32)>,
     ) -> Equivalence {
         let mut equivalence = Equivalence { settling: ByteSet::ALL, groups: Vec::new() };
         let mut numbers: FxHashMap<([Option<CursorId>; 2], u32), usize> = FxHashMap::default();
         for (number, token) in tokens {
-            let after = places.advance_both(encoding, place, token);
-            let key = (after, encoding.merging_number(token));
+            let after = cursors.advance_both(encoding, cursor, token);
+            let key = (after, encoding.merges.merging_number(token));
             let group = *numbers.entry(key).or_insert_with(|| {
-                let merging = encoding.merging(token);
                 let settling = after.iter().flatten().fold(ByteSet::ALL, |settling, &after| {
-                    encoding.settling_bytes(places.cursor(after), &merging, &settling)
+                    encoding.settling_bytes(cursors.key(after), token, &settling)
                 });
                 equivalence.settling = equivalence.settling.intersect(&settling);
                 equivalence.groups.push(EquivalenceClass {

@@ -9,70 +9,110 @@ use std::convert::Infallible;
 use stencilm_regex::ByteSet;
 use stencilm_support::MANY;
 
-use super::search::{Search, TokenEnd};
-use crate::canonical::cursor::by_place::{CursorId, MAX_BYTES, Text};
-use crate::canonical::cursor::table::Cursors;
+use super::layer::EndLayer;
+use super::search::{EndQuestion, Search, TokenEnd};
+use crate::canonical::cursor::table::{CursorId, Cursors, MAX_BYTES, Text};
 use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::viability::ahead::Next;
 use crate::error::EngineError;
-use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 
-impl Search<'_> {
+/// Text is forced after the token and decides.
+pub(crate) struct ForcedText;
+
+impl EndLayer for ForcedText {
+    fn is_viable(&self, search: &mut Search<'_, '_>, question: &EndQuestion) -> Result<Option<bool>, EngineError> {
+        // Within a lexeme it counts whether something beyond it was looked at.
+        if search.home.is_some() || question.next.may_end || question.next.bytes.single().is_none() {
+            return Ok(None);
+        }
+        let decided = search.by_forced_text(question.end)?;
+        debug_assert!(match decided {
+            Some(decided) => search.agrees(question, decided)?,
+            None => true,
+        });
+        Ok(decided)
+    }
+}
+
+impl Search<'_, '_> {
     /// Whether a token has a continuation, where text is forced after it and decides that.
-    pub(crate) fn by_forced_text(
+    fn by_forced_text(
         &mut self,
-        run: &mut Run<'_>,
-        TokenEnd { configuration, token, place }: TokenEnd,
+        TokenEnd { configuration, token, cursor }: TokenEnd,
     ) -> Result<Option<bool>, EngineError> {
-        let Some(text) = self.forced_text(run, configuration)? else { return Ok(None) };
-        let key = (place, token, text);
-        if let Some(&known) = self.places.forced.get(&key) {
+        let Some(text) = self.forced_text(configuration)? else { return Ok(None) };
+        let key = (cursor, token, text);
+        if let Some(&known) = self.cursors.forced.get(&key) {
             return Ok(known);
         }
         let mut tries = 0;
         let bytes = &text.bytes[..usize::from(text.len)];
-        let found = is_viable(self.encoding, self.places, (token, place), (bytes, &text.after), &mut tries);
-        self.places.forced.insert(key, found, 0);
+        let found = is_viable(self.encoding, self.cursors, (token, cursor), (bytes, &text.after), &mut tries);
+        self.cursors.forced.insert(key, found, 0);
         Ok(found)
     }
 
     /// The text that is forced at a configuration, one byte or more.
-    fn forced_text(&mut self, run: &mut Run<'_>, configuration: SetId) -> Result<Option<Text>, EngineError> {
+    fn forced_text(&mut self, configuration: SetId) -> Result<Option<Text>, EngineError> {
         if let Some(known) = self.found.ahead.of(configuration).forced {
             return Ok(known);
         }
-        let (next, mut may_end) = self.next_bytes(run, configuration)?;
-        let mut text = Text { bytes: [0; MAX_BYTES], len: 0, after: next };
+        let mut next = self.next(configuration)?;
+        let mut text = Text { bytes: [0; MAX_BYTES], len: 0, after: next.bytes };
         let mut here = configuration;
-        while let Some(byte) = text.after.single().filter(|_| !may_end && usize::from(text.len) < MAX_BYTES) {
-            here = self.step(run, here, byte)?;
+        while let Some(byte) = text.after.single().filter(|_| !next.may_end && usize::from(text.len) < MAX_BYTES) {
+            here = self.step(here, byte)?;
             if here == SetId::EMPTY {
                 break;
             }
             text.bytes[usize::from(text.len)] = byte;
             text.len += 1;
-            (text.after, may_end) = self.next_bytes(run, here)?;
+            next = self.next(here)?;
+            text.after = next.bytes;
         }
         let text = (here != SetId::EMPTY).then_some(text);
         self.found.ahead.of(configuration).forced = Some(text);
         Ok(text)
     }
+
+    /// Whether a viable token is written in all texts that go on so; `false` where that is not known.
+    pub fn is_in_all_texts(&mut self, end: TokenEnd) -> Result<bool, EngineError> {
+        let Next { bytes, may_end, .. } = self.next(end.configuration)?;
+        if may_end && !self.cursors.may_end(self.encoding, end.cursor) {
+            return Ok(false);
+        }
+        // What a text that comes in any case decides holds for all that goes on with it.
+        Ok(self.settling_bytes(end, &bytes) == bytes
+            || (!may_end && bytes.single().is_some() && self.by_forced_text(end)? == Some(true)))
+    }
+
+    /// The slow twin: by the grammar itself.
+    fn agrees(&mut self, question: &EndQuestion, decided: bool) -> Result<bool, EngineError> {
+        if let Some(found) = self.decided(question.end)? {
+            return Ok(found == decided);
+        }
+        let before = (self.looked, self.circular, self.given_up);
+        let found = self.some_successor_is_viable(&EndQuestion { depth: 0, ..*question })?;
+        let is_open = self.given_up || self.circular;
+        (self.looked, self.circular, self.given_up) = before;
+        Ok(is_open || found == decided)
+    }
 }
 
-/// Whether a token has a continuation, from the place after it, where a text comes in any case; `None` where that does not
+/// Whether a token has a continuation, from the cursor after it, where a text comes in any case; `None` where that does not
 /// decide.
 fn is_viable(
     encoding: &Encoder,
-    places: &mut Cursors,
-    (token, place): (u32, CursorId),
+    cursors: &mut Cursors,
+    (token, cursor): (u32, CursorId),
     (text, behind): (&[u8], &ByteSet),
     tries: &mut usize,
 ) -> Option<bool> {
     let first = *text.first()?;
-    let merging = encoding.merging(token);
-    let cursor = places.cursor(place);
-    if !encoding.settling_bytes(cursor, &merging, &ByteSet::of(first)).is_empty()
-        || shows_end(encoding, places, place, token, text)
+    let key = cursors.key(cursor);
+    if !encoding.settling_bytes(key, token, &ByteSet::of(first)).is_empty()
+        || shows_end(encoding, cursors, cursor, token, text)
     {
         return Some(true);
     }
@@ -84,8 +124,8 @@ fn is_viable(
         let Some(here) = node else { return found };
         let entry = trie.entry_at(here);
         for &next in entry.iter().chain(entry.iter().flat_map(|&entry| vocabulary.same_bytes(entry))) {
-            let Some(reached) = encoding.follow(places, place, Some(token), next) else { continue };
-            match is_viable(encoding, places, (next, reached), (&text[depth..], behind), tries) {
+            let Some(reached) = encoding.follow(cursors, cursor, Some(token), next) else { continue };
+            match is_viable(encoding, cursors, (next, reached), (&text[depth..], behind), tries) {
                 Some(true) => return Some(true),
                 Some(false) => {}
                 None => found = None,
@@ -102,7 +142,7 @@ fn is_viable(
         for entry in trie.entries_below(child) {
             for &next in std::iter::once(&entry).chain(vocabulary.same_bytes(entry)) {
                 *tries += 1;
-                if *tries > MANY || encoding.follow(places, place, Some(token), next).is_some() {
+                if *tries > MANY || encoding.follow(cursors, cursor, Some(token), next).is_some() {
                     return None;
                 }
             }
@@ -112,11 +152,11 @@ fn is_viable(
 }
 
 /// Whether a text shows that a token keeps its end.
-fn shows_end(encoding: &Encoder, places: &mut Cursors, place: CursorId, token: u32, text: &[u8]) -> bool {
+fn shows_end(encoding: &Encoder, cursors: &mut Cursors, cursor: CursorId, token: u32, text: &[u8]) -> bool {
     // What comes after the text is anything, of which nothing is known.
     let mut bytes = |at: usize| Ok::<_, Infallible>(text.get(at).map_or(ByteSet::ALL, |&byte| ByteSet::of(byte)));
     let mut step = |at: usize, _: u8| Ok((at < text.len()).then_some(at + 1));
-    let Ok(keeps) = encoding.keeps_end(places, place, token, 0, &mut bytes, &mut step);
+    let Ok(keeps) = encoding.keeps_end(cursors, cursor, token, 0, &mut bytes, &mut step);
     keeps == Some(true)
 }
 
@@ -141,10 +181,10 @@ mod tests {
             let encoding = encoding();
             let (before, behind) = characters.split_at(1 + cut.index(characters.len() - 1));
             let tokens = encoding.encode(&before.iter().collect::<String>()).expect("it is text");
-            let mut places = Cursors::default();
-            let (mut place, mut last) = (places.of(&Cursor::start().into()), None);
+            let mut cursors = Cursors::default();
+            let (mut cursor, mut last) = (cursors.of(&Cursor::start().into()), None);
             for &token in &tokens {
-                place = encoding.follow(&mut places, place, last, token).expect("it is what the tokenizer writes");
+                cursor = encoding.follow(&mut cursors, cursor, last, token).expect("it is what the tokenizer writes");
                 last = Some(token);
             }
             let forced: Vec<u8> = behind.iter().take(len).map_while(|&character| u8::try_from(character).ok().filter(u8::is_ascii)).collect();
@@ -153,7 +193,7 @@ mod tests {
             let mut next = after.map_or(ByteSet::EMPTY, ByteSet::of);
             next.insert(b'b');
             let token = last.expect("some text stands before");
-            let decided = is_viable(&encoding, &mut places, (token, place), (&forced, &next), &mut 0);
+            let decided = is_viable(&encoding, &mut cursors, (token, cursor), (&forced, &next), &mut 0);
             let written = encoding.encode(&characters.iter().collect::<String>()).expect("it is text");
             prop_assert!(decided.is_none_or(|decided| decided == written.starts_with(&tokens)), "{:?} {:?}", decided, written);
         }

@@ -6,17 +6,15 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{LOOKED_AT, LimitExceeded, RECENT};
 
-use super::judging::{BytesWalk, CategoryWalk, Steps};
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use super::judging::Judging;
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::{DENSE_BYTES, LexemeCache};
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
-use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::trie::{Path, Reader as _};
+use crate::vocabulary::token_set::{self, TokenSet};
 
 /// Lexeme masks of more tokens are judged by what may come in most states, and only the others one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
@@ -24,25 +22,30 @@ const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
 /// A lexeme that tokens are read in.
 pub(crate) struct Within<'a> {
     pub encoding: &'a Encoder,
-    pub places: &'a mut Cursors,
+    pub cursors: &'a mut Cursors,
     pub lexeme_cache: &'a mut LexemeCache,
     pub reader: &'a Reader<'a>,
-    /// By state, place after a token and what merges with the token.
+    /// By state, cursor after a token and what merges with the token.
     known: FxHashMap<(u32, CursorId, u32), bool>,
 }
 
 impl<'a> Within<'a> {
     pub fn new(
         encoding: &'a Encoder,
-        places: &'a mut Cursors,
+        cursors: &'a mut Cursors,
         lexeme_cache: &'a mut LexemeCache,
         reader: &'a Reader<'a>,
     ) -> Within<'a> {
-        Within { encoding, places, lexeme_cache, reader, known: FxHashMap::default() }
+        Within { encoding, cursors, lexeme_cache, reader, known: FxHashMap::default() }
     }
 
     /// The state after a token from one before it, and whether the lexeme certainly goes on there.
-    pub fn is_viable(&mut self, state: u32, place: CursorId, token: u32) -> Result<(Option<u32>, bool), LimitExceeded> {
+    pub fn is_viable(
+        &mut self,
+        state: u32,
+        cursor: CursorId,
+        token: u32,
+    ) -> Result<(Option<u32>, bool), LimitExceeded> {
         // States are those of one automaton, lexeme masks belong to all that read the same.
         let mut state = state;
         for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
@@ -54,7 +57,7 @@ impl<'a> Within<'a> {
         if state & IN_WHITESPACE != 0 || !Switch::CanonicalAtCursor.is_on() {
             return Ok((Some(state), false));
         }
-        let [unmerged, joined] = self.places.advance_both(self.encoding, place, token);
+        let [unmerged, joined] = self.cursors.advance_both(self.encoding, cursor, token);
         for after in unmerged.into_iter().chain(joined.filter(|_| joined != unmerged)) {
             if !self.goes_on(state, after, token)? {
                 return Ok((Some(state), false));
@@ -63,14 +66,14 @@ impl<'a> Within<'a> {
         Ok((Some(state), true))
     }
 
-    /// Whether the lexeme certainly goes on in a state, after a token and the place there.
+    /// Whether the lexeme certainly goes on in a state, after a token and the cursor there.
     fn goes_on(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
-        let key = (state, after, self.encoding.merging_number(token));
+        let key = (state, after, self.encoding.merges.merging_number(token));
         if let Some(&known) = self.known.get(&key) {
             return Ok(known);
         }
         let next = self.lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
-        let settling = self.encoding.settling_bytes(self.places.cursor(after), &self.encoding.merging(token), next);
+        let settling = self.encoding.settling_bytes(self.cursors.key(after), token, next);
         let goes_on = !settling.is_empty() || self.keeps_end(state, after, token)?;
         self.known.insert(key, goes_on);
         Ok(goes_on)
@@ -79,7 +82,7 @@ impl<'a> Within<'a> {
     fn keeps_end(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let (lexeme_cache, dfa) = (RefCell::new(&mut *self.lexeme_cache), self.reader.dfa);
         let keeps = self.encoding.keeps_end(
-            self.places,
+            self.cursors,
             after,
             token,
             state,
@@ -103,7 +106,6 @@ pub(crate) fn independent_within(
     mut tokens: TokenSet,
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
-    let trie = vocabulary.trie();
     let is_dense = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
     // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
     let common = if is_dense && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
@@ -111,33 +113,24 @@ pub(crate) fn independent_within(
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
         None => TokenSet::empty(vocabulary.vocab_size()),
     };
-    let [mut always, mut perhaps] = known.take_room(vocabulary.vocab_size());
-    let mut steps = Steps::new(reader, known.judge(encoding), common);
-    let start = steps.place_of(lexeme_cache, state)?;
-    if state & IN_WHITESPACE == 0 && Switch::CanonicalCategoryWalk.is_on() {
-        let mut walk =
-            CategoryWalk { lexeme_cache, vocabulary, steps: &mut steps, always: &mut always, perhaps: &mut perhaps };
-        walk.over_all(StateId(state), &mut anywhere)?;
-    } else {
-        let mut path = std::mem::take(lexeme_cache.extensions.get::<Path>());
-        let steps = &mut steps;
-        let mut walk = BytesWalk { lexeme_cache, trie, steps, always: &mut always, perhaps: &mut perhaps };
-        let walked = trie
-            .roots(walk.live_bytes(start)?)
-            .try_for_each(|nodes| trie.walk_few(nodes, 0, start, &mut path, &mut walk, |_| {}));
-        *lexeme_cache.extensions.get() = path;
-        walked?;
+    known.begin(encoding);
+    let (always, perhaps) = (TokenSet::empty(vocabulary.vocab_size()), TokenSet::empty(vocabulary.vocab_size()));
+    let (numbers, states) = Default::default();
+    let mut judging =
+        Judging { lexeme_cache, encoding, reader, anywhere: known, common, always, perhaps, numbers, states };
+    match state & IN_WHITESPACE == 0 && Switch::CanonicalCategoryWalk.is_on() {
+        true => judging.by_categories(StateId(state), &mut anywhere)?,
+        false => judging.by_bytes(state)?,
     }
+    let Judging { always, mut perhaps, .. } = judging;
     // A walk comes to one of those that spell the same.
     let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
     same.for_each(|&other| perhaps.insert(other));
-    let judged = always.words_mut().iter_mut().zip(perhaps.words_mut());
-    for ((independent, other), (always, perhaps)) in anywhere.words_mut().iter_mut().zip(tokens.words_mut()).zip(judged)
-    {
-        *independent = (*independent | std::mem::take(always)) & !std::mem::take(perhaps) & *other;
-        *other &= !*independent;
-    }
-    known.give_back([always, perhaps]);
+    let independent = anywhere.words_mut();
+    token_set::add(independent, always.words());
+    token_set::take_out(independent, perhaps.words());
+    token_set::keep(independent, tokens.words());
+    token_set::take_out(tokens.words_mut(), independent);
     let others = tokens.iter().collect();
     Ok((anywhere, others))
 }

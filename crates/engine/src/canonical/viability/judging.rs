@@ -4,29 +4,34 @@ use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::LimitExceeded;
 
+use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::pretokenizer::reader::Reader;
-use crate::canonical::viability::ends::Judged;
+use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_WHITESPACE;
 use crate::vocabulary::automaton::Derived;
 use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;
-use crate::vocabulary::tokens::Tokens;
-use crate::vocabulary::trie;
-use crate::vocabulary::trie::Trie;
 
-/// The states of a lexeme as a walk of the vocabulary meets them, numbered by first occurrence.
-pub(crate) struct Steps<'a> {
-    reader: &'a Reader<'a>,
-    judged: Judged<'a>,
-    common: Option<ByteSet>,
-    numbers: FxHashMap<u32, u32>,
-    states: Vec<Reached>,
+/// A walk of the vocabulary in a lexeme, which judges the tokens that are read.
+pub(crate) struct Judging<'a> {
+    pub lexeme_cache: &'a mut LexemeCache,
+    pub encoding: &'a Encoder,
+    pub reader: &'a Reader<'a>,
+    pub anywhere: &'a mut Anywhere,
+    /// The bytes that may come in most states.
+    pub common: Option<ByteSet>,
+    /// The tokens that keep their ends in any context, and the undecided ones.
+    pub always: TokenSet,
+    pub perhaps: TokenSet,
+    /// The states that were met, numbered by first occurrence.
+    pub numbers: FxHashMap<u32, u32>,
+    pub states: Vec<Reached>,
 }
 
 /// A state that was reached.
 #[derive(Clone, Copy)]
-struct Reached {
+pub(crate) struct Reached {
     state: u32,
     /// The number of the set of bytes that may come; `None` within whitespace.
     live: Option<usize>,
@@ -35,109 +40,17 @@ struct Reached {
     has_common: bool,
 }
 
-impl<'a> Steps<'a> {
-    pub fn new(reader: &'a Reader<'a>, judged: Judged<'a>, common: Option<ByteSet>) -> Steps<'a> {
-        Steps { reader, judged, common, numbers: FxHashMap::default(), states: Vec::new() }
+impl Judging<'_> {
+    /// Walks byte by byte, for lexemes that few tokens begin.
+    pub fn by_bytes(&mut self, start: u32) -> Result<(), LimitExceeded> {
+        let start = self.number_of(start)?;
+        self.encoding.tokens().trie().walk(start, |from, byte, node| self.look(from, byte, node), |_, _| {})
     }
 
-    /// The number of a state.
-    pub fn place_of(&mut self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<u32, LimitExceeded> {
-        if let Some(&known) = self.numbers.get(&state) {
-            return Ok(known);
-        }
-        let mut reached = Reached { state, live: None, is_common: false, has_common: false };
-        if state & IN_WHITESPACE == 0 {
-            let live = *lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
-            reached.live = Some(self.judged.number(&live));
-            reached.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
-            if Some(live) == self.common {
-                reached.is_common = true;
-            }
-        }
-        let number = self.states.len() as u32;
-        self.states.push(reached);
-        self.numbers.insert(state, number);
-        Ok(number)
-    }
-
-    /// The number of the state after one byte; `None` where it is dead.
-    #[inline]
-    pub fn step(&mut self, lexeme_cache: &mut LexemeCache, from: u32, byte: u8) -> Result<Option<u32>, LimitExceeded> {
-        let next = self.reader.next(lexeme_cache, self.states[from as usize].state, byte)?;
-        next.map(|next| self.place_of(lexeme_cache, next)).transpose()
-    }
-
-    /// Adds tokens that end in a state to those that keep their ends in any context, or to the undecided ones. Within
-    /// whitespace nothing is decided.
-    #[inline]
-    pub fn judge(&mut self, number: u32, tokens: &[u32], always: &mut TokenSet, perhaps: &mut TokenSet) {
-        let Some(live) = self.states[number as usize].live else { return };
-        for &token in tokens {
-            let set = if self.judged.always_keeps_end(live, token) { &mut *always } else { &mut *perhaps };
-            set.insert(token);
-        }
-    }
-
-    /// The same for tokens that stand side by side in the order of their category strings, from a place on.
-    fn judge_category_strings(
-        &mut self,
-        number: u32,
-        tokens: (usize, &[u32]),
-        always: &mut TokenSet,
-        perhaps: &mut TokenSet,
-    ) {
-        let Some(live) = self.states[number as usize].live else { return };
-        self.judged.sort_category_strings(live, tokens, always, perhaps);
-    }
-
-    /// The live bytes of a state.
-    fn live_bytes(&mut self, lexeme_cache: &mut LexemeCache, number: u32) -> Result<ByteSet, LimitExceeded> {
-        let Reached { state, .. } = self.states[number as usize];
-        match self.reader.expansion {
-            Some(expansion) => expansion.bytes_from(lexeme_cache, state, StateId::START),
-            None => lexeme_cache.live_bytes(self.reader.dfa, StateId(state)).copied(),
-        }
-    }
-}
-
-/// A walk of the vocabulary byte by byte, which judges the tokens that are read; for lexemes that few of them begin.
-pub(crate) struct BytesWalk<'w, 's> {
-    pub lexeme_cache: &'w mut LexemeCache,
-    pub trie: &'w Trie,
-    pub steps: &'w mut Steps<'s>,
-    pub always: &'w mut TokenSet,
-    pub perhaps: &'w mut TokenSet,
-}
-
-impl trie::Reader for BytesWalk<'_, '_> {
-    type Error = LimitExceeded;
-
-    fn live_bytes(&mut self, state: u32) -> Result<ByteSet, LimitExceeded> {
-        self.steps.live_bytes(self.lexeme_cache, state)
-    }
-
-    fn step(&mut self, state: u32, byte: u8, node: u32, _: bool) -> Result<Option<u32>, LimitExceeded> {
-        let next = self.steps.step(self.lexeme_cache, state, byte)?;
-        if let (Some(next), Some(token)) = (next, self.trie.entry_at(node as usize)) {
-            self.steps.judge(next, &[token], self.always, self.perhaps);
-        }
-        Ok(next)
-    }
-}
-
-/// A walk of the vocabulary by category strings, and byte by byte where a lexeme distinguishes characters of a category.
-pub(crate) struct CategoryWalk<'w, 's> {
-    pub lexeme_cache: &'w mut LexemeCache,
-    pub vocabulary: &'w Tokens,
-    pub steps: &'w mut Steps<'s>,
-    pub always: &'w mut TokenSet,
-    pub perhaps: &'w mut TokenSet,
-}
-
-impl CategoryWalk<'_, '_> {
-    /// Judges the tokens that are read from a state. Where most bytes may come they are judged already, as in `most`.
-    pub fn over_all(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
-        let dfa = self.steps.reader.dfa;
+    /// Walks by category strings, and byte by byte where the lexeme distinguishes characters of a category. Where most bytes may
+    /// come tokens are judged already, as in `most`.
+    pub fn by_categories(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
+        let dfa = self.reader.dfa;
         let categories = self.lexeme_cache.categories.take().filter(|(known, _)| *known == dfa);
         let LexemeCache { dfas, deriver, .. } = &mut *self.lexeme_cache;
         let automaton = Derived { automaton: &mut dfas[dfa.0 as usize], deriver };
@@ -148,9 +61,48 @@ impl CategoryWalk<'_, '_> {
         self.over_non_utf8(start)
     }
 
+    /// The number of a state.
+    fn number_of(&mut self, state: u32) -> Result<u32, LimitExceeded> {
+        if let Some(&known) = self.numbers.get(&state) {
+            return Ok(known);
+        }
+        let mut reached = Reached { state, live: None, is_common: false, has_common: false };
+        if state & IN_WHITESPACE == 0 {
+            let live = *self.lexeme_cache.live_bytes(self.reader.dfa, StateId(state))?;
+            reached.live = Some(self.anywhere.number(&live));
+            reached.has_common = self.common.is_some_and(|common| common.intersect(&live) == common);
+            reached.is_common = Some(live) == self.common;
+        }
+        let number = self.states.len() as u32;
+        self.states.push(reached);
+        self.numbers.insert(state, number);
+        Ok(number)
+    }
+
+    /// The number of the state after one byte, whose token is judged; `None` where it is dead.
+    #[inline]
+    fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<u32>, LimitExceeded> {
+        let next = self.reader.next(self.lexeme_cache, self.states[from as usize].state, byte)?;
+        let Some(next) = next else { return Ok(None) };
+        let number = self.number_of(next)?;
+        if let Some(token) = self.encoding.tokens().trie().entry_at(node) {
+            self.judge(number, token);
+        }
+        Ok(Some(number))
+    }
+
+    /// Adds a token that ends in a state to those that keep their ends in any context, or to the undecided ones. Within
+    /// whitespace nothing is decided.
+    #[inline]
+    fn judge(&mut self, number: u32, token: u32) {
+        let Some(live) = self.states[number as usize].live else { return };
+        let keeps_end = self.anywhere.always_keeps_end(self.encoding, live, token);
+        if keeps_end { &mut self.always } else { &mut self.perhaps }.insert(token);
+    }
+
     /// Judges those that have category strings, and some of the others.
     fn over(&mut self, categories: &mut Categories, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
-        let (vocabulary, dfa) = (self.vocabulary, self.steps.reader.dfa);
+        let (vocabulary, dfa) = (self.encoding.tokens(), self.reader.dfa);
         let (category_trie, trie) = (vocabulary.category_trie(), vocabulary.trie());
         // By state its number, where it was reached, and the categories that lead back to it.
         let mut known: Vec<(Option<u32>, u64)> = Vec::new();
@@ -170,7 +122,7 @@ impl CategoryWalk<'_, '_> {
                             WHITESPACE | OTHER => self.after_first_bytes(above, node)?,
                             _ => above,
                         };
-                        let from = self.steps.place_of(self.lexeme_cache, above.0)?;
+                        let from = self.number_of(above.0)?;
                         let node = node as usize;
                         trie.walk_mask_part(
                             (node, node + trie.size(node)),
@@ -196,7 +148,7 @@ impl CategoryWalk<'_, '_> {
                     let (number, same) = match *number {
                         Some(number) => (number, *same),
                         None => {
-                            let reached = self.steps.place_of(self.lexeme_cache, next.0)?;
+                            let reached = self.number_of(next.0)?;
                             *number = Some(reached);
                             (reached, *same)
                         }
@@ -204,17 +156,18 @@ impl CategoryWalk<'_, '_> {
                     let is_last = here.below & !same == 0;
                     let until = if is_last { end } else { index + 1 };
                     let tokens = category_trie.tokens(index, until);
-                    match self.steps.states[number as usize] {
+                    match self.states[number as usize] {
                         Reached { is_common: true, .. } => {}
                         Reached { has_common: true, .. } => {
-                            for token in tokens.iter().filter(|&&token| !most.contains(token)) {
-                                self.steps.judge(number, &[*token], self.always, self.perhaps);
-                            }
+                            let others = tokens.iter().filter(|&&token| !most.contains(token));
+                            others.for_each(|&token| self.judge(number, token));
                         }
-                        _ => {
+                        Reached { live: Some(live), .. } => {
                             let tokens = (category_trie.first_token(index), tokens);
-                            self.steps.judge_category_strings(number, tokens, self.always, self.perhaps);
+                            let (always, perhaps) = (&mut self.always, &mut self.perhaps);
+                            self.anywhere.sort_category_strings(self.encoding, live, tokens, always, perhaps);
                         }
+                        Reached { live: None, .. } => {}
                     }
                     states[here.depth as usize] = next;
                     index = until;
@@ -224,37 +177,31 @@ impl CategoryWalk<'_, '_> {
         Ok(())
     }
 
-    fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<u32>, LimitExceeded> {
-        let Some(next) = self.steps.step(self.lexeme_cache, from, byte)? else { return Ok(None) };
-        let token = self.vocabulary.trie().entry_at(node);
-        self.steps.judge(next, token.as_slice(), self.always, self.perhaps);
-        Ok(Some(next))
-    }
-
     /// The state after the first bytes of the character whose last byte leads to a node.
     fn after_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
-        let before = self.vocabulary.bytes_before(node);
+        let before = self.encoding.tokens().bytes_before(node);
         let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
         before[first..]
             .iter()
-            .try_fold(above, |state, &byte| Ok(self.lexeme_cache.step(self.steps.reader.dfa, state, byte)?.0))
+            .try_fold(above, |state, &byte| Ok(self.lexeme_cache.step(self.reader.dfa, state, byte)?.0))
     }
 
     /// Judges the tokens that have no category strings.
     fn over_non_utf8(&mut self, start: StateId) -> Result<(), LimitExceeded> {
-        let (non_utf8, trie) = (self.vocabulary.category_trie().non_utf8(), self.vocabulary.trie());
-        let mut states = vec![self.steps.place_of(self.lexeme_cache, start.0)?; trie.max_depth() + 1];
+        let (non_utf8, trie) = (self.encoding.tokens().category_trie().non_utf8(), self.encoding.tokens().trie());
+        let mut states = vec![self.number_of(start.0)?; trie.max_depth() + 1];
         let mut at = 0;
         while let Some(here) = non_utf8.get(at) {
-            let depth = trie.depth(here.node as usize);
-            let Some(next) = self.steps.step(self.lexeme_cache, states[depth - 1], trie.byte(here.node as usize))?
-            else {
+            let (depth, node) = (trie.depth(here.node as usize), here.node as usize);
+            let from = self.states[states[depth - 1] as usize].state;
+            let Some(next) = self.reader.next(self.lexeme_cache, from, trie.byte(node))? else {
                 at = here.end as usize;
                 continue;
             };
-            let token = trie.entry_at(here.node as usize).filter(|_| !here.has_category_string);
-            self.steps.judge(next, token.as_slice(), self.always, self.perhaps);
-            states[depth] = next;
+            states[depth] = self.number_of(next)?;
+            if let Some(token) = trie.entry_at(node).filter(|_| !here.has_category_string) {
+                self.judge(states[depth], token);
+            }
             at += 1;
         }
         Ok(())
@@ -270,8 +217,8 @@ mod tests {
     use super::*;
     use crate::canonical::encoder::source::EncodingSource;
     use crate::canonical::encoding::Encoding;
-    use crate::canonical::viability::ends::Anywhere;
     use crate::canonical::viability::in_lexeme::independent_within;
+    use crate::vocabulary::tokens::Tokens;
 
     const PIECES: [&str; 12] = ["a", "b", "Z", "7", "0", " ", "-", ".", "\"", "\n", "é", "\u{a0}"];
 

@@ -1,7 +1,6 @@
 //! The tokens of a mask that are asked about, and those that are decided without.
 
 use super::context_independent::IndependentTokens;
-use super::pending_tokens::PendingTokens;
 use crate::canonical::encoder::facts::Encoder;
 use crate::mask::cache::KeptMask;
 use crate::vocabulary::token_set;
@@ -13,23 +12,24 @@ pub(crate) struct Pending<'m> {
     /// The tokens that fit after the token before.
     fitting: &'m [u32],
     pending_tokens: &'m mut PendingTokens,
-    /// Whether the whitespace tokens that are decided together were already added.
+    /// Whether the whitespace tokens are decided, but for those that were added.
     whitespace_decided: bool,
     /// Whether classes of equivalent tokens are added where they are not known to be viable; else all were added before, and
     /// those that are viable are settled.
     pub by_groups: bool,
+    pub is_listed: bool,
 }
 
 impl<'m> Pending<'m> {
-    /// None of them.
+    /// None of them is listed yet.
     pub fn new(
         encoding: &'m Encoder,
         (mask, fitting): (&'m [u32], &'m [u32]),
         pending_tokens: &'m mut PendingTokens,
-        whitespace_decided: bool,
     ) -> Pending<'m> {
         pending_tokens.clear(mask.len());
-        Pending { encoding, mask, fitting, pending_tokens, whitespace_decided, by_groups: false }
+        let (whitespace_decided, by_groups, is_listed) = Default::default();
+        Pending { encoding, mask, fitting, pending_tokens, whitespace_decided, by_groups, is_listed }
     }
 
     /// Adds a token if the mask has it.
@@ -39,14 +39,15 @@ impl<'m> Pending<'m> {
         }
     }
 
-    /// The same with one more whitespace token, for which it is not known what is known of others.
-    pub fn add_whitespace(&mut self, token: u32) {
-        if token_set::get(self.mask, token) {
-            self.pending_tokens.add(token);
-        }
+    /// The whitespace tokens are decided but for these.
+    pub fn decide_whitespace(&mut self, open: &[u32]) {
+        self.whitespace_decided = true;
+        open.iter()
+            .filter(|&&token| token_set::get(self.mask, token))
+            .for_each(|&token| self.pending_tokens.add(token));
     }
 
-    /// Adds the whitespace tokens, unless those that are decided together were added.
+    /// Adds the whitespace tokens, unless they are decided.
     pub fn add_whitespace_tokens(&mut self) {
         if !self.whitespace_decided {
             self.encoding.whitespace_tokens.iter().for_each(|&token| self.add(token));
@@ -103,5 +104,44 @@ impl<'m> Pending<'m> {
     /// Those that are left.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.pending_tokens.iter()
+    }
+}
+
+/// Some tokens of a vocabulary: a list and a set, with the room kept from mask to mask.
+#[derive(Default)]
+pub(crate) struct PendingTokens {
+    /// All that were added since it was empty.
+    added: Vec<u32>,
+    /// Those of them that are left.
+    left: Vec<u32>,
+}
+
+impl PendingTokens {
+    /// Forgets all of them, and makes room for a vocabulary of so many words.
+    pub fn clear(&mut self, words: usize) {
+        self.added.drain(..).for_each(|token| token_set::clear(&mut self.left, token));
+        self.left.resize(words, 0);
+    }
+
+    /// Adds a token.
+    pub fn add(&mut self, token: u32) {
+        if !self.has(token) {
+            token_set::set(&mut self.left, token);
+            self.added.push(token);
+        }
+    }
+
+    /// Takes out a token, which is not added again.
+    pub fn settle(&mut self, token: u32) {
+        token_set::clear(&mut self.left, token);
+    }
+
+    pub fn has(&self, token: u32) -> bool {
+        token_set::get(&self.left, token)
+    }
+
+    /// Those that are left.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.added.iter().copied().filter(|&token| self.has(token))
     }
 }

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use stencilm_support::SEARCHED;
-
 use super::search::{Search, TokenEnd};
 use crate::canonical::cursor::state::CursorKey;
 use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::encoding::Encoding;
-use crate::canonical::encoding::Known;
-use crate::canonical::whitespace::cached::{WhitespaceAnswers, WhitespaceCache};
+use crate::canonical::encoding::{Encoding, Known};
+use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::canonical::whitespace::runs::WhitespaceInLexemes;
 use crate::error::EngineError;
 use crate::lexeme::mask::LexemeMask;
@@ -26,37 +23,26 @@ impl Run<'_> {
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        (cursor, before): (&CursorKey, Option<u32>),
+        (key, before): (&CursorKey, Option<u32>),
         in_lexemes: &mut WhitespaceInLexemes,
         (mask, plain): (&[u32], Option<&KeptMask>),
     ) -> Result<Vec<u32>, EngineError> {
         let mut known = encoding.known();
-        let Known { places, cursor_masks, whitespace: whitespace_cache, search, .. } = &mut *known;
-        let place = places.of(cursor);
-        let mut search = Search::new(encoding, places, cursor_masks, search);
+        let Known { cursors, cursor_masks, whitespace: whitespace_cache, search, .. } = &mut *known;
+        let cursor = cursors.of(key);
+        let mut search = Search::new(self, encoding, cursors, cursor_masks, search);
         let (mut kept, mut decided) = (Vec::new(), None);
-        let threads = self.stacks.entries(configuration).to_vec();
-        let whitespace = self.before_whitespace(&mut search, in_lexemes, &threads)?;
+        let threads = search.run.stacks.entries(configuration).to_vec();
+        let whitespace = match Switch::CanonicalWhitespace.is_on() {
+            true => search.before_whitespace(in_lexemes, &threads)?,
+            false => None,
+        };
         if let Some(whitespace) = &whitespace {
             let decided =
-                decided.insert(whitespace_cache.decided(encoding, search.places, whitespace, (place, before)));
-            let answers = WhitespaceAnswers::new(whitespace);
-            for candidate in decided.open.iter().filter(|candidate| token_set::get(mask, candidate.token)) {
-                let is_viable = if whitespace.are_far(candidate.len) {
-                    answers.is_viable(
-                        self,
-                        encoding,
-                        &mut search,
-                        whitespace_cache,
-                        candidate.token,
-                        candidate.after,
-                    )?
-                } else {
-                    let end = search.end_of(self, configuration, candidate.token, candidate.after)?;
-                    search.is_viable(self, end)? != Some(false)
-                };
-                if is_viable {
-                    kept.push(candidate.token);
+                decided.insert(whitespace_cache.decided(encoding, search.cursors, whitespace, (cursor, before)));
+            for &(token, after) in decided.open.iter().filter(|&&(token, _)| token_set::get(mask, token)) {
+                if whitespace_cache.is_viable(&mut search, configuration, whitespace, (token, after))? {
+                    kept.push(token);
                 }
             }
         }
@@ -67,38 +53,34 @@ impl Run<'_> {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
             if Switch::CanonicalLonger.is_on()
                 && let Some(longer) = &mut longer
-                && longer.rules_out(self, &mut search, configuration, bytes)?
+                && longer.rules_out(&mut search, configuration, bytes)?
             {
                 // The slow twin: searched like any other.
-                debug_assert!(match encoding.follow(search.places, place, before, token) {
-                    Some(after) => {
-                        let end = search.end_of(self, configuration, token, after)?;
-                        search.is_viable(self, end)? != Some(true)
-                    }
+                debug_assert!(match encoding.follow(search.cursors, cursor, before, token) {
+                    Some(after) => search.follows_viably(configuration, token, after)? != Some(true),
                     None => true,
                 });
                 continue;
             }
-            let Some(after) = encoding.follow(search.places, place, before, token) else { continue };
-            if search.looked_in_all > SEARCHED {
+            let Some(after) = encoding.follow(search.cursors, cursor, before, token) else { continue };
+            if search.is_over() {
                 kept.push(token);
                 continue;
             }
-            let end = search.end_of(self, configuration, token, after)?;
-            if search.is_viable(self, end)? != Some(false) {
+            let end = search.end_of(configuration, token, after)?;
+            if search.is_viable(end)? != Some(false) {
                 kept.push(token);
                 longer = Some(Longer { bytes, end, from: None });
             }
         }
-        kept.sort_unstable();
-        Ok(match decided {
-            Some(decided) => {
-                // What is viable is read, so the grammar allows it.
-                debug_assert!(decided.viable.iter().all(|&token| token_set::get(mask, token)));
-                joined(&decided.viable, &kept)
-            }
-            None => kept,
-        })
+        if let Some(decided) = decided {
+            // What is viable is read, so the grammar allows it.
+            debug_assert!(decided.viable.iter().all(|&token| token_set::get(mask, token)));
+            kept = [&decided.viable[..], &kept].concat();
+        }
+        // A long run comes first, which a stable sort leaves as it is.
+        kept.sort();
+        Ok(kept)
     }
 }
 
@@ -115,8 +97,7 @@ impl Longer<'_> {
     /// Whether the token leaves no room for one of these bytes, where both come at a configuration.
     fn rules_out(
         &mut self,
-        run: &mut Run<'_>,
-        search: &mut Search<'_>,
+        search: &mut Search<'_, '_>,
         configuration: SetId,
         bytes: &[u8],
     ) -> Result<bool, EngineError> {
@@ -125,27 +106,22 @@ impl Longer<'_> {
         }
         let from = match self.from {
             Some(from) => from,
-            None => *self.from.insert(self.forced_from(run, search, configuration)?),
+            None => *self.from.insert(self.forced_from(search, configuration)?),
         };
         Ok(bytes.len() >= from)
     }
 
-    fn forced_from(
-        &self,
-        run: &mut Run<'_>,
-        search: &mut Search<'_>,
-        configuration: SetId,
-    ) -> Result<usize, EngineError> {
-        if !search.is_in_all_texts(run, self.end)? {
+    fn forced_from(&self, search: &mut Search<'_, '_>, configuration: SetId) -> Result<usize, EngineError> {
+        if !search.is_in_all_texts(self.end)? {
             return Ok(self.bytes.len());
         }
         let (mut from, mut here) = (0, configuration);
         for (at, &byte) in self.bytes.iter().enumerate() {
-            let (next, may_end) = search.next_bytes(run, here)?;
-            if may_end || next.single().is_none() {
+            let next = search.next(here)?;
+            if next.may_end || next.bytes.single().is_none() {
                 from = at + 1;
             }
-            here = search.step(run, here, byte)?;
+            here = search.step(here, byte)?;
         }
         Ok(from)
     }
@@ -185,18 +161,4 @@ fn tokens_of_few(
     // What is listed beside the lexeme mask may be in it, where the mask lacks it.
     tokens.retain(|&token| token_set::get(mask, token) && !(decided && encoding.is_whitespace(token)));
     tokens
-}
-
-/// The tokens of two ascending lists, of which the second one is short.
-fn joined(many: &[u32], few: &[u32]) -> Vec<u32> {
-    let mut all = Vec::with_capacity(many.len() + few.len());
-    let mut rest = many;
-    for &token in few {
-        let (before, after) = rest.split_at(rest.partition_point(|&other| other < token));
-        all.extend_from_slice(before);
-        all.push(token);
-        rest = after;
-    }
-    all.extend_from_slice(rest);
-    all
 }

@@ -7,15 +7,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::ByteSet;
-use stencilm_support::{MANY, SEARCHED, memory};
+use stencilm_support::{MANY, memory};
 
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::state::Cursor;
-use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::cursor::table::{Cursors, Reading};
-use crate::canonical::encoder::facts::Kind;
-use crate::canonical::encoding::Encoding;
-use crate::canonical::encoding::Known;
+use crate::canonical::cursor::state::{Cursor, CursorKey};
+use crate::canonical::cursor::table::{CursorId, Cursors, Reading};
+use crate::canonical::encoder::facts::Role;
+use crate::canonical::encoding::{Encoding, Known};
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
@@ -24,62 +21,63 @@ use crate::state::stacks::SetId;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
-/// Where some bytes lead from a place and from the one without the beginning, if they fit.
+/// Where some bytes lead from a cursor and from the one without the beginning, if they fit.
 type Pair = (Option<Reading>, Option<Reading>);
 
 impl Encoding {
     /// The cursor where the piece becomes none that merges never make, if only a few tokens distinguish it from this one.
-    pub fn without_whole(&self, cursor: &CursorKey) -> Option<CursorKey> {
+    pub fn without_whole(&self, key: &CursorKey) -> Option<CursorKey> {
         let is_on = Switch::CanonicalUnmergeable.is_on();
-        let without = cursor.without_whole().filter(|_| is_on && !self.by_characters())?.clone();
+        let without = key.without_whole().filter(|_| is_on && !self.by_characters())?.clone();
         let mut known = self.known();
-        let places = &mut known.places;
-        let (place, there) = (places.of(cursor), places.of(&without));
+        let cursors = &mut known.cursors;
+        let (cursor, there) = (cursors.of(key), cursors.of(&without));
         // As for a single space there may be too many tokens that depend on a beginning.
-        (self.distinguishing(places, place, there).len() <= MANY).then_some(without)
+        (self.distinguishing(cursors, cursor, there).len() <= MANY).then_some(without)
     }
 
-    /// The tokens that lead from a place elsewhere than from the one without the beginning: a few more than those that go on with
+    /// The tokens that lead from a cursor elsewhere than from the one without the beginning: a few more than those that go on with
     /// it.
-    fn distinguishing(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Arc<[u32]> {
-        if let Some(known) = places.distinguishing.get(&place) {
+    fn distinguishing(&self, cursors: &mut Cursors, cursor: CursorId, without: CursorId) -> Arc<[u32]> {
+        if let Some(known) = cursors.distinguishing.get(&cursor) {
             return known.clone();
         }
-        let found: Arc<[u32]> = self.find_distinguishing(places, place, without).into();
-        places.distinguishing.insert(place, found.clone(), memory::of_shared::<u32>(found.len()));
+        let found: Arc<[u32]> = self.find_distinguishing(cursors, cursor, without).into();
+        cursors.distinguishing.insert(cursor, found.clone(), memory::of_shared::<u32>(found.len()));
         found
     }
 
-    fn find_distinguishing(&self, places: &mut Cursors, place: CursorId, without: CursorId) -> Vec<u32> {
+    fn find_distinguishing(&self, cursors: &mut Cursors, cursor: CursorId, without: CursorId) -> Vec<u32> {
         let (vocabulary, trie) = (self.tokens(), self.tokens().trie());
-        let bytes = self.whole_nexts(places.cursor(place));
-        let is_distinguishing = |places: &mut Cursors, token: u32| {
-            places.advance_both(self, place, token) != places.advance_both(self, without, token)
+        let bytes = self.whole_nexts(cursors.key(cursor));
+        let is_distinguishing = |cursors: &mut Cursors, token: u32| {
+            cursors.advance_both(self, cursor, token) != cursors.advance_both(self, without, token)
         };
         let mut distinguishing = FxHashSet::default();
         // What is only ever a whole piece begins otherwise.
         for &token in &self.odd_tokens {
             let first = vocabulary.token_bytes(token).and_then(<[u8]>::first);
-            if first.is_some_and(|&first| bytes.contains(first)) && is_distinguishing(places, token) {
+            if first.is_some_and(|&first| bytes.contains(first)) && is_distinguishing(cursors, token) {
                 distinguishing.insert(token);
             }
         }
-        let plain = Kind { is_byte: false, is_whole: false };
-        let begin = [true, false]
-            .map(|unmerged| [place, without].map(|place| places.begin(self, place, plain, unmerged).map(Reading::at)));
+        let plain = Role { is_byte: false, is_whole: false };
+        let begin = [true, false].map(|unmerged| {
+            [cursor, without].map(|cursor| cursors.begin(self, cursor, plain, unmerged).map(Reading::at))
+        });
         // Where the tokens of a node lead, from both cursors, and the bytes that may make a difference after it.
         let mut path: Vec<([Pair; 2], ByteSet)> = vec![(begin.map(|[with, without]| (with, without)), bytes)];
         for (mut node, end) in trie.roots(bytes) {
             while node < end {
                 path.truncate(trie.depth(node));
-                let &(above, bytes) = path.last().expect("the path begins with the places");
+                let &(above, bytes) = path.last().expect("the path begins with the cursors");
                 let byte = trie.byte(node);
                 if !bytes.contains(byte) {
                     node += trie.size(node);
                     continue;
                 }
                 let here = above.map(|(with, without)| {
-                    let mut read = |from: Option<Reading>| places.read_on(self, from?, byte);
+                    let mut read = |from: Option<Reading>| cursors.read_on(self, from?, byte);
                     (read(with), read(without))
                 });
                 if here.iter().all(|(with, without)| with == without) {
@@ -90,7 +88,7 @@ impl Encoding {
                     distinguishing.extend(std::iter::once(token).chain(vocabulary.same_bytes(token).iter().copied()));
                 }
                 let differing = here.iter().filter(|(with, without)| with != without);
-                let bytes = differing.fold(ByteSet::EMPTY, |bytes, &pair| bytes.union(&self.differing(places, pair)));
+                let bytes = differing.fold(ByteSet::EMPTY, |bytes, &pair| bytes.union(&self.differing(cursors, pair)));
                 path.push((here, bytes));
                 node += 1;
             }
@@ -100,27 +98,21 @@ impl Encoding {
         distinguishing
     }
 
-    /// The bytes after which two places may differ.
-    fn differing(&self, places: &Cursors, (with, without): Pair) -> ByteSet {
-        let place = |reading: Option<Reading>| reading.and_then(Reading::place);
-        let (Some(with), Some(without)) = (place(with), place(without)) else { return ByteSet::ALL };
-        let (with, without) = (places.cursor(with), places.cursor(without));
+    /// The bytes after which two cursors may differ.
+    fn differing(&self, cursors: &Cursors, (with, without): Pair) -> ByteSet {
+        let cursor = |reading: Option<Reading>| reading.and_then(Reading::cursor);
+        let (Some(with), Some(without)) = (cursor(with), cursor(without)) else { return ByteSet::ALL };
+        let (with, without) = (cursors.key(with), cursors.key(without));
         match with.without_whole() {
-            Some(cursor) if cursor == without => self.whole_nexts(with),
+            Some(key) if key == without => self.whole_nexts(with),
             _ => ByteSet::ALL,
         }
     }
 
     /// The first bytes with which a beginning of a whole piece goes on.
-    fn whole_nexts(&self, cursor: &Cursor) -> ByteSet {
-        let (Some(trie), Some(node)) = (&self.whole_pieces, cursor.whole_node()) else { return ByteSet::EMPTY };
-        let (mut child, end) = trie.children(node);
-        let mut bytes = ByteSet::EMPTY;
-        while child < end {
-            bytes.insert(trie.byte(child));
-            child += trie.size(child);
-        }
-        bytes
+    fn whole_nexts(&self, key: &Cursor) -> ByteSet {
+        let (Some(trie), Some(node)) = (&self.whole_pieces, key.whole_node()) else { return ByteSet::EMPTY };
+        trie.child_nodes(node).map(|child| trie.byte(child)).collect()
     }
 }
 
@@ -130,30 +122,21 @@ impl Run<'_> {
         &mut self,
         encoding: &Encoding,
         configuration: SetId,
-        (cursor, before): (&CursorKey, Option<u32>),
+        (key, before): (&CursorKey, Option<u32>),
         (without, known_there): (&CursorKey, &DeadEnds),
         fitting: &[u32],
     ) -> Result<DeadEnds, EngineError> {
         let mut known = encoding.known();
-        let Known { places, cursor_masks, search, .. } = &mut *known;
-        let (place, without) = (places.of(cursor), places.of(without));
-        let distinguishing = encoding.distinguishing(places, place, without);
+        let Known { cursors, cursor_masks, search, .. } = &mut *known;
+        let (cursor, without) = (cursors.of(key), cursors.of(without));
+        let distinguishing = encoding.distinguishing(cursors, cursor, without);
         let mut found = known_there.but_for(&distinguishing);
-        let mut search = Search::new(encoding, places, cursor_masks, search);
+        let mut search = Search::new(self, encoding, cursors, cursor_masks, search);
         // Also those that the grammar does not allow: that is a part of what is read here.
         for &token in distinguishing.iter() {
-            if !token_set::get(fitting, token) {
-                found.leave_open(token, [true, false]);
-                continue;
-            }
-            let unmerged = encoding.stay_unmerged(before, token);
-            let after_both = search.places.advance_both(encoding, place, token);
-            if after_both[usize::from(unmerged)].is_some() {
-                found.leave_open(token, [!unmerged]);
-            }
-            let Some(after) = after_both[usize::from(!unmerged)] else { continue };
-            let end = search.end_of(self, configuration, token, after)?;
-            if search.looked_in_all <= SEARCHED && search.is_viable(self, end)? == Some(false) {
+            let fits = token_set::get(fitting, token);
+            let Some((unmerged, after)) = found.case(&mut search, (cursor, before), token, fits) else { continue };
+            if search.follows_viably(configuration, token, after)? == Some(false) {
                 found.add(token, unmerged);
             }
         }
@@ -172,7 +155,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-        /// All tokens but the distinguishing ones lead to the same from both places, or stand within a character that settles
+        /// All tokens but the distinguishing ones lead to the same from both cursors, or stand within a character that settles
         /// it.
         #[test]
         fn only_few_tokens_depend_on_a_beginning(
@@ -180,20 +163,20 @@ mod tests {
         ) {
             let encoding = encoding();
             let tokens = [32u32, 97, 98, 10, 49, 0xC3, 0xA9, 63, 256, 257, 258, 259, 260, 261, 262, 263];
-            let mut places = Cursors::default();
-            let mut place = places.of(&Cursor::start().into());
+            let mut cursors = Cursors::default();
+            let mut cursor = cursors.of(&Cursor::start().into());
             for (pick, unmerged) in picks {
-                place = places.advance(&encoding, place, tokens[pick], unmerged).unwrap_or(place);
-                let Some(without) = encoding.without_whole(&places.cursor(place).clone()) else { continue };
-                let without = places.of(&without);
-                let distinguishing = encoding.distinguishing(&mut places, place, without);
+                cursor = cursors.advance(&encoding, cursor, tokens[pick], unmerged).unwrap_or(cursor);
+                let Some(without) = encoding.without_whole(&cursors.key(cursor).clone()) else { continue };
+                let without = cursors.of(&without);
+                let distinguishing = encoding.distinguishing(&mut cursors, cursor, without);
                 for token in 0..encoding.tokens().vocab_size() as u32 {
                     for unmerged in [true, false] {
-                        let ends = [place, without].map(|place| places.advance(&encoding, place, token, unmerged));
+                        let ends = [cursor, without].map(|cursor| cursors.advance(&encoding, cursor, token, unmerged));
                         let is_same = ends[0] == ends[1] || match ends {
                             [Some(with), Some(without)] => {
-                                let with = places.cursor(with);
-                                with.within_character() && with.for_mask() == places.cursor(without)
+                                let with = cursors.key(with);
+                                with.within_character() && with.for_mask() == cursors.key(without)
                             }
                             _ => false,
                         };

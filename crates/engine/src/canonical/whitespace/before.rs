@@ -11,44 +11,32 @@ use crate::machine::expansion::{Automaton, Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
-use crate::switches::Switch;
 
-impl Run<'_> {
+impl Search<'_, '_> {
     /// Where those threads stand before whitespace that whitespace does not end.
     pub(crate) fn before_whitespace(
         &mut self,
-        search: &mut Search<'_>,
         in_lexemes: &mut WhitespaceInLexemes,
         threads: &[Entry],
     ) -> Result<Option<BeforeWhitespace>, EngineError> {
-        if !Switch::CanonicalWhitespace.is_on() {
-            return Ok(None);
-        }
         let (mut starts, mut least, mut most) = (Vec::new(), usize::MAX, 0);
         for &thread in threads.iter().filter(|&&thread| thread != Entry::BOTTOM && !offers_tokens(thread)) {
-            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-            let (state, left) = match thread.state & IN_WHITESPACE {
-                0 => {
-                    let left = match in_lexemes.get(&(thread.head, thread.state)) {
-                        Some(&known) => known,
-                        None => {
-                            let found = self.whitespace_in_lexeme(&expansion, thread.state)?;
-                            in_lexemes.insert((thread.head, thread.state), found, 0);
-                            found
-                        }
-                    };
-                    match left {
-                        Some(left) => (thread.state, left),
-                        None => return Ok(None),
+            let expansion = self.run.machine.fork(ExpansionId(thread.head)).clone();
+            let (state, left) = if thread.state & IN_WHITESPACE == 0 {
+                let left = match in_lexemes.get(&(thread.head, thread.state)) {
+                    Some(&known) => known,
+                    None => {
+                        let found = self.run.whitespace_in_lexeme(&expansion, thread.state)?;
+                        in_lexemes.insert((thread.head, thread.state), found, 0);
+                        found
                     }
-                }
-                _ => {
-                    let is_json = expansion.whitespace.is_some_and(|whitespace| whitespace.set == json_whitespace());
-                    if !is_json {
-                        return Ok(None);
-                    }
-                    (IN_WHITESPACE, expansion.whitespace_left(thread.state).map_or(usize::MAX, |left| left as usize))
-                }
+                };
+                let Some(left) = left else { return Ok(None) };
+                (thread.state, left)
+            } else if expansion.whitespace.is_some_and(|whitespace| whitespace.set == json_whitespace()) {
+                (IN_WHITESPACE, expansion.whitespace_left(thread.state).map_or(usize::MAX, |left| left as usize))
+            } else {
+                return Ok(None);
             };
             if left == 0 {
                 continue;
@@ -59,17 +47,19 @@ impl Run<'_> {
         if starts.is_empty() {
             return Ok(None);
         }
-        let same = self.stacks.configuration(&mut starts)?;
+        let same = self.run.stacks.configuration(&mut starts)?;
         // Whether the others may come is not certain.
         let mut next = json_whitespace();
-        for byte in without_whitespace(&search.next_bytes(self, same)?.0).iter() {
-            if search.may_come(self, same, &ByteSet::of(byte))? {
+        for byte in without_whitespace(&self.next(same)?.bytes).iter() {
+            if self.may_come(same, &ByteSet::of(byte))? {
                 next.insert(byte);
             }
         }
         Ok(Some(BeforeWhitespace { same, next, left: least, is_exact: least == most }))
     }
+}
 
+impl Run<'_> {
     /// How much whitespace a lexeme may go on with before anything else: 0 where it ends or dies with it, `None` where
     /// whitespace makes a difference to it.
     fn whitespace_in_lexeme(&mut self, expansion: &Expansion, state: u32) -> Result<Option<usize>, EngineError> {

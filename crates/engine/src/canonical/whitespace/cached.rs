@@ -5,34 +5,27 @@ use std::sync::Arc;
 use stencilm_regex::ByteSet;
 use stencilm_support::Bounded;
 
-use super::runs::{
-    BeforeWhitespace, DecidedAnyway, DecidedWhitespace, FittingWhitespace, KnownNeedsCache, KnownWhitespace,
-    WhitespaceAt,
-};
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
+use super::runs::{BeforeWhitespace, DecidedAnyway, DecidedWhitespace, KnownNeedsCache, KnownWhitespace, WhitespaceAt};
+use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 use crate::canonical::viability::search::{Search, TokenEnd};
 use crate::error::EngineError;
 use crate::lexeme::mask::LexemeMask;
-use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// What may follow whitespace, the place before it, the token there if it may merge with it, and what is known of how much may
+/// What may follow whitespace, the cursor before it, the token there if it may merge with it, and what is known of how much may
 /// come.
 type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 
-/// What is known of whitespace tokens, by what may follow them and by place.
+/// What is known of whitespace tokens, by what may follow them and by cursor.
 #[derive(Default)]
 pub(crate) struct WhitespaceCache {
-    /// Those that no search decides: by what may follow, the place after a token, and what merges with the token.
+    /// Those that no search decides: by what may follow, the cursor after a token, and what merges with the token.
     undecided: Bounded<(ByteSet, CursorId, u32), ()>,
-    /// By the bytes that may follow and the place before.
+    /// By the bytes that may follow and the cursor before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
     needs: KnownNeedsCache,
-    /// By place and token before it, unless that merges with no whitespace.
-    fitting: Bounded<(CursorId, Option<u32>), Arc<[FittingWhitespace]>>,
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
     decided: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
     anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
@@ -46,27 +39,31 @@ impl WhitespaceCache {
         self.undecided.memory_bytes()
             + self.known.memory_bytes()
             + self.needs.memory_bytes()
-            + self.fitting.memory_bytes()
             + self.at.memory_bytes()
             + self.decided.memory_bytes()
             + self.anyway.memory_bytes()
             + self.others.memory_bytes()
     }
 
-    /// What is known of the whitespace tokens at a place where these bytes, whitespace among them, may follow.
+    /// What is known of the whitespace tokens at a cursor where these bytes, whitespace among them, may follow.
     pub fn known(
         &mut self,
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         next: ByteSet,
-        place: CursorId,
+        cursor: CursorId,
     ) -> Arc<KnownWhitespace> {
-        if let Some(known) = self.known.get(&(next, place)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
+        if let Some(known) = self.known.get(&(next, cursor)).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let at = self.at(encoding, places, place);
-        let found = Arc::new(KnownWhitespace::new(encoding, places, &mut self.needs, &next, at));
-        self.known.insert((next, place), found.clone(), found.memory_bytes());
+        let (at, _) = self.at.get_or_make(cursor, || {
+            let at = WhitespaceAt::new(encoding, cursors, cursor);
+            let bytes = at.memory_bytes();
+            (Arc::new(at), bytes)
+        });
+        let at = at.clone();
+        let found = Arc::new(KnownWhitespace::new(encoding, cursors, &mut self.needs, &next, at));
+        self.known.insert((next, cursor), found.clone(), found.memory_bytes());
         found
     }
 
@@ -82,105 +79,66 @@ impl WhitespaceCache {
         &known.1
     }
 
-    /// Where the whitespace tokens lead from a place.
-    fn at(&mut self, encoding: &Encoder, places: &mut Cursors, place: CursorId) -> Arc<WhitespaceAt> {
-        let (at, _) = self.at.get_or_make(place, || {
-            let at = WhitespaceAt::new(encoding, places, place);
-            let bytes = at.memory_bytes();
-            (Arc::new(at), bytes)
-        });
-        at.clone()
-    }
-
-    /// The whitespace tokens that fit a place after a token, if that may merge with them.
-    fn fitting(
-        &mut self,
-        encoding: &Encoder,
-        places: &mut Cursors,
-        place: CursorId,
-        before: Option<u32>,
-    ) -> Arc<[FittingWhitespace]> {
-        let key = (place, before);
-        if let Some(known) = self.fitting.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
-            return known.clone();
-        }
-        let at = self.at(encoding, places, place);
-        let found = FittingWhitespace::all(encoding, &at, before);
-        self.fitting.insert(key, found.clone(), size_of_val(&*found));
-        found
-    }
-
-    /// What is known of the whitespace tokens at a place, whatever token stands before it.
+    /// What is known of the whitespace tokens at a cursor, whatever token stands before it.
     pub fn decided_anyway(
         &mut self,
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         whitespace: &BeforeWhitespace,
-        place: CursorId,
+        cursor: CursorId,
     ) -> Arc<DecidedAnyway> {
         let longest = encoding.tokens().trie().max_depth();
-        let key = (whitespace.next, place, None, whitespace.bounds(longest));
+        let key = (whitespace.next, cursor, None, whitespace.bounds(longest));
         if let Some(known) = self.anyway.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let known = self.known(encoding, places, whitespace.next, place);
+        let known = self.known(encoding, cursors, whitespace.next, cursor);
         let found = Arc::new(DecidedAnyway::of(encoding, &known, whitespace));
         self.anyway.insert(key, found.clone(), found.memory_bytes());
         found
     }
 
-    /// What is known of the whitespace tokens that fit a place after a token.
+    /// What is known of the whitespace tokens that fit a cursor after a token.
     pub fn decided(
         &mut self,
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         whitespace: &BeforeWhitespace,
-        (place, before): (CursorId, Option<u32>),
+        (cursor, before): (CursorId, Option<u32>),
     ) -> Arc<DecidedWhitespace> {
         let before = before.filter(|&before| encoding.may_merge_with_whitespace(before));
         let longest = encoding.tokens().trie().max_depth();
-        let key = (whitespace.next, place, before, whitespace.bounds(longest));
+        let key = (whitespace.next, cursor, before, whitespace.bounds(longest));
         if let Some(known) = self.decided.get(&key).filter(|_| Switch::CanonicalWhitespaceKept.is_on()) {
             return known.clone();
         }
-        let fitting = self.fitting(encoding, places, place, before);
-        let known = self.known(encoding, places, whitespace.next, place);
-        let found = Arc::new(DecidedWhitespace::of(&fitting, &known, whitespace));
+        let known = self.known(encoding, cursors, whitespace.next, cursor);
+        let found = Arc::new(DecidedWhitespace::of(encoding, &known, whitespace, before));
         self.decided.insert(key, found.clone(), found.memory_bytes());
         found
     }
-}
 
-/// Which whitespace tokens have a continuation, far from any bound on whitespace.
-#[derive(Clone, Copy)]
-pub(crate) struct WhitespaceAnswers {
-    same: SetId,
-    next: ByteSet,
-}
-
-impl WhitespaceAnswers {
-    pub fn new(before: &BeforeWhitespace) -> WhitespaceAnswers {
-        WhitespaceAnswers { same: before.same, next: before.next }
-    }
-
-    /// Whether a token is viable, from the place after it.
+    /// Whether a whitespace token that follows a configuration is viable, from the cursor after it. Far from any bound it is
+    /// asked where the number does not count.
     pub fn is_viable(
-        self,
-        run: &mut Run<'_>,
-        encoding: &Encoder,
-        search: &mut Search<'_>,
-        kept: &mut WhitespaceCache,
-        token: u32,
-        after: CursorId,
+        &mut self,
+        search: &mut Search<'_, '_>,
+        configuration: SetId,
+        before: &BeforeWhitespace,
+        (token, after): (u32, CursorId),
     ) -> Result<bool, EngineError> {
-        let key = (self.next, after, encoding.merging_number(token));
-        if kept.undecided.get(&key).is_some() {
+        let encoding = search.encoding;
+        if !before.are_far(encoding.tokens().token_bytes(token).map_or(0, <[u8]>::len)) {
+            return Ok(search.follows_viably(configuration, token, after)? != Some(false));
+        }
+        let key = (before.next, after, encoding.merges.merging_number(token));
+        if self.undecided.get(&key).is_some() {
             return Ok(true);
         }
-        let found = search.is_viable(run, TokenEnd { configuration: self.same, token, place: after })?;
+        let found = search.is_viable(TokenEnd { configuration: before.same, token, cursor: after })?;
         if found.is_none() {
             // Nor would it be found the next time.
-            kept.undecided.insert(key, (), 0);
+            self.undecided.insert(key, (), 0);
         }
         Ok(found != Some(false))
     }

@@ -9,10 +9,8 @@ use stencilm_regex::ByteSet;
 use stencilm_support::Bounded;
 
 use super::json::{JSON_WHITESPACE, json_whitespace};
-use crate::canonical::cursor::by_place::CursorId;
-use crate::canonical::cursor::table::Cursors;
-use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::encoder::facts::Kind;
+use crate::canonical::cursor::table::{CursorId, Cursors};
+use crate::canonical::encoder::facts::{Encoder, Role};
 use crate::state::stacks::SetId;
 
 /// With so much whitespace left, the number makes no difference.
@@ -42,98 +40,80 @@ impl BeforeWhitespace {
     }
 }
 
-/// By the bytes that may follow, the place after a whitespace token, and what merges with the token.
+/// By the bytes that may follow, the cursor after a whitespace token, and what merges with the token.
 pub(crate) type KnownNeedsCache = Bounded<(ByteSet, CursorId, u32), KnownNeeds>;
 
-/// Where the whitespace tokens lead from a place. Those after which the tokenizer stands at the same place, and which merge
-/// with the same, are one kind.
+/// Where the whitespace tokens lead from a cursor. Those after which the tokenizer stands at the same place, and which merge
+/// with the same, are one class.
 pub(crate) struct WhitespaceAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
-    kinds: Vec<[Option<u32>; 2]>,
-    /// Of each kind a token, and the place after it.
+    classes: Vec<[Option<u32>; 2]>,
+    /// Of each class a token, and the cursor after it.
     examples: Vec<(u32, CursorId)>,
 }
 
 impl WhitespaceAt {
-    pub fn new(encoding: &Encoder, places: &mut Cursors, place: CursorId) -> WhitespaceAt {
+    pub fn new(encoding: &Encoder, cursors: &mut Cursors, cursor: CursorId) -> WhitespaceAt {
         let mut numbers: FxHashMap<(CursorId, u32), u32> = FxHashMap::default();
         let mut examples = Vec::new();
-        let mut kinds = |&token: &u32| {
-            places.advance_both(encoding, place, token).map(|after| {
+        let mut classes = |&token: &u32| {
+            cursors.advance_both(encoding, cursor, token).map(|after| {
                 let after = after?;
-                Some(*numbers.entry((after, encoding.merging_number(token))).or_insert_with(|| {
+                Some(*numbers.entry((after, encoding.merges.merging_number(token))).or_insert_with(|| {
                     examples.push((token, after));
                     examples.len() as u32 - 1
                 }))
             })
         };
-        let kinds = encoding.whitespace_tokens.iter().map(&mut kinds).collect();
-        WhitespaceAt { kinds, examples }
+        let classes = encoding.whitespace_tokens.iter().map(&mut classes).collect();
+        WhitespaceAt { classes, examples }
     }
 
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
-        self.kinds.len() * size_of::<[Option<u32>; 2]>() + self.examples.len() * 8
+        self.classes.len() * size_of::<[Option<u32>; 2]>() + self.examples.len() * 8
     }
 }
 
 /// By expansion and state: how much whitespace a lexeme may go on with, see [`Run::whitespace_in_lexeme`].
 pub(crate) type WhitespaceInLexemes = Bounded<(u32, u32), Option<usize>>;
 
-/// Whitespace tokens that fit somewhere, by whether they have a continuation.
+/// Whitespace tokens that fit after a token, by whether they have a continuation.
 pub(crate) struct DecidedWhitespace {
     /// Those that do, ascending.
     pub viable: Vec<u32>,
-    /// Those of which it is not known.
-    pub open: Vec<FittingWhitespace>,
-}
-
-/// A whitespace token that fits somewhere.
-#[derive(Clone, Copy)]
-pub(crate) struct FittingWhitespace {
-    /// Its number among the whitespace tokens.
-    number: usize,
-    pub token: u32,
-    pub len: usize,
-    /// Whether no merge joins it with the token before, and the place after it.
-    unmerged: bool,
-    pub after: CursorId,
-}
-
-impl FittingWhitespace {
-    /// All of them at a place after a token.
-    pub fn all(encoding: &Encoder, at: &WhitespaceAt, before: Option<u32>) -> Arc<[FittingWhitespace]> {
-        let fitting = |(number, (&token, kinds)): (usize, (&u32, &[Option<u32>; 2]))| {
-            let len = encoding.tokens().token_bytes(token)?.len();
-            let unmerged = encoding.stay_unmerged(before, token);
-            let (_, after) = at.examples[kinds[usize::from(!unmerged)]? as usize];
-            Some(FittingWhitespace { number, token, len, unmerged, after })
-        };
-        encoding.whitespace_tokens.iter().zip(&at.kinds).enumerate().filter_map(fitting).collect()
-    }
+    /// Those of which it is not known, each with the cursor after it.
+    pub open: Vec<(u32, CursorId)>,
 }
 
 impl DecidedWhitespace {
-    /// Bytes of memory held, about.
-    pub fn memory_bytes(&self) -> usize {
-        size_of_val(&self.viable[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
-    }
-
-    /// What is known of fitting tokens.
-    pub fn of(fitting: &[FittingWhitespace], known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedWhitespace {
+    /// What is known of them after a token.
+    pub fn of(
+        encoding: &Encoder,
+        known: &KnownWhitespace,
+        before: &BeforeWhitespace,
+        last: Option<u32>,
+    ) -> DecidedWhitespace {
         let mut decided = DecidedWhitespace { viable: Vec::new(), open: Vec::new() };
-        for &candidate in fitting {
-            match known.is_viable((candidate.number, candidate.len), before, candidate.unmerged) {
-                Some(true) => decided.viable.push(candidate.token),
+        for (token, (number, len)) in numbered(encoding) {
+            let unmerged = encoding.stay_unmerged(last, token);
+            let Some(class) = known.at.classes[number][usize::from(!unmerged)] else { continue };
+            match known.needs[class as usize].is_viable(len, before) {
+                Some(true) => decided.viable.push(token),
                 Some(false) => {}
-                None => decided.open.push(candidate),
+                None => decided.open.push((token, known.at.examples[class as usize].1)),
             }
         }
         decided
     }
+
+    /// Bytes of memory held, about.
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&self.viable[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
+    }
 }
 
-/// Whitespace tokens at a place, whatever token stands before it.
+/// Whitespace tokens at a cursor, whatever token stands before it.
 #[derive(Default)]
 pub(crate) struct DecidedAnyway {
     /// Those that are not viable, where no merge joins them with the token before, and where one does; ascending.
@@ -166,10 +146,10 @@ impl DecidedAnyway {
     }
 }
 
-/// What is known of the whitespace tokens at a place, by what may follow whitespace.
+/// What is known of the whitespace tokens at a cursor, by what may follow whitespace.
 pub(crate) struct KnownWhitespace {
     at: Arc<WhitespaceAt>,
-    /// By kind.
+    /// By class.
     needs: Box<[KnownNeeds]>,
 }
 
@@ -195,28 +175,27 @@ impl KnownWhitespace {
     /// What is known of them where these bytes, whitespace among them, may follow.
     pub fn new(
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         known_needs: &mut KnownNeedsCache,
         next: &ByteSet,
         at: Arc<WhitespaceAt>,
     ) -> KnownWhitespace {
         let needs =
-            at.examples.iter().map(|&example| KnownNeeds::of(encoding, places, known_needs, next, example)).collect();
+            at.examples.iter().map(|&example| KnownNeeds::of(encoding, cursors, known_needs, next, example)).collect();
         KnownWhitespace { at, needs }
     }
 
-    /// Whether a token is viable, joined with the token before or not; `None` where that is not known.
-    pub fn is_viable(&self, (number, len): NumberedToken, before: &BeforeWhitespace, unmerged: bool) -> Option<bool> {
-        let need = self.needs[self.at.kinds[number][usize::from(!unmerged)]? as usize];
-        need.is_viable(len, before)
-    }
-
-    /// The same for unmerged and merged, where both are known in which it fits.
-    pub fn is_viable_anyway(&self, candidate: NumberedToken, before: &BeforeWhitespace) -> Option<[Option<bool>; 2]> {
+    /// Whether a token is viable, unmerged and merged, where both are known in which it fits.
+    pub fn is_viable_anyway(
+        &self,
+        (number, len): NumberedToken,
+        before: &BeforeWhitespace,
+    ) -> Option<[Option<bool>; 2]> {
         let mut answers = [None; 2];
-        let fitting = self.at.kinds[candidate.0].iter().zip([true, false]).zip(&mut answers);
-        for ((_, unmerged), answer) in fitting.filter(|((kind, _), _)| kind.is_some()) {
-            *answer = Some(self.is_viable(candidate, before, unmerged)?);
+        for (class, answer) in self.at.classes[number].iter().zip(&mut answers) {
+            if let Some(class) = class {
+                *answer = Some(self.needs[*class as usize].is_viable(len, before)?);
+            }
         }
         Some(answers)
     }
@@ -228,19 +207,19 @@ impl KnownWhitespace {
 }
 
 impl KnownNeeds {
-    /// What is known of a token, from the place after it, where these bytes, whitespace among them, may follow.
+    /// What is known of a token, from the cursor after it, where these bytes, whitespace among them, may follow.
     pub fn of(
         encoding: &Encoder,
-        places: &mut Cursors,
+        cursors: &mut Cursors,
         known: &mut KnownNeedsCache,
         next: &ByteSet,
         (token, after): (u32, CursorId),
     ) -> KnownNeeds {
-        let key = (*next, after, encoding.merging_number(token));
+        let key = (*next, after, encoding.merges.merging_number(token));
         if let Some(&known) = known.get(&key) {
             return known;
         }
-        let need = KnownNeeds::new(encoding, places, next, token, after);
+        let need = KnownNeeds::new(encoding, cursors, next, token, after);
         known.insert(key, need, 0);
         need
     }
@@ -254,9 +233,9 @@ impl KnownNeeds {
         (left == 0 && self.is_dead_at_last && before.is_exact).then_some(false)
     }
 
-    fn new(encoding: &Encoder, places: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownNeeds {
-        let is_dead_at_last = nothing_follows(encoding, places, &without_whitespace(next), after);
-        let mut is_viable = |left: usize| is_always_viable(encoding, places, next, token, after, left);
+    fn new(encoding: &Encoder, cursors: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownNeeds {
+        let is_dead_at_last = nothing_follows(encoding, cursors, &without_whitespace(next), after);
+        let mut is_viable = |left: usize| is_always_viable(encoding, cursors, next, token, after, left);
         // Nearly always one more character is needed, because the last one goes with what follows.
         let needs = match is_viable(1) {
             true if !is_dead_at_last && is_viable(0) => Some(0),
@@ -278,16 +257,15 @@ pub(crate) fn without_whitespace(bytes: &ByteSet) -> ByteSet {
 /// most.
 fn is_always_viable(
     encoding: &Encoder,
-    places: &mut Cursors,
+    cursors: &mut Cursors,
     next: &ByteSet,
     token: u32,
     after: CursorId,
     left: usize,
 ) -> bool {
-    let merging = encoding.merging(token);
     let others = without_whitespace(next);
     let first = if left > 0 { next } else { &others };
-    if !encoding.settling_bytes(places.cursor(after), &merging, first).is_empty() {
+    if !encoding.settling_bytes(cursors.key(after), token, first).is_empty() {
         return true;
     }
     // After whitespace the same may follow again; what follows anything else is not known here.
@@ -300,23 +278,23 @@ fn is_always_viable(
     };
     let mut step =
         |left: Option<usize>, byte: u8| Ok(Some(left.filter(|_| JSON_WHITESPACE.contains(&byte)).map(|left| left - 1)));
-    let Ok(keeps) = encoding.keeps_end(places, after, token, Some(left), &mut bytes, &mut step);
+    let Ok(keeps) = encoding.keeps_end(cursors, after, token, Some(left), &mut bytes, &mut step);
     keeps == Some(true)
 }
 
-/// Whether no token that begins with one of these bytes fits a place, whatever stands before it.
-fn nothing_follows(encoding: &Encoder, places: &mut Cursors, bytes: &ByteSet, place: CursorId) -> bool {
+/// Whether no token that begins with one of these bytes fits a cursor, whatever stands before it.
+fn nothing_follows(encoding: &Encoder, cursors: &mut Cursors, bytes: &ByteSet, cursor: CursorId) -> bool {
     let ascii = bytes.intersect(&ByteSet::ASCII);
     if ascii != *bytes {
         return false;
     }
-    let kinds = (0..4).map(|what| Kind { is_byte: what & 1 > 0, is_whole: what & 2 > 0 });
-    let has = |kind: &Kind| {
-        (!kind.is_byte || encoding.by_characters()) && (!kind.is_whole || encoding.whole_pieces.is_some())
+    let roles = (0..4).map(|what| Role { is_byte: what & 1 > 0, is_whole: what & 2 > 0 });
+    let has = |role: &Role| {
+        (!role.is_byte || encoding.by_characters()) && (!role.is_whole || encoding.whole_pieces.is_some())
     };
-    for (kind, unmerged) in kinds.filter(has).flat_map(|kind| [(kind, true), (kind, false)]) {
-        let Some(begun) = places.begin(encoding, place, kind, unmerged) else { continue };
-        if ascii.iter().any(|byte| places.read(encoding, begun, byte).is_some()) {
+    for (role, unmerged) in roles.filter(has).flat_map(|role| [(role, true), (role, false)]) {
+        let Some(begun) = cursors.begin(encoding, cursor, role, unmerged) else { continue };
+        if ascii.iter().any(|byte| cursors.read(encoding, begun, byte).is_some()) {
             return false;
         }
     }

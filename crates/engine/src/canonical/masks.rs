@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use crate::canonical::cursor::state::CursorKey;
-use crate::canonical::encoding::Encoding;
-use crate::canonical::encoding::Known;
+use crate::canonical::encoding::{Encoding, Known};
 use crate::canonical::viability::crossing::SuffixesAfter;
 use crate::canonical::viability::dead_ends::DeadEnds;
 use crate::canonical::viability::search::{Search, TokenEnd};
@@ -78,12 +77,12 @@ impl Run<'_> {
         encoding: &Encoding,
         configuration: SetId,
         token: u32,
-        cursor: &CursorKey,
+        key: &CursorKey,
     ) -> Result<bool, EngineError> {
         let mut known = encoding.known();
-        let Known { places, cursor_masks, search, .. } = &mut *known;
-        let place = places.of(cursor);
-        let mut search = Search::new(encoding, places, cursor_masks, search);
-        Ok(search.is_viable(self, TokenEnd { configuration, token, place })? != Some(false))
+        let Known { cursors, cursor_masks, search, .. } = &mut *known;
+        let cursor = cursors.of(key);
+        let mut search = Search::new(self, encoding, cursors, cursor_masks, search);
+        Ok(search.is_viable(TokenEnd { configuration, token, cursor })? != Some(false))
     }
 }

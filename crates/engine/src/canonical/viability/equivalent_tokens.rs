@@ -1,0 +1,162 @@
+//! The layer of equivalent tokens: after them the grammar stands at the same place, so they are one question.
+
+use super::context_independent::IndependentTokens;
+use super::equivalence::Equivalence;
+use super::layer::Layer;
+use super::pending::Pending;
+use super::question::Question;
+use super::search::{Search, TokenEnd};
+use crate::canonical::cursor::table::CursorId;
+use crate::error::EngineError;
+use crate::lexeme::mask::LexemeMaskAt;
+use crate::machine::expansion::Expansion;
+use crate::machine::layout::ExpansionId;
+use crate::parse::stepper::Run;
+use crate::state::stacks::{Entry, SetId};
+
+/// What the next few characters decide after one of some equivalent tokens of a dense thread they decide for all. Most such
+/// questions are one intersection of sets of bytes.
+pub(crate) struct EquivalentTokens;
+
+impl Layer for EquivalentTokens {
+    fn decide(&self, question: &mut Question<'_, '_>) -> Result<(), EngineError> {
+        question.list_pending();
+        let dense = std::mem::take(&mut question.dense);
+        for (thread, independent) in &dense {
+            let crossing_decided = question.ask_equivalent(*thread, independent)?;
+            if !crossing_decided && question.pending.by_groups {
+                question.pending.add_outside(independent, question.kept);
+            }
+        }
+        question.dense = dense;
+        Ok(())
+    }
+}
+
+impl Question<'_, '_> {
+    /// Asks for the tokens of a lexeme mask by what follows the lexeme. Those after which the grammar stands at the same place
+    /// are one question. Whether those that leave the lexeme were asked for, too.
+    fn ask_equivalent(
+        &mut self,
+        thread: Entry,
+        IndependentTokens { here, known, ending }: &IndependentTokens,
+    ) -> Result<bool, EngineError> {
+        let Question { search, cursor, pending, context_independent, crossing_classes, after, .. } = self;
+        if search.run.remembers(thread) {
+            return Ok(false);
+        }
+        let vocabulary = search.encoding.tokens();
+        let mask = &here.mask;
+        let expansion = search.run.machine.fork(ExpansionId(thread.head)).clone();
+        for equivalence in known.inside.iter() {
+            let answer = |token, cursor| context_independent.answer(mask, token, cursor);
+            if equivalence.groups.iter().all(|group| group.decided(answer).is_some()) {
+                for group in &equivalence.groups {
+                    let tokens = group.tokens.iter().map(|&(_, token)| token);
+                    pending.decide(tokens, group.decided(answer) == Some(true));
+                }
+                continue;
+            }
+            let Some(&(_, one)) = equivalence.groups.first().and_then(|group| group.tokens.first()) else { continue };
+            let mut state = thread.state;
+            for &byte in vocabulary.token_bytes(one).unwrap_or_default() {
+                state = expansion.step(search.run.lexeme_cache, state, byte)?.0;
+            }
+            let after = search.run.after_state(thread, &expansion, state)?;
+            settle_equivalent(search, pending, after, equivalence, answer, |_, _| true)?;
+        }
+        let Some(crossing_tokens) = mask.only_crossing_tokens() else { return Ok(false) };
+        let start = search.run.after_lexeme(thread, &expansion, here, &crossing_tokens.residuals)?;
+        let alive = search.next(start)?.bytes;
+        if ending.is_none() && crossing_tokens.next_nodes(vocabulary.trie(), alive, 0).is_some() {
+            return Ok(false);
+        }
+        let crossings = crossing_tokens.crossings(vocabulary);
+        let mut classes = crossing_classes.here(mask, crossings, *cursor);
+        if let Some(ending) = ending {
+            let equivalence = classes.with(search.encoding, search.cursors, None);
+            let is_here = |_, token| ending.set.contains(token);
+            settle_equivalent(search, pending, start, equivalence, |_, _| None, is_here)?;
+        }
+        let is_here = |crossing, _| crossings.has(crossing);
+        for suffix in after.read(search.run, start, (mask, crossings))?.iter() {
+            let equivalence = classes.with(search.encoding, search.cursors, Some(suffix.suffix));
+            if equivalence.keep_ends_before(&suffix.certain) {
+                if !pending.by_groups {
+                    equivalence.groups.iter().for_each(|group| pending.decide(group.here(is_here), true));
+                }
+                continue;
+            }
+            let Some(&(_, one)) = crossings.with_suffix(suffix.suffix).first() else { continue };
+            let bytes = vocabulary.token_bytes(one).unwrap_or_default();
+            let depth = crossings.suffixes().depth(suffix.node as usize);
+            let after = search.read(start, &bytes[bytes.len() - depth..])?;
+            settle_equivalent(search, pending, after, equivalence, |_, _| None, is_here)?;
+        }
+        Ok(true)
+    }
+}
+
+/// Asks for equivalent tokens, as far as they are here, what the next characters decide after a configuration. Some are
+/// already decided to be viable.
+fn settle_equivalent(
+    search: &mut Search<'_, '_>,
+    pending: &mut Pending<'_>,
+    configuration: SetId,
+    equivalence: &Equivalence,
+    answer: impl Fn(u32, CursorId) -> Option<bool>,
+    is_here: impl Fn(u32, u32) -> bool,
+) -> Result<(), EngineError> {
+    let certain = search.next(configuration)?.certain;
+    let all = search.may_come(configuration, &equivalence.settling)?;
+    if all && pending.by_groups {
+        return Ok(());
+    }
+    for group in &equivalence.groups {
+        let here = group.here(&is_here);
+        let Some(&(_, token)) = group.tokens.first() else { continue };
+        let decided = if all { Some(true) } else { group.decided(&answer) };
+        let mut is_viable = decided == Some(true)
+            || !certain.intersect(&group.settling).is_empty()
+            || (decided.is_none() && search.may_come(configuration, &group.settling)?);
+        if !is_viable && decided.is_none() && here.clone().any(|token| pending.asks(token)) {
+            is_viable = true;
+            for &cursor in group.after.iter().flatten() {
+                is_viable &= search.decided(TokenEnd { configuration, token, cursor })? == Some(true);
+            }
+        }
+        pending.decide(here, is_viable);
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    /// The configuration after a lexeme that a thread reads, where it has come to a state.
+    fn after_state(&mut self, thread: Entry, expansion: &Expansion, state: u32) -> Result<SetId, EngineError> {
+        let here = Entry { state, ..thread };
+        let tags = expansion.accepts(self.lexeme_cache, state).to_vec();
+        let mut threads = Vec::new();
+        if tags.is_empty() || expansion.goes_on(self.lexeme_cache, state)? {
+            threads.push(here);
+        }
+        for tag in tags {
+            self.follow(expansion, tag, here, &mut threads)?;
+        }
+        self.stacks.configuration(&mut threads)
+    }
+
+    /// The configuration after a lexeme that a thread reads, where these residuals of its lexeme mask have matched.
+    fn after_lexeme(
+        &mut self,
+        thread: Entry,
+        expansion: &Expansion,
+        here: &LexemeMaskAt,
+        residuals: &[u32],
+    ) -> Result<SetId, EngineError> {
+        let mut threads = Vec::new();
+        for tag in residuals.iter().flat_map(|&residual| here.tags_of(residual)) {
+            self.follow(expansion, tag, thread, &mut threads)?;
+        }
+        self.stacks.configuration(&mut threads)
+    }
+}

@@ -1,0 +1,19 @@
+//! What a layer of the viability query is. All of them stand in [`order`](super::order), in the order in which they are asked.
+//!
+//! There are two forms. Most tokens of a mask are decided many at once, by what is known of their lexeme, of whitespace or of where
+//! the grammar stands after them: [`Layer`]. What these leave is decided one by one, by what may come after the token:
+//! [`EndLayer`].
+
+use super::question::Question;
+use super::search::{EndQuestion, Search};
+use crate::error::EngineError;
+
+/// Decides some of the tokens of a mask and leaves the others open.
+pub(crate) trait Layer: Sync {
+    fn decide(&self, question: &mut Question<'_, '_>) -> Result<(), EngineError>;
+}
+
+/// Decides whether there is a continuation from the end of a token; `None` where it does not know.
+pub(crate) trait EndLayer: Sync {
+    fn is_viable(&self, search: &mut Search<'_, '_>, question: &EndQuestion) -> Result<Option<bool>, EngineError>;
+}
