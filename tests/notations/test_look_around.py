@@ -79,6 +79,12 @@ def compiler() -> GrammarCompiler:
     return GrammarCompiler(TokenizerInfo([*vocabulary, b""], stop_token_ids=[len(vocabulary)]))
 
 
+@pytest.fixture(scope="module")
+def json_compiler() -> GrammarCompiler:
+    vocabulary = [bytes([byte]) for byte in range(256)]
+    return GrammarCompiler(TokenizerInfo([*vocabulary, b""], stop_token_ids=[len(vocabulary)]))
+
+
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -92,11 +98,36 @@ def compiler() -> GrammarCompiler:
         r"(?=(?=\b)b)b.*",
         r"(?=(?<=^)b)b.*",
         r"^a.*(?=\b)[^a]*",
+        r".*(?<!-)\ba.*",
+        r".*(?<= )\b(?<!-)b[ab]*",
+        r"[^a]*(?<!b)\B(?!-).*a",
     ],
 )
 def test_what_stands_on_the_other_side(compiler: GrammarCompiler, pattern: str) -> None:
     expected = [text for text in TEXTS if re.fullmatch(pattern, text)]
     assert matched(compiler, pattern) == expected
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?<!-)\bab",
+        r"(?<!a )\bb\b",
+        r"(?<=a)\b(?<!-a)-",
+        r"(?<!\b-)\b(?<! )[ab]$",
+        r"(?:^|(?<!a) )(?<!-)\bb",
+    ],
+)
+def test_look_behind_beside_a_boundary_somewhere_in_a_text(
+    json_compiler: GrammarCompiler, pattern: str
+) -> None:
+    compiled = json_compiler.compile_json_schema({"type": "string", "pattern": pattern})
+    found = []
+    for text in TEXTS:
+        matcher = GrammarMatcher(compiled)
+        if matcher.accept_string(f'"{text}"') and matcher.is_completed():
+            found.append(text)
+    assert found == [text for text in TEXTS if re.search(pattern, text)]
 
 
 @pytest.mark.parametrize(

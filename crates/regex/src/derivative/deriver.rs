@@ -457,27 +457,32 @@ struct Partition {
     part_of: [u16; 256],
     sets: Vec<ByteSet>,
     rests: Vec<Vec<ExprId>>,
+    /// Scratch: the parts that have a byte of a set.
+    met: Vec<u16>,
 }
 
 impl Partition {
     fn new() -> Partition {
-        Partition { part_of: [0; 256], sets: vec![ByteSet::ALL], rests: vec![Vec::new()] }
+        Partition { part_of: [0; 256], sets: vec![ByteSet::ALL], rests: vec![Vec::new()], met: Vec::new() }
     }
 
-    /// Adds a residual to all bytes of a set, splitting the parts that lie across its border.
+    /// Adds a residual to all bytes of a set, splitting the parts that lie across its border. Only parts that have a byte of it
+    /// are looked at: alternatives of thousands of literals must not look at all parts each.
     fn add(&mut self, set: ByteSet, rest: ExprId) {
-        match set.single() {
-            // A literal touches one part; alternatives of thousands of literals must not look at all parts each.
-            Some(byte) => self.add_within(usize::from(self.part_of[usize::from(byte)]), set, rest),
-            None => (0..self.sets.len()).for_each(|part| self.add_within(part, set, rest)),
+        let mut met = std::mem::take(&mut self.met);
+        let mut left = set;
+        while let Some(byte) = left.first() {
+            let part = self.part_of[usize::from(byte)];
+            met.push(part);
+            left = left.intersect(&self.sets[usize::from(part)].complement());
         }
+        met.sort_unstable();
+        met.drain(..).for_each(|part| self.add_within(usize::from(part), set, rest));
+        self.met = met;
     }
 
     fn add_within(&mut self, part: usize, set: ByteSet, rest: ExprId) {
         let inside = self.sets[part].intersect(&set);
-        if inside.is_empty() {
-            return;
-        }
         if inside == self.sets[part] {
             self.rests[part].push(rest);
             return;

@@ -13,7 +13,7 @@ use super::kinds::ranges_of_any;
 use super::loops::Loop;
 use super::place::{Place, Reading};
 use super::rounds::{laid_out, step_of};
-use super::steps::{Step, conditions_at_the_end, run, try_out};
+use super::steps::{Step, conditions_at_the_end, conditions_at_the_start, run, try_out};
 use super::tree::{Node, NodeId, Tree};
 use crate::expr::node::ExprId;
 
@@ -125,7 +125,7 @@ fn layouts(
     let is_last = |at: usize| alternative[at + 1..].iter().all(|piece| matches!(piece, Piece::Around(_)));
     let mut first = true;
     for (at, piece) in alternative.iter().enumerate() {
-        let step = match piece {
+        let more = match piece {
             Piece::Around(number) => {
                 let around = &arounds[*number];
                 let is_outermost = if around.ahead { first } else { !open && is_last(at) };
@@ -137,37 +137,43 @@ fn layouts(
                 let alternatives = laid_out(tree, around, is_outermost, place);
                 let all = layouts.iter().flat_map(|steps| alternatives.iter().map(|more| [&steps[..], more].concat()));
                 layouts = all.collect();
-                None
+                Vec::new()
             }
             Piece::Plain(parts) => {
                 let part = tree.concat(parts);
                 let facts = tree.facts(part);
-                if facts.before && !first || facts.after && (open || !is_last(at)) {
-                    let step = step_of(tree, part, place, 0)?;
-                    (first, has_rounds) = (false, true);
-                    layouts.iter_mut().for_each(|steps| steps.push(step.clone()));
-                    continue;
+                let (before, after) = (facts.before && !first, facts.after && (open || !is_last(at)));
+                let [begin, between, end] = tree.cut_at_borders(part, before, after);
+                let mut steps = Vec::new();
+                for node in begin {
+                    steps.push(step_of(tree, node, place, 0)?);
                 }
-                let texts = edges::resolve(tree, part, place.options.dialect, reading.before, reading.after)?;
-                first &= texts == ExprId::EMPTY;
-                Some(Step::Texts(texts))
+                if !between.is_empty() {
+                    let between = tree.concat(&between);
+                    let Reading { before, after, .. } = reading;
+                    steps.push(Step::Texts(edges::resolve(tree, between, place.options.dialect, before, after)?));
+                }
+                for node in end {
+                    steps.push(step_of(tree, node, place, 0)?);
+                }
+                has_rounds |= before || after;
+                first &= matches!(steps[..], [Step::Texts(ExprId::EMPTY)]);
+                steps
             }
             &Piece::Loop(node) => {
                 first = false;
                 let is_last = !open && ends(tree, &alternative[at + 1..], place)?;
                 let rests = if is_last { Loop::of(tree, node, arounds) } else { None };
-                Some(match rests {
+                vec![match rests {
                     Some(rests) => Step::Texts(rests.texts(tree, arounds)),
                     None => {
                         has_rounds = true;
                         step_of(tree, node, place, 0)?
                     }
-                })
+                }]
             }
         };
-        if let Some(step) = step {
-            layouts.iter_mut().for_each(|steps| steps.push(step.clone()));
-        }
+        layouts.iter_mut().for_each(|steps| steps.extend_from_slice(&more));
         if layouts.len() > most {
             let offset = arounds.first().map_or(0, |around| around.offset);
             let what = "look-around in more than 1000 ways through alternatives; put it in front of them";
@@ -193,7 +199,8 @@ pub(super) fn resolve(
     for alternative in sequences(tree, root, pattern, arounds)? {
         let (layouts, rounds) = layouts(tree, &alternative, place, MAX_SEQUENCES.saturating_sub(alternatives.len()))?;
         has_rounds |= rounds;
-        alternatives.extend(layouts);
+        let most = MAX_SEQUENCES / layouts.len().max(1);
+        alternatives.extend(layouts.into_iter().flat_map(|steps| conditions_at_the_start(tree.exprs, steps, most)));
     }
     let any_text = if open {
         // What follows is another part of a grammar, which may read more than texts.

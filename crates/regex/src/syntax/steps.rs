@@ -148,6 +148,69 @@ pub(super) fn conditions_at_the_end(steps: &mut Vec<Step>) -> Vec<(ExprId, bool)
     conditions
 }
 
+/// The same paths, without the look-behinds before which nothing stands but texts: all that such a one asks about are these
+/// texts, so it is a condition on them and nothing need be split. At most about so many paths.
+pub(super) fn conditions_at_the_start(exprs: &mut ExprSet, steps: Vec<Step>, most: usize) -> Vec<Vec<Step>> {
+    let texts = steps.iter().take_while(|step| matches!(step, Step::Texts(_))).count();
+    if !asks_before(&steps[texts..]) {
+        return vec![steps];
+    }
+    let mut done = Vec::new();
+    // Of each the texts, the look-aheads at their end, and the other steps from the last one to the first.
+    let mut open = vec![(ExprId::EMPTY, Vec::new(), steps.into_iter().rev().collect::<Vec<Step>>())];
+    while let Some((texts, mut aheads, mut rest)) = open.pop() {
+        match rest.pop() {
+            Some(Step::Texts(more)) if aheads.is_empty() => open.push((exprs.concat(texts, more), aheads, rest)),
+            Some(Step::Around { ahead: false, negative, expr }) => {
+                let expr = if negative { exprs.not(expr) } else { expr };
+                open.push((exprs.and(&[texts, expr]), aheads, rest));
+            }
+            Some(step @ Step::Around { .. }) => {
+                aheads.push(step);
+                open.push((texts, aheads, rest));
+            }
+            Some(Step::Sequence(parts)) => {
+                rest.extend(parts.iter().rev().cloned());
+                open.push((texts, aheads, rest));
+            }
+            Some(Step::Any(parts)) if one_asks_before(&parts) && open.len() + done.len() < most => {
+                let path = |part: &Step| (texts, aheads.clone(), [&rest[..], &[part.clone()]].concat());
+                open.extend(parts.iter().rev().map(path));
+            }
+            other => {
+                rest.extend(other);
+                rest.extend(aheads.into_iter().rev());
+                rest.push(Step::Texts(texts));
+                done.push(rest);
+            }
+        }
+    }
+    let is_possible = |steps: &Vec<Step>| !matches!(steps.last(), Some(Step::Texts(ExprId::NOTHING)));
+    done.into_iter().filter(is_possible).map(|steps| steps.into_iter().rev().collect()).collect()
+}
+
+fn one_asks_before(alternatives: &[Step]) -> bool {
+    alternatives.iter().any(|step| asks_before(std::slice::from_ref(step)))
+}
+
+/// Whether a look-behind stands in these steps before any text.
+fn asks_before(steps: &[Step]) -> bool {
+    let mut open = vec![steps];
+    while let Some(steps) = open.pop() {
+        for step in steps {
+            match step {
+                Step::Around { ahead: true, .. } => continue,
+                Step::Around { .. } => return true,
+                Step::Sequence(parts) => open.push(parts),
+                Step::Any(parts) => open.extend(parts.iter().map(std::slice::from_ref)),
+                Step::Texts(_) | Step::Repeat { .. } => {}
+            }
+            break;
+        }
+    }
+    false
+}
+
 /// What is left of every look-behind, and after them what the rest must match.
 type State = Vec<ExprId>;
 

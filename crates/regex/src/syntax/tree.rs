@@ -122,6 +122,27 @@ impl<'a> Tree<'a> {
         self.facts(id).empty.0 >> EdgePairs::index(before, after) & 1 != 0
     }
 
+    /// The parts of a sequence, as far as those at its beginning look at what stands before it where that is asked for, and as far
+    /// as those at its end look at what stands after it, and those between.
+    pub fn cut_at_borders(&self, sequence: NodeId, before: bool, after: bool) -> [Vec<NodeId>; 3] {
+        let mut parts = Vec::new();
+        let mut open = vec![sequence];
+        while let Some(id) = open.pop() {
+            match *self.node(id) {
+                Node::Concat { head, tail } => open.extend([tail, head]),
+                _ => parts.push(id),
+            }
+        }
+        let may_be_empty = |id: NodeId| self.facts(id).empty != EdgePairs::NONE;
+        let seen_through = parts.iter().position(|&id| !may_be_empty(id)).map_or(parts.len(), |first| first + 1);
+        let looks_before = parts[..seen_through].iter().rposition(|&id| before && self.facts(id).before);
+        let between = parts.split_off(looks_before.map_or(0, |last| last + 1));
+        let seen_through = between.iter().rposition(|&id| !may_be_empty(id)).unwrap_or(0);
+        let looks_after = between[seen_through..].iter().position(|&id| after && self.facts(id).after);
+        let (between, last) = between.split_at(looks_after.map_or(between.len(), |first| seen_through + first));
+        [parts, between.to_vec(), last.to_vec()]
+    }
+
     /// Whether some assertion asks for word characters, and whether one asks for line terminators.
     pub fn kinds_asked_for(&self) -> (bool, bool) {
         let looks = self.nodes.iter().filter_map(|node| match node {
