@@ -150,10 +150,13 @@ pub(super) fn conditions_at_the_end(steps: &mut Vec<Step>) -> Vec<(ExprId, bool)
 
 /// The same paths, without the look-behinds before which nothing stands but texts: all that such a one asks about are these
 /// texts, so it is a condition on them and nothing need be split. At most about so many paths.
-pub(super) fn conditions_at_the_start(exprs: &mut ExprSet, steps: Vec<Step>, most: usize) -> Vec<Vec<Step>> {
+pub(super) fn conditions_at_the_start(exprs: &mut ExprSet, mut begin: Vec<Step>, most: usize) -> Vec<Vec<Step>> {
+    // What is asked of the whole text stays in front.
+    let is_first = |step: &Step| matches!(step, Step::Around { ahead: true, .. } | Step::Texts(ExprId::EMPTY));
+    let steps = begin.split_off(begin.iter().take_while(|&step| is_first(step)).count());
     let texts = steps.iter().take_while(|step| matches!(step, Step::Texts(_))).count();
     if !asks_before(&steps[texts..]) {
-        return vec![steps];
+        return vec![[begin, steps].concat()];
     }
     let mut done = Vec::new();
     // Of each the texts, the look-aheads at their end, and the other steps from the last one to the first.
@@ -174,7 +177,7 @@ pub(super) fn conditions_at_the_start(exprs: &mut ExprSet, steps: Vec<Step>, mos
                 open.push((texts, aheads, rest));
             }
             Some(Step::Any(parts)) if one_asks_before(&parts) && open.len() + done.len() < most => {
-                let path = |part: &Step| (texts, aheads.clone(), [&rest[..], &[part.clone()]].concat());
+                let path = |part: &Step| (texts, aheads.clone(), [&rest[..], std::slice::from_ref(part)].concat());
                 open.extend(parts.iter().rev().map(path));
             }
             other => {
@@ -186,7 +189,8 @@ pub(super) fn conditions_at_the_start(exprs: &mut ExprSet, steps: Vec<Step>, mos
         }
     }
     let is_possible = |steps: &Vec<Step>| !matches!(steps.last(), Some(Step::Texts(ExprId::NOTHING)));
-    done.into_iter().filter(is_possible).map(|steps| steps.into_iter().rev().collect()).collect()
+    let path = |steps: Vec<Step>| begin.iter().cloned().chain(steps.into_iter().rev()).collect();
+    done.into_iter().filter(is_possible).map(path).collect()
 }
 
 fn one_asks_before(alternatives: &[Step]) -> bool {
