@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 MAX_DEPTH = 64
 """Deeper texts are not read: what writes them again is recursive."""
@@ -129,6 +129,17 @@ def documents(text: str, is_late: Callable[[], bool] = _never) -> Iterator[Node]
     yield from _documents(text, is_late)
 
 
+def first_document(text: str) -> tuple[int, int] | None:
+    """Where the first of the `documents` begins, and where what may belong to it ends."""
+    fences = _FENCE.finditer(text) if "```" in text else ()
+    for fenced in fences:
+        found = _OPENING.search(text, *fenced.span(1))
+        if found is not None:
+            return found.start(), fenced.end(1)
+    found = _OPENING.search(text)
+    return None if found is None else (found.start(), len(text))
+
+
 def _documents(text: str, is_late: Callable[[], bool]) -> Iterator[Node]:
     at = 0
     while (found := _OPENING.search(text, at)) is not None:
@@ -184,8 +195,53 @@ def read(
     Places at which a value begins that goes on after a whole one are added to `unclear`. A long
     text is none where it gets late.
     """
-    open_nodes: list[Elements | Members] = []
-    keys: list[Scalar | None] = [None]  # the key that waits for its value, at each depth
+    return read_on(text, at, [], _Noting(unclear), is_late=is_late)
+
+
+class Listener:
+    """Who is told of what is read of a document, as it is read."""
+
+    def scalar(self, text: str, span: tuple[int, int], scalar: Scalar, how: How) -> None:
+        """A name or value was read that stands at these places."""
+
+    def settled(self, at: int, open_nodes: list[Elements | Members]) -> None:
+        """A value ended, and no name waits for one."""
+
+
+class How(NamedTuple):
+    """How a scalar was read.
+
+    Attributes:
+        is_key: As the name of a member.
+        is_run: As what goes on after a whole value.
+        is_element: In a list.
+    """
+
+    is_key: bool
+    is_run: bool
+    is_element: bool
+
+
+class _Noting(Listener):
+    def __init__(self, unclear: list[int] | None) -> None:
+        self._unclear = unclear
+
+    def scalar(self, text: str, span: tuple[int, int], scalar: Scalar, how: How) -> None:
+        if self._unclear is not None and scalar.is_doubtful and not how.is_key:
+            self._unclear.append(span[0])
+
+
+def read_on(
+    text: str,
+    at: int,
+    open_nodes: list[Elements | Members],
+    listener: Listener,
+    *,
+    is_late: Callable[[], bool] = _never,
+) -> tuple[Node | None, int]:
+    """`read`, from a place on at which these objects and arrays are open and no name waits."""
+    # The key that waits for its value, at each depth.
+    keys: list[Scalar | None] = [None] * (len(open_nodes) + 1)
     for number in count(1):
         if number % _BETWEEN_LOOKS == 0 and is_late():
             return None, len(text)
@@ -206,6 +262,7 @@ def read(
             at += 1
             if not open_nodes:
                 return node, at
+            listener.settled(at, open_nodes)
             continue
         if character == ":":
             at += 1
@@ -224,14 +281,16 @@ def read(
         scalar, at = _key(text, at) if is_key else _scalar(text, at)
         if parent is None:
             return scalar, at
-        if not is_key and not _ends(text, at, scalar, parent):
+        is_run = not is_key and not _ends(text, at, scalar, parent)
+        if is_run:
             scalar, at = _run(text, begin, at, parent, scalar)
-        if unclear is not None and scalar.is_doubtful and not is_key:
-            unclear.append(begin)
+        is_element = isinstance(parent, Elements)
+        listener.scalar(text, (begin, at), scalar, How(is_key, is_run, is_element))
         if is_key:
             keys[-1] = scalar
         else:
             _add(open_nodes, keys, scalar)
+            listener.settled(at, open_nodes)
     if not open_nodes:
         return None, at
     for depth in range(len(open_nodes) - 1, -1, -1):

@@ -195,11 +195,11 @@ def _documents(draft: str, is_late: Callable[[], bool]) -> Iterator[Node]:
             else:
                 yield inner
             is_listed = is_listed or isinstance(inner, Elements)
-            inner = _wrapped(inner)
+            inner = wrapped(inner)
     yield from listed
 
 
-def _wrapped(node: Node) -> Node | None:
+def wrapped(node: Node) -> Node | None:
     """The one object or array that another holds; not the empty one with which a list begins."""
     inner: Node | None = None
     if isinstance(node, Members) and len(node.items) == 1:

@@ -66,7 +66,8 @@ MAX_UNFIT = 2
 """Answers in a row with nothing that fits before a model is held to have refused, and answers in a
 row that broke off before its endpoint is held to have failed."""
 MAX_HELD = 8
-"""Drafts in a row that are noted, and not read, where the text has no place for them yet."""
+"""Drafts in a row that are noted, and not read, where the text has no place for them yet; more,
+where they say little beside all that was said before."""
 MAX_BIASED_TOKENS = 300
 _BYTES_FOR_A_TOKEN = 4
 _LEAST_LOOKAHEAD = 4
@@ -415,7 +416,8 @@ class TextGuide:
         if written.owes_comma and begins_with_a_value(draft.decode("utf-8", "ignore")):
             draft = b"," + draft
         written.is_held = False
-        if is_held and self._held < MAX_HELD and written.transcript.hold(said):
+        may_hold = self._held < MAX_HELD or not written.transcript.has_grown
+        if is_held and may_hold and stopped is None and written.transcript.hold(said):
             self._held += 1
             written.is_held, written.owes_comma = True, False
             yield self._rejected(said, "the text has no place for it yet")
@@ -707,6 +709,10 @@ class TextGuide:
     def _close(self, reason: str) -> Generator[Event, None, None]:
         """Complete the text in as few bytes as the grammar can."""
         self._was_cut = True
+        may_correct = self._corrections < self._options.max_grammar_corrections
+        held = self._written.held() if self._held and may_correct else None
+        if held is not None:
+            yield from self._write_anew(b"", held)
         try:
             text = self._written.matcher.shortest_completion()
         except MatcherError as error:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from stencilm.guiding.extent import closing, has_words, said_by
+from stencilm.guiding.growing import Growing
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
@@ -23,12 +24,16 @@ from stencilm.guiding.loose_json import (
 )
 from stencilm.guiding.overlaps import Overlap, overlap, overlaps, says_something
 from stencilm.guiding.reading import said_again
+from stencilm.guiding.rereading import wrapped
 from stencilm.guiding.rewriting import Reread
 
 _FREE_WORK = 100_000
 """Bytes of transcripts that are read anew before it counts how long they are."""
 _WORK_FOR_A_BYTE = 4
 """How many more for each byte that is said: a transcript is read anew when it has grown so much."""
+_LEAST_GROWTH = 4
+"""What is held is read anew when it is longer by a part of that, so that all the readings of a
+transcript together are a few times as long as it is."""
 _OPENING = re.compile(rb"[\[{]")
 _IN_DOCUMENT = re.compile(rb"\"|'\s*:|^\s*[]}:,]")
 
@@ -70,6 +75,7 @@ class Transcript:
         read_anew: Reads a transcript from the beginning of the grammar.
         is_late: Whether no more is to be read.
         is_json: The text is JSON by a schema; of any other nothing is noted.
+        is_seeded: The text begins with what nobody said.
 
     Attributes:
         is_owing: The text says less than the transcript, which has it in a place of its own.
@@ -81,8 +87,12 @@ class Transcript:
         is_late: Callable[[], bool],
         *,
         is_json: bool,
+        is_seeded: bool = False,
     ) -> None:
         self._read_anew = read_anew
+        self._growing = Growing(is_late)
+        self._is_seeded = is_seeded
+        self._read_up_to = 0  # how much was said when all was last read anew
         self._is_late = is_late
         self._said: bytes | None = b"" if is_json else None
         self._drafts = b""  # as they came, without what the grammar added
@@ -119,7 +129,7 @@ class Transcript:
         """
         is_all = not self._is_begun
         is_first = is_all and draft == rest
-        if is_first and is_all_again(self._said or b"", draft):
+        if is_first and self._is_all_again(draft):
             self.take(draft)
         else:
             self.add(rest)
@@ -138,7 +148,7 @@ class Transcript:
             return found is not None and not found.is_lossy
 
         found = overlap(said, draft, self._added, fits)
-        is_again = found.doubtful > 0 and is_all_again(self._said, draft)
+        is_again = found.doubtful > 0 and self._is_all_again(draft)
         return Overlap(found.length) if is_again else found
 
     def read_without(self, draft: bytes, again: Overlap) -> Reread | None:
@@ -219,6 +229,7 @@ class Transcript:
             may_hold: It may say as much as stands already: a draft that has not ended says what has
                 no place yet.
         """
+        self._read_up_to = len(self._said or b"") + len(draft)
         readings = list(self._readings(draft))
         alone = self._read_alone(draft)
         if alone is not None and says(alone.text) > says(otherwise.text):
@@ -226,7 +237,7 @@ class Transcript:
         if not readings:
             return None
         best = max(readings, key=_rank) if self._is_begun else None
-        is_again = best is not None and is_all_again(self._said or b"", draft)
+        is_again = best is not None and self._is_all_again(draft)
         if is_again and _is_all(readings[0].reread):
             best = readings[0]
         if best is not None and best.reread.is_complete >= otherwise.is_complete:
@@ -240,32 +251,51 @@ class Transcript:
 
     def hold(self, draft: bytes) -> bool:
         """Note a draft that goes on with what has no place in the text yet, if it does."""
-        if self._said is None or not draft.strip() or is_all_again(self._said, draft):
+        if self._said is None or not draft.strip() or self._is_all_again(draft):
             return False
         said = next(self._joined(draft), b"")
         if not self._may_hold(said, draft):
             return False
-        if any(_is_all(one.reread) for one in self._readings(draft)):
+        if any(_is_all(one.reread) for one in self._readings(draft, self._may_be_whole)):
             return False
         self.take(said)
         self.is_owing = True
         return True
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether much was said since all was last read anew."""
+        length = len(self._said or b"")
+        return _LEAST_GROWTH * (length - self._read_up_to) >= self._read_up_to
 
     def _may_hold(self, said: bytes, draft: bytes) -> bool:
         """Whether so much has been said that has not ended, and is more than before.
 
         A draft of nothing but punctuation need not say more: the quote that ends a name does not.
         """
-        node = self._document(said)
+        before = self._growing.read(self._said or b"").said
+        node, more, _ = self._growing.read(said)
         if not isinstance(node, (Elements, Members)) or not node.is_open:
             return False
-        more, before = said_by(node), said_by(self._document(self._said or b""))
         return more > before or (more == before and not says_something(draft))
 
-    def _readings(self, draft: bytes) -> Iterator[Anew]:
+    def _may_be_whole(self, said: bytes) -> bool:
+        """Whether a transcript may be read as a whole text: a document that it holds has ended."""
+        node: Node | None
+        node, _, is_first = self._growing.read(said)
+        if node is None or not is_first or self._is_seeded:
+            return True
+        while isinstance(node, (Elements, Members)) and node.is_open:
+            node = wrapped(node)
+        return node is not None
+
+    def _readings(
+        self, draft: bytes, may_read: Callable[[bytes], bool] = lambda said: True
+    ) -> Iterator[Anew]:
+        """The readings of all that may have been said and that may be read."""
         if self._said is None:
             return
-        for said in dict.fromkeys(self._joined(draft)):
+        for said in filter(may_read, dict.fromkeys(self._joined(draft))):
             if not self._is_affordable(len(said)):
                 return
             found = self._read_anew(said)
@@ -301,7 +331,7 @@ class Transcript:
         if not said:
             yield draft
             return
-        if is_all_again(said, draft):
+        if self._is_all_again(draft):
             yield draft
         is_added = said_again(self._added, draft) > 0
         yield (self._drafted if is_added else said) + draft
@@ -329,7 +359,10 @@ class Transcript:
 
     def _document(self, said: bytes) -> Node | None:
         """The first document of a transcript, which has talk and fences around it."""
-        return next(documents(said.decode("utf-8", "ignore"), self._is_late), None)
+        return self._growing.read(said).node
+
+    def _is_all_again(self, draft: bytes) -> bool:
+        return begins_document(draft) and _begins_again(self._document(self._said or b""), draft)
 
 
 def _is_all(found: Reread) -> bool:
@@ -348,10 +381,13 @@ def says(text: bytes) -> int:
 
 def is_all_again(said: bytes, draft: bytes) -> bool:
     """Whether a draft begins all again that was said: the same first member or element."""
-    if not begins_document(draft):
-        return False
-    nodes = [next(documents(text.decode("utf-8", "ignore")), None) for text in (said, draft)]
-    before, again = nodes
+    before = next(documents(said.decode("utf-8", "ignore")), None)
+    return begins_document(draft) and _begins_again(before, draft)
+
+
+def _begins_again(before: Node | None, draft: bytes) -> bool:
+    """Whether the document of a draft has the same first member or element as another."""
+    again = next(documents(draft.decode("utf-8", "ignore")), None)
     if isinstance(before, Members) and isinstance(again, Members):
         if not before.items or not again.items:
             return bool(again.items)

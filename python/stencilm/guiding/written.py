@@ -63,7 +63,9 @@ class Written:
         self._is_late = is_late
         self._rereader = Rereader(self.start, grammar, is_late)
         is_json = isinstance(grammar.source, JsonSchemaSource)
-        self.transcript = Transcript(self._read_anew, is_late, is_json=is_json)
+        self.transcript = Transcript(
+            self._read_anew, is_late, is_json=is_json, is_seeded=bool(seed)
+        )
 
     def accept(self, text: bytes) -> None:
         """Put a text after it that was found to fit."""
@@ -170,6 +172,14 @@ class Written:
         is_lossy = may_hold or (found is not None and found.is_lossy)
         otherwise = Otherwise(before, before + text, is_complete, is_lossy)
         return self.transcript.read_with(said, otherwise, may_hold=may_hold)
+
+    def held(self) -> Anew | None:
+        """The text as all drafts together say it, of which the last were noted and not read."""
+        if not self.is_held:
+            return None
+        text = bytes(self.text)
+        otherwise = Otherwise(text, text, is_complete=False, is_lossy=True)
+        return self.transcript.read_with(b"", otherwise, may_hold=False)
 
     def put_anew(self, anew: Anew, start: int) -> None:
         """Put another text in its place, which is the same up to `start`."""
