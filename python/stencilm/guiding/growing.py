@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 from stencilm.guiding.extent import said_by
@@ -157,8 +158,7 @@ def _settled_by(text: str, at: int, scalar: Scalar, how: How) -> int | None:
 
 def _is_linked(open_nodes: list[Elements | Members]) -> bool:
     """Whether each is the last item of the one before: a value without a name is in none."""
-    pairs = zip(open_nodes, open_nodes[1:], strict=False)
-    return all(_last(outer) is inner for outer, inner in pairs)
+    return all(_last(outer) is inner for outer, inner in pairwise(open_nodes))
 
 
 def _last(node: Elements | Members) -> Node | None:
