@@ -128,6 +128,36 @@ def test_a_usage_of_anthropic_that_tells_no_numbers_is_none() -> None:
     assert (found.value, found.stats.cached_tokens, found.stats.is_estimate) == (12, 0, True)
 
 
+@pytest.mark.parametrize("is_in_message", [False, True])
+def test_a_block_may_begin_with_the_first_part_of_its_text(is_in_message: bool) -> None:
+    first: list[Any] = [{"type": "text", "text": "1"}]
+    thought = {"type": "thinking", "thinking": "Ten and", "signature": ""}
+    message = {
+        "id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": None,
+        "content": first if is_in_message else [], "usage": {"input_tokens": 7, "output_tokens": 1},
+    }  # fmt: skip
+    block = {"type": "text", "text": ""} if is_in_message else first[0]
+    parts = [
+        {"type": "message_start", "message": message},
+        {"type": "content_block_start", "index": 0, "content_block": thought},
+        {"type": "content_block_start", "index": 1, "content_block": block},
+        {
+            "type": "content_block_delta",
+            "index": 1,
+            "delta": {"type": "text_delta", "text": "2"},
+        },
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {"output_tokens": 2},
+        },
+        {"type": "message_stop"},
+    ]
+    with serving(events(*parts)) as at:
+        found = model_at(at, "anthropic").generate("How many?", int)
+    assert (found.value, found.reasoning) == (12, "Ten and")
+
+
 @pytest.mark.parametrize(
     ("part", "shown"),
     [

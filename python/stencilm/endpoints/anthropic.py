@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -75,13 +76,9 @@ class _Anthropic:
         return within(self._client, timeout).messages, _arguments(request)
 
     def read(self, response: Any) -> Piece:
-        blocks = response.content or ()
-        piece = Piece(
-            text="".join(block.text or "" for block in blocks if block.type == "text"),
-            reasoning="".join(block.thinking or "" for block in blocks if block.type == "thinking"),
-            is_finished=ended_by(response.stop_reason),
-            is_refused=response.stop_reason == "refusal",
-        )
+        piece = _said_in(response.content or ())
+        piece.is_finished = ended_by(response.stop_reason)
+        piece.is_refused = response.stop_reason == "refusal"
         return _counted(piece, response.usage)
 
     def read_part(self, part: Any) -> Piece:
@@ -90,8 +87,10 @@ class _Anthropic:
                 text=getattr(part.delta, "text", "") or "",
                 reasoning=getattr(part.delta, "thinking", "") or "",
             )
+        if part.type == "content_block_start":
+            return _said_in([part.content_block])  # the first part of it, for some servers
         if part.type == "message_start":
-            piece = _counted(Piece(), part.message.usage)
+            piece = _counted(_said_in(part.message.content or ()), part.message.usage)
             piece.output_tokens = None  # so far
             return piece
         if part.type == "message_delta":
@@ -122,6 +121,15 @@ def _arguments(request: Request) -> dict[str, Any]:
     others = [message for message in messages if message["role"] != "system"]
     arguments["messages"] = in_form(others, "anthropic")
     return arguments
+
+
+def _said_in(blocks: Iterable[Any]) -> Piece:
+    """The text and the reasoning of some blocks."""
+    listed = list(blocks)
+    return Piece(
+        text="".join(block.text or "" for block in listed if block.type == "text"),
+        reasoning="".join(block.thinking or "" for block in listed if block.type == "thinking"),
+    )
 
 
 def _counted(piece: Piece, usage: Any) -> Piece:
