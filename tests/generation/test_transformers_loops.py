@@ -527,6 +527,42 @@ def test_a_streamer_shows_all_that_custom_generate_writes(model: stencilm.Model)
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("stop", ["ed", "o", "two", "eight", "nine"])
+def test_what_stops_may_stand_within_forced_text(model: stencilm.Model, stop: str) -> None:
+    """The text ends with it, in the tokens of either way, and no more is shown to a streamer."""
+    backend: Any = model.backend
+    grammar = model.compile(stencilm.Regex("(red|bed), one two three (a|b) seven eight nine"))
+    prompt = "Colours:"
+    criterion = transformers.StopStringCriteria(backend.tokenizer, [stop])
+    for option in (
+        {"logits_processor": [stencilm.LogitsProcessor(grammar)]},
+        {"custom_generate": stencilm.CustomGenerate(grammar)},
+    ):
+        text = write(model, prompt, stopping_criteria=[criterion], **option)
+        assert stop in text[-len(stop) - 3 :] and text.count(stop) == 1, text
+
+
+def test_a_criterion_is_asked_after_each_token(model: stencilm.Model) -> None:
+    asked: list[int] = []
+
+    class Asked(transformers.StoppingCriteria):  # type: ignore[misc]
+        def __call__(self, input_ids: Any, scores: Any, **options: Any) -> Any:
+            asked.append(input_ids.shape[1])
+            return torch.tensor([len(asked) == 5])
+
+    backend: Any = model.backend
+    inputs = backend.tokenizer(["Colours:"], return_tensors="pt")
+    start = inputs["input_ids"].shape[1]
+    for pattern in ("one two three four five", "(a|b) one two three four five"):
+        asked.clear()
+        ids = backend.model.generate(
+            **inputs, max_new_tokens=60, pad_token_id=3, stopping_criteria=[Asked()],
+            custom_generate=stencilm.CustomGenerate(model.compile(stencilm.Regex(pattern))),
+        )  # fmt: skip
+        assert asked == [start + number for number in range(1, 6)]
+        assert ids.shape[1] == start + 5
+
+
 def test_custom_generate_refuses_what_it_would_ignore(model: stencilm.Model) -> None:
     backend: Any = model.backend
     custom = stencilm.CustomGenerate(model.compile(Person))

@@ -206,12 +206,14 @@ class CustomGenerate:
             for number, ids in enumerate(input_ids.tolist())
         ]  # fmt: skip
         batch = runner.start_batch([row.prompt for row in rows])
-        live = list(range(len(rows)))
         self.forward_passes = 0
-        for row in rows:
+        live = []
+        for number, row in enumerate(rows):
             row.force(most)
+            is_stopped = row.is_stopped(stopping_criteria, input_ids)
             row.show(streamer)
-        live = [number for number in live if not rows[number].is_over(most)]
+            if not is_stopped and not row.is_over(most):
+                live.append(number)
         if len(live) < len(rows):
             batch.select(live)
         while live:
@@ -229,9 +231,9 @@ class CustomGenerate:
                 row = rows[number]
                 row.draw(processed[number], bool(generation_config.do_sample), number)
                 row.force(most)
+                is_stopped = row.is_stopped(stopping_criteria, input_ids)
                 row.show(streamer)
-                ids = torch.tensor([row.ids], device=input_ids.device)
-                if not row.is_over(most) and not bool(stopping_criteria(ids, None).all()):
+                if not is_stopped and not row.is_over(most):
                     kept.append(place)
             if len(kept) < len(live):
                 live = [live[place] for place in kept]
@@ -319,6 +321,7 @@ class _Row:
         self.vocab_size = compiled.tokenizer_info.vocab_size
         self._start = len(ids)
         self._shown = len(ids)
+        self._asked = len(ids)  # up to where the stopping criteria were asked
         self._unread: list[int] = []
 
     def is_over(self, most: int) -> bool:
@@ -336,6 +339,20 @@ class _Row:
             if not self.matcher.accept_token(token_id):
                 raise AssertionError(f"invariant: forced token {token_id} is allowed")
             self._add(token_id)
+
+    def is_stopped(self, stopping_criteria: Any, like: Any) -> bool:
+        """Whether a criterion stops the row, which then ends there.
+
+        The criteria are asked after each token, as they count on: what one looks for may stand
+        within forced text.
+        """
+        ids = like.new_tensor([self.ids])
+        begin, self._asked = self._asked, len(self.ids)
+        for length in range(begin + 1, len(self.ids) + 1):
+            if bool(stopping_criteria(ids[:, :length], None).all()):
+                self.ids = self.ids[:length]
+                return True
+        return False
 
     def take_unread(self) -> list[int]:
         unread, self._unread = self._unread, []
