@@ -29,7 +29,7 @@ from stencilm.guiding.rewriting import Reread
 
 _FREE_WORK = 100_000
 """Bytes of transcripts that are read anew before it counts how long they are."""
-_WORK_FOR_A_BYTE = 4
+_WORK_FOR_A_BYTE = 16
 """How many more for each byte that is said: a transcript is read anew when it has grown so much."""
 _LEAST_GROWTH = 4
 """What is held is read anew when it is longer by a part of that, so that all the readings of a
