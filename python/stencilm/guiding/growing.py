@@ -73,7 +73,7 @@ class Growing(Listener):
         self._begin = -1
         self._places: deque[_Place] = deque(maxlen=_MAX_PLACES)
         self._seen = 0
-        self._is_sure = True  # all that was read since the last place is settled
+        self._is_settled = True  # all that was read since the last place is settled
         self._last: tuple[bytes, Grown] | None = None
 
     def read(self, said: bytes) -> Grown:
@@ -90,7 +90,7 @@ class Growing(Listener):
         is_first = end == len(whole) and not any(map(whole[:begin].count, "[{"))
         text = whole[:end]
         self._go_back(text, begin)
-        self._is_sure = True
+        self._is_settled = True
         here = self._places[-1] if self._places else None
         at, open_nodes, before = begin, [], 0
         if here is not None:
@@ -109,12 +109,12 @@ class Growing(Listener):
     def scalar(self, text: str, span: tuple[int, int], scalar: Scalar, how: How) -> None:
         """Find out whether what comes may change how a scalar was read."""
         seen = None if how.is_run else _settled_by(text, span[1], scalar, how)
-        self._is_sure = self._is_sure and seen is not None
+        self._is_settled = self._is_settled and seen is not None
         self._seen = max(self._seen, seen or 0)
 
     def settled(self, at: int, open_nodes: list[Elements | Members]) -> None:
         """Note the place, if all before it is settled."""
-        if not self._is_sure or not _is_linked(open_nodes):
+        if not self._is_settled or not _is_linked(open_nodes):
             return
         before = self._places[-1] if self._places else None
         said = said_by(open_nodes[0]) if before is None else before.said + _said_since(before)
