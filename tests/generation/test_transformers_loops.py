@@ -545,7 +545,7 @@ def test_what_stops_may_stand_within_forced_text(model: stencilm.Model, stop: st
 def test_a_criterion_is_asked_after_each_token(model: stencilm.Model) -> None:
     asked: list[int] = []
 
-    class Asked(transformers.StoppingCriteria):  # type: ignore[misc]
+    class Asked(transformers.StoppingCriteria):  # type: ignore[name-defined, misc]
         def __call__(self, input_ids: Any, scores: Any, **options: Any) -> Any:
             asked.append(input_ids.shape[1])
             return torch.tensor([len(asked) == 5])
