@@ -47,6 +47,9 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
     let Automaton { states, moves } = automaton(deriver, observed)?;
     deriver.split_work += states.len() * states.len();
     let reached = reached(deriver, texts, &moves)?;
+    if let Some(groups) = by_what_they_match(deriver, texts, observed, &states, &reached) {
+        return Ok(groups);
+    }
     let mut alternatives = vec![vec![ExprId::NOTHING; states.len()]; states.len()];
     for (from, row) in moves.into_iter().enumerate() {
         for (to, set) in row {
@@ -74,6 +77,38 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
         *group = texts;
     }
     Ok(groups)
+}
+
+/// The groups as intersections, where what the texts match of the observed expressions says what they leave of them: the texts
+/// that end with a letter, and those that do not. What elimination makes of these is many times as large. `None` where it
+/// does not, or where it was not found out which states the texts lead to.
+fn by_what_they_match(
+    deriver: &mut Deriver,
+    texts: ExprId,
+    observed: &[ExprId],
+    states: &[Vec<ExprId>],
+    reached: &[Option<bool>],
+) -> Option<Vec<Group>> {
+    let mut groups: Vec<(Vec<bool>, &Vec<ExprId>)> = Vec::new();
+    for (state, &is_reached) in states.iter().zip(reached) {
+        if is_reached? {
+            let matched: Vec<bool> = state.iter().map(|&rest| deriver.exprs.is_nullable(rest)).collect();
+            if groups.iter().any(|(known, _)| *known == matched) {
+                return None;
+            }
+            groups.push((matched, state));
+        }
+    }
+    // What all of them match, or none, says nothing.
+    let tells = |at: usize| groups.iter().any(|(matched, _)| matched[at] != groups[0].0[at]);
+    let telling: Vec<usize> = (0..observed.len()).filter(|&at| tells(at)).collect();
+    let exprs = &mut deriver.exprs;
+    let group = |(matched, state): &(Vec<bool>, &Vec<ExprId>)| {
+        let mut parts = vec![texts];
+        parts.extend(telling.iter().map(|&at| if matched[at] { observed[at] } else { exprs.not(observed[at]) }));
+        (exprs.and(&parts), (*state).clone())
+    };
+    Some(groups.iter().map(group).collect())
 }
 
 /// The groups of a few texts of bounded length, such as one character: read byte by byte beside the observed expressions, so
