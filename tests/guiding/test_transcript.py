@@ -16,9 +16,9 @@ from stencilm import Budget, Grammar, JsonSchema
 from stencilm.generation.trace import TakenBack
 from stencilm.guiding.drafts import Answer, Ask
 from stencilm.guiding.extent import closing, goes_on_alike, said_by
-from stencilm.guiding.loose_json import read
+from stencilm.guiding.loose_json import documents, read
 from stencilm.guiding.overlaps import Overlap, overlaps
-from stencilm.guiding.transcript import Transcript, is_all_again
+from stencilm.guiding.transcript import Transcript, begins_document, is_all_again
 from stencilm.guiding.values import unwritten
 from stencilm.views.segments import segments, standing
 
@@ -350,7 +350,8 @@ def test_how_much_a_text_says_and_what_ends_it() -> None:
 )
 def test_what_a_draft_says_again(said: bytes, draft: bytes, length: int, is_all: bool) -> None:
     assert next(overlaps(said, draft), 0) == length
-    assert is_all_again(said, draft) is is_all
+    before = next(documents(said.decode()), None)
+    assert (begins_document(draft) and is_all_again(before, draft)) is is_all
 
 
 def test_a_transcript_of_no_json_notes_nothing() -> None:

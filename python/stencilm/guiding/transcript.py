@@ -362,7 +362,9 @@ class Transcript:
         return self._growing.read(said).node
 
     def _is_all_again(self, draft: bytes) -> bool:
-        return begins_document(draft) and _begins_again(self._document(self._said or b""), draft)
+        if not begins_document(draft):
+            return False
+        return is_all_again(self._document(self._said or b""), draft)
 
 
 def _is_all(found: Reread) -> bool:
@@ -379,14 +381,8 @@ def says(text: bytes) -> int:
     return said_by(node)
 
 
-def is_all_again(said: bytes, draft: bytes) -> bool:
-    """Whether a draft begins all again that was said: the same first member or element."""
-    before = next(documents(said.decode("utf-8", "ignore")), None)
-    return begins_document(draft) and _begins_again(before, draft)
-
-
-def _begins_again(before: Node | None, draft: bytes) -> bool:
-    """Whether the document of a draft has the same first member or element as another."""
+def is_all_again(before: Node | None, draft: bytes) -> bool:
+    """Whether a draft begins a document again: with the same first member or element."""
     again = next(documents(draft.decode("utf-8", "ignore")), None)
     if isinstance(before, Members) and isinstance(again, Members):
         if not before.items or not again.items:
