@@ -31,7 +31,7 @@ _FLIPPED_TOKENS = 64
 
 
 class MaskPatch(NamedTuple):
-    """A mask as it differs from a row.
+    """A mask as its difference from a row.
 
     Examples:
         >>> import numpy as np
@@ -46,10 +46,10 @@ class MaskPatch(NamedTuple):
 
 
 class MaskPatches:
-    """The masks of a batch as they differ from rows, in three arrays that are used again.
+    """The masks of a batch as differences from rows, in three arrays that are reused.
 
     Args:
-        batch_size: The most sequences that a batch may have.
+        batch_size: The most sequences in a batch.
 
     Examples:
         >>> import stencilm
@@ -129,8 +129,8 @@ class MaskRows:
         tokenizer_info: The vocabulary that the patches are of.
         device: The torch device where the rows are kept, such as "cuda"; None keeps them in numpy
             arrays.
-        max_rows: How many are kept; each takes `vocab_size / 8` bytes. The one used longest ago
-            makes room.
+        max_rows: How many are kept; each takes `vocab_size / 8` bytes. The least recently used row
+            is replaced.
 
     Examples:
         >>> import stencilm

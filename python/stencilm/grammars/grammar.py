@@ -44,7 +44,7 @@ class Finding:
     Attributes:
         keyword: The keyword, such as `maxLength`.
         place: The JSON pointer of the schema that holds it, such as `#/properties/name`.
-        note: More, where there is more to say; else empty.
+        note: More details, or empty.
 
     Examples:
         >>> import stencilm
@@ -64,7 +64,7 @@ class Report(Shown):
 
     Attributes:
         enforced: Enforced exactly.
-        annotations: Without force, because the specification itself calls them annotations.
+        annotations: Not enforced, because the specification itself calls them annotations.
         relaxed: Not enforced, because `on_unsupported="relax"` asked for that.
 
     Examples:
@@ -90,13 +90,14 @@ class Report(Shown):
 class Grammar(Shown, OutputForm[str]):
     r"""A set of texts, from any notation; immutable, and shareable between threads.
 
-    Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
+    Make one with a `from_...` method. Grammars are equal if their sources are: the same notation
     with the same options.
 
     Attributes:
         source: The notation with its options.
-        core: What the core made of it.
-        limits: What it was made within. A `GrammarCompiler` has limits of its own for its matchers.
+        core: The grammar in the Rust core.
+        limits: The limits within which it was made. A `GrammarCompiler` has its own limits for its
+            matchers.
 
     Examples:
         >>> import stencilm

@@ -385,7 +385,7 @@ class StructuralTag(_Value, OutputForm[str]):
     """A whole structural tag; also an output type, whose value is the text.
 
     Attributes:
-        format: What the text is made of.
+        format: The format of the text.
 
     Examples:
         >>> import stencilm

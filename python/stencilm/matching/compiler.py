@@ -47,10 +47,10 @@ _SHORTEST_NAME = 3
 
 
 class CompiledGrammar(_core.CompiledGrammar):
-    """A grammar made ready for a vocabulary; immutable, and shareable between threads.
+    """A grammar prepared for a vocabulary; immutable, and shareable between threads.
 
-    Compiling computes almost nothing: what masks need is worked out when first asked for, and kept
-    for all matchers of this grammar.
+    Compiling computes almost nothing: what masks need is computed on first use, and cached for all
+    matchers of this grammar.
 
     Examples:
         >>> import stencilm
@@ -174,22 +174,21 @@ class CompiledGrammar(_core.CompiledGrammar):
 
 
 class GrammarCompiler:
-    """Compiles grammars for one vocabulary, and keeps the latest ones.
+    """Compiles grammars for one vocabulary, and caches the latest ones.
 
-    May be used from many threads: those that want the same grammar at the same time share one
-    compilation, and its error where it fails. Errors are not kept.
+    May be used from many threads: threads that want the same grammar at the same time share one
+    compilation, and its error if it fails. Errors are not cached.
 
-    The first compiler for a large vocabulary reads a short text of numbers, dates and addresses
-    (15 ms for 128,000 tokens), so that the first grammars do not have to find what these have in
-    common.
+    The first compiler for a large vocabulary reads a short text of numbers, dates and addresses (15
+    ms for 128,000 tokens), so that the first grammars need not compute what they have in common.
 
     Args:
         tokenizer_info: The vocabulary.
-        max_threads: Kept for callers that know this option. A compilation is one thread's work,
-            without Python's lock: compile from several threads where there is much to do.
-        cache_enabled: Where False every call compiles anew.
-        cache_limit_bytes: How much the kept grammars may take together; those that were not asked
-            for the longest go first. A grammar that somebody still holds lives on.
+        max_threads: Accepted for compatibility. A compilation uses one thread, without Python's
+            lock: to compile many grammars, call it from several threads.
+        cache_enabled: If False, every call compiles again.
+        cache_limit_bytes: The size of all cached grammars together; the least recently used are
+            evicted first. An evicted grammar that is still referenced stays usable.
         limits: How much work and memory each grammar may cost.
 
     Examples:

@@ -53,8 +53,8 @@ class Stretch(NamedTuple):
 class TokenIndex:
     """The minimal deterministic automaton over tokens of a regular grammar.
 
-    It allows exactly what the masks of a matcher allow. Immutable; two of the same grammar and
-    tokenizer number their states the same.
+    It allows exactly what the masks of a matcher allow. Immutable; indexes of the same grammar and
+    tokenizer number their states in the same way.
 
     Examples:
         >>> import stencilm

@@ -24,7 +24,7 @@ from stencilm.whole_numbers import MOST, as_real, as_whole, count, listed, shown
 
 
 class Verdict(NamedTuple):
-    """How a text stands in its grammar.
+    """Whether a text fits its grammar, and how much of it does.
 
     Examples:
         >>> stencilm.Verdict("viable", 2).status
@@ -38,38 +38,37 @@ class Verdict(NamedTuple):
 
 
 class GrammarMatcher(_core.Matcher):
-    """One sequence's place in a compiled grammar: says which tokens may come next.
+    """The state of one sequence in a compiled grammar: which tokens may come next.
 
-    Each sequence needs a matcher of its own; all share the compiled grammar. A call that is
-    refused changes nothing.
+    Each sequence needs its own matcher; all share the compiled grammar. A refused call changes
+    nothing.
 
     Args:
         compiled_grammar: What the sequence must fit.
-        override_stop_tokens: The tokens that may end the text, in place of the vocabulary's own.
+        override_stop_tokens: The tokens that may end the text, instead of the vocabulary's own.
         terminate_without_stop_token: The sequence is over as soon as its text is complete.
-        max_rollback_tokens: Kept for callers that know this option; rollback has no bound here.
-        canonical: Only tokens may come that the tokenizer itself would write for the text, so that
-            the whole sequence is what encoding its text gives. A text that `accept_string` took,
-            and a token that stands for no text, are like the beginning of a text.
-        token_budget: In how many tokens, the stop token not counted, the text must be complete.
-            Near the end masks narrow to what keeps that possible, so that a text whose tokens come
-            from the masks is always complete in time; far from it they are as ever. What
-            `accept_string` takes counts as the fewest tokens that spell it. A token may be accepted
-            that the narrowed mask does not hold; where the budget cannot be kept any more, masks
-            hold the next token of a shortest way to the end and nothing else, and
-            `token_budget_left` goes below 0.
-        whitespace_budget: For a grammar of JSON texts: how many bytes of whitespace may stand
-            between the parts of the whole text. Near that number masks leave out the tokens that
-            would overrun it, but for those without which nothing could come, or the `token_budget`
-            would not be kept. Grammars of other texts have no use for it, for it takes quotes for
-            those of JSON's strings.
+        max_rollback_tokens: Accepted for compatibility; rollback has no limit here.
+        canonical: Allow only the tokens that the tokenizer itself would write for the text, so that
+            the whole sequence is the encoding of its text. What follows a text that `accept_string`
+            took, or a token without text, is written as if it began a text.
+        token_budget: The number of tokens, not counting the stop token, within which the text must
+            be complete. Near the end, masks narrow to what keeps that possible, so a text whose
+            tokens come from the masks is always complete in time; far from it they are unchanged. A
+            text passed to `accept_string` counts as the fewest tokens that spell it. Tokens outside
+            the narrowed mask may still be accepted; when the budget can no longer be kept, masks
+            contain only the next token of a shortest path to the end, and `token_budget_left` goes
+            below 0.
+        whitespace_budget: For a grammar of JSON texts: the most bytes of whitespace between the
+            parts of the whole text. Near that number, masks leave out the tokens that would exceed
+            it, except those without which nothing could come or the `token_budget` could not be
+            kept. It has no use for other texts, because it takes quotes for those of JSON strings.
 
     Raises:
         MatcherError: `token_budget` is less than `tokens_to_end()` is at the beginning, or the
             grammar has parts with budgets of their own.
         TypeError: An argument is of another type.
-        UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
-        ValueError: The vocabulary lacks one of `override_stop_tokens`; or there are none in it, and
+        UnsupportedFeature: `canonical` is set, and the tokenizer's merges are not known.
+        ValueError: The vocabulary lacks one of `override_stop_tokens`; or the list is empty, and
             nothing else ends the text.
 
     Examples:
@@ -394,7 +393,7 @@ def traverse_draft_tree(
     bitmask: Any,
     time_threshold: float = -1.0,
 ) -> bool:
-    """`GrammarMatcher.traverse_draft_tree` in the form of a function.
+    """`GrammarMatcher.traverse_draft_tree` as a function.
 
     Examples:
         >>> import stencilm
@@ -431,17 +430,17 @@ class _OfClassToo:
 
 
 class BatchGrammarMatcher(_core.BatchMatcher):
-    """One call for the matchers of many sequences, on several threads and without Python's lock.
+    """Fills, accepts and rolls back for many sequences in one call, without Python's lock.
 
-    Every matcher and every row may come once in a batch. Where sequences fail, the others have done
-    what was asked, and one `BatchError` holds their results and the errors by index; the rows of
-    those that failed are zeros. The threads start with the first batch that can use them.
-    `batch_accept_token` and `batch_accept_string` may be called of the class, too, for engines that
-    know them as static methods.
+    It uses several threads, which start with the first batch that can use them. Every matcher and
+    every row may occur once in a batch. If sequences fail, the others are done as usual, and one
+    `BatchError` holds their results and the errors by index; the rows of failed sequences are
+    zeros. `batch_accept_token` and `batch_accept_string` may also be called on the class, for
+    engines that know them as static methods.
 
     Args:
-        max_threads: "auto" takes one for each processor that this process may use, the quota of its
-            container considered, and at most 8.
+        max_threads: "auto" takes one for each processor that this process may use, within the CPU
+            quota of its container, and at most 8.
 
     Examples:
         >>> import numpy as np

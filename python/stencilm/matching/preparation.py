@@ -8,7 +8,7 @@ from stencilm import _core
 
 
 class Preparation(_core.Preparation):
-    """The work that `CompiledGrammar.prepare` has begun. It goes on where nobody keeps this.
+    """The work that `CompiledGrammar.prepare` has started; it goes on if nobody keeps this.
 
     Examples:
         >>> import stencilm

@@ -119,8 +119,8 @@ Piece: TypeAlias = str | Generation[Any] | None
 class TypedModel(ABC):
     """A language model whose outputs have a type, wherever it runs.
 
-    Subclasses say how a text is written: `_pieces`, `_compile`, and where they can do better than a
-    thread for each step, `_apieces`, `_write_all` and `_awrite_all`.
+    Subclasses implement how a text is written: `_pieces`, `_compile`, and, where they can do better
+    than a thread for each step, `_apieces`, `_write_all` and `_awrite_all`.
 
     Examples:
         >>> import asyncio

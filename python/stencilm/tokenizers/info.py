@@ -35,7 +35,7 @@ _Ids = Iterable[int] | int | None
 class TokenizerInfo:
     """A model's vocabulary: the bytes of every token id, its special and its stop tokens.
 
-    Immutable, and safe to share between threads. Two are equal where they lead to the same masks.
+    Immutable, and safe to share between threads. Two are equal if they lead to the same masks.
 
     Examples:
         >>> from pathlib import Path

@@ -260,7 +260,7 @@ class Output:
 class ToolCallParser:
     r"""Reads one answer of a model.
 
-    Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the
+    Pass text to `feed` and tokens to `feed_tokens`; both return what was added. `finish` ends the
     answer.
 
     Examples:
