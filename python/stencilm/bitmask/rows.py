@@ -95,11 +95,11 @@ class MaskPatches:
 
     @property
     def flipped(self) -> NDArray[np.int32]:
-        """The tokens whose bits are turned over, those of a patch in any order; int32."""
+        """The tokens whose bits are flipped, those of a patch in any order; int32."""
         return self._flipped[: self._offsets[self._count]]
 
     def find(self, batch: _core.BatchMatcher, matchers: Sequence[_core.Matcher]) -> None:
-        """Holds the patches of these sequences' masks from now on.
+        """Stores the patches of these sequences' masks until the next call.
 
         Args:
             batch: The `BatchGrammarMatcher` that finds them.
@@ -173,7 +173,7 @@ class MaskRows:
     def bitmask(self, patches: MaskPatches | Sequence[MaskPatch]) -> Any:
         """The bitmask of some sequences, int32 of shape (patches, words), where the rows are.
 
-        A torch tensor on the device, or a numpy array. Nothing that a GPU does is waited for.
+        A torch tensor on the device, or a numpy array. This does not wait for the GPU.
 
         Raises:
             ValueError: The patches name more different rows than may be kept.

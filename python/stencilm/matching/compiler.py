@@ -354,23 +354,23 @@ class GrammarCompiler:
         return self.compile_grammar(Grammar.from_type(grammar_or_type))
 
     def clear_cache(self) -> None:
-        """Keep nothing of what was compiled so far."""
+        """Remove everything from the cache."""
         if self._cache is not None:
             self._cache.clear()
 
     def get_cache_size_bytes(self) -> int:
-        """What the kept grammars take at present: never more than `cache_limit_bytes`.
+        """The current size of the cached grammars: never more than `cache_limit_bytes`.
 
-        What they share with others is given by `get_shared_size_bytes`.
+        `get_shared_size_bytes` gives the size of what they share with others.
         """
         return 0 if self._cache is None else self._cache.measure()
 
     def get_shared_size_bytes(self) -> int:
-        """What the lexemes take at present that the grammars of the vocabulary share.
+        """The current size of the lexemes that the grammars of the vocabulary share.
 
-        They are no grammar's own, so `get_cache_size_bytes` does not count them. For each `Limits`
-        in use they take no more than its `lexicon_bytes`, and while a call works, what it works
-        with.
+        They belong to no single grammar, so `get_cache_size_bytes` does not count them. For each
+        `Limits` in use they take no more than its `lexicon_bytes`, plus, during a call, what the
+        call works with.
         """
         return self._vocabulary.lexicon_size_bytes
 

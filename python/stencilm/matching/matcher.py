@@ -84,11 +84,11 @@ class GrammarMatcher(_core.Matcher):
     __slots__ = ()
 
     def fork(self, *, token_budget: int | None = None) -> Self:
-        """A matcher at the same place, with the same history; each goes its own way from here.
+        """A matcher in the same state, with the same history; the two are independent from here.
 
         Args:
-            token_budget: In how many tokens more its text must be complete, in place of the budget
-                that this one has. Refused as in making a matcher.
+            token_budget: The number of further tokens within which its text must be complete,
+                instead of this one's budget. Refused as in the constructor.
 
         Examples:
             >>> other = matcher.fork()
@@ -124,9 +124,9 @@ class GrammarMatcher(_core.Matcher):
         return f"<{type(self).__name__}: {self.num_accepted_tokens} tokens accepted, {state}>"
 
     def find_mask_patch(self) -> MaskPatch:
-        """The mask as a row of the vocabulary and the few tokens in which it differs from that row.
+        """The mask as a row of the vocabulary and the few tokens in which it differs.
 
-        For engines that keep rows where logits are: see `MaskRows`. Changes nothing.
+        For engines that keep rows on the device of the logits: see `MaskRows`. Changes nothing.
 
         Raises:
             MatcherError: As `fill_next_token_bitmask` does.
@@ -142,8 +142,8 @@ class GrammarMatcher(_core.Matcher):
     def withheld_tokens(self) -> NDArray[np.int64]:
         """The tokens that the last mask lacks for the budget alone, ascending: [number of tokens].
 
-        They would fit the grammar, but the text could not be complete in time after them. Empty
-        where the budget took nothing, and once another token was accepted.
+        They fit the grammar, but the text could not be complete in time after them. Empty if the
+        budget removed nothing, and after another token was accepted.
 
         Examples:
             >>> short = matcher.fork(token_budget=1)
@@ -157,7 +157,7 @@ class GrammarMatcher(_core.Matcher):
         return np.flatnonzero(np.unpackbits(words, bitorder="little"))
 
     def longest_valid_prefix(self, text: str | bytes) -> Verdict:
-        """How much of a text fits after what was accepted, and how it stands then.
+        """How much of a text fits after the accepted text, and whether it is then complete.
 
         Changes nothing.
 
@@ -171,17 +171,17 @@ class GrammarMatcher(_core.Matcher):
     def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
         """The tokens that must come next, as the model's own tokenizer would write them.
 
-        They spell the beginning of what `find_jump_forward_string` tells. What is left of it is
-        what tokens spell that depend on what follows; it stays forced, so that the masks after the
-        tokens allow what begins with it, longer tokens among them. Where the grammar asks for one
-        single token by its name or id, it is that token.
+        They spell the beginning of `find_jump_forward_string`. The spelling of the rest depends on
+        what follows; it stays forced, so the masks after these tokens allow every token that begins
+        with it, including longer ones. If the grammar asks for one single token by its name or id,
+        it is that token.
 
-        Where the tokens before are not what the tokenizer itself would write, those nearest that
-        are decide. Changes nothing; accept the tokens to go on after them.
+        If the previous tokens are not what the tokenizer itself would write, the nearest ones that
+        are decide. Changes nothing; accept the tokens to continue after them.
 
         Args:
             recent_tokens: The last tokens of the whole sequence, for example the end of a prompt
-                and what was accepted; by default the accepted ones.
+                and the accepted tokens; by default the accepted ones.
 
         Examples:
             >>> matcher.find_jump_forward_tokens()
@@ -211,13 +211,13 @@ class GrammarMatcher(_core.Matcher):
     ) -> list[int]:
         """Tokens of all that must come next, as draft tokens for an engine that verifies drafts.
 
-        More than `find_jump_forward_tokens` gives: also tokens at the end that another continuation
-        would write otherwise. A model that verifies drafts takes those or draws others, so nothing
-        is lost but the try. All of them are allowed by the masks on the way.
+        More than `find_jump_forward_tokens` returns: also tokens at the end that another
+        continuation would spell differently. A model that verifies drafts takes those or draws
+        others, so only the attempt can be lost. The masks along the way allow all of them.
 
         Args:
             recent_tokens: As for `find_jump_forward_tokens`.
-            max_tokens: The most tokens to give; by default all.
+            max_tokens: The most tokens to return; by default all.
 
         Examples:
             >>> matcher.forced_draft_tokens(max_tokens=1)
@@ -285,21 +285,22 @@ class GrammarMatcher(_core.Matcher):
 
         Node `n` holds the token `draft_tokens[n]`; its first child is `retrieve_next_token[n]`, and
         `retrieve_next_sibling[n]` is the next child of the same parent, -1 for none. The root
-        stands for what was accepted; its token is not looked at. Row `n` says which tokens may come
+        stands for the accepted tokens; its own token is ignored. Row `n` says which tokens may come
         after node `n`. Nodes that the grammar refuses, nodes at which the text has ended, and all
-        below them get a row of zeros. The matcher stays as it was.
+        nodes below them get a row of zeros. The matcher's state does not change.
 
         Args:
             retrieve_next_token: Integers, one for each node: a list, an array or a CPU tensor.
             retrieve_next_sibling: As above.
             draft_tokens: As above.
             bitmask: A contiguous bitmask with one row for each node.
-            time_threshold: Seconds after which the walk stops; no limit where it is negative.
-            root_position: The node to begin at. Rows of nodes that are not below it are left alone.
+            time_threshold: Seconds after which the walk stops; negative for no limit.
+            root_position: The node to start from. Rows of nodes that are not below it are left
+                unchanged.
 
         Returns:
-            True, or False where the time was over before all rows were filled; the others are zeros
-            then.
+            True, or False if the time was over before all rows were filled; the others are then
+            zeros.
 
         Examples:
             A chain of two draft tokens after the root: "a", then "b".
@@ -329,10 +330,10 @@ class GrammarMatcher(_core.Matcher):
     ) -> list[float | None]:
         """The temperature for the token after every node of a tree of draft tokens.
 
-        The tree is as in `traverse_draft_tree`, and node `n` has what `temperature` is after it: a
-        number from 0 on, or None where the grammar says nothing. Nodes that the grammar refuses,
-        those at which the text has ended, and those below either have None. The matcher stays as
-        it was.
+        The tree is as in `traverse_draft_tree`, and node `n` has the `temperature` after it: a
+        number from 0 on, or None if the grammar sets none. Nodes that the grammar refuses, nodes at
+        which the text has ended, and nodes below either have None. The matcher's state does not
+        change.
 
         Args:
             retrieve_next_token: Integers, one for each node: a list, an array or a CPU tensor.

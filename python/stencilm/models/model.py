@@ -215,17 +215,17 @@ class Model(TypedModel):
     ) -> list[tuple[Any, float]]:
         """The values that a beam search finds, most probable first, each with its log probability.
 
-        A value that several of the texts found have stands there once, with the probability of all
-        of them. Every text is whole within `max_tokens`, where a text of the type can be; those
-        that are cut are left out, and so are those that the type's own validators refuse.
+        A value with several texts is returned once, with the probability of all of them. Every text
+        is completed within `max_tokens`, if a text of the type fits; texts that are cut are left
+        out, and so are those that the type's own validators refuse.
 
         Args:
             prompt: As for `__call__`.
             output_type: As for `__call__`.
             beams: How many prefixes are kept at each step, and the most values.
             max_tokens: The most tokens to write.
-            length_penalty: While they are searched for, texts are compared by their log probability
-                over their length to this power.
+            length_penalty: During the search, texts are compared by their log probability over
+                their length to this power.
             reasoning: As for `__call__`. The reasoning, or the draft, is written once, by its most
                 probable tokens, and the search is for what follows it.
             limits: As for `__call__`.
@@ -281,17 +281,16 @@ class Model(TypedModel):
         reasoning: Reasoning = "auto",
         limits: Limits | None = None,
     ) -> list[tuple[Any, float]]:
-        """The values of a type of few, most probable first, each with its probability.
+        """The values of a type with few texts, most probable first, each with its probability.
 
-        Texts are taken as the tokenizer writes them. Where some of them part, the model's logits
-        are shared out among the ways on, as in drawing at temperature 1; so the probabilities add
-        up to 1. Nothing is drawn, and every beginning that texts share is read once. JSON is
-        compact, with plain integers and the escapes that it needs, where a `JsonSchema` says
-        nothing else.
+        Texts are taken as the tokenizer writes them. Where texts differ, the model's probability is
+        shared among the continuations, as in sampling at temperature 1; so the probabilities add up
+        to 1. Nothing is drawn, and every common prefix is processed once. JSON is compact, with
+        plain integers and only the necessary escapes, unless a `JsonSchema` says otherwise.
 
         Args:
             prompt: As for `__call__`.
-            output_type: A type of finitely many texts, such as a `Literal`, an Enum, `bool`, a
+            output_type: A type with finitely many texts, such as a `Literal`, an Enum, `bool`, a
                 `Choice`, or `Regex("[1-5]")`.
             reasoning: As for `__call__`. The reasoning, or the draft, is written once, by its most
                 probable tokens, and the probabilities are those after it.

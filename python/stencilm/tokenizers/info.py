@@ -248,7 +248,7 @@ class TokenizerInfo:
 
     @property
     def vocab_size(self) -> int:
-        """The number of ids, padding included: the width of a mask."""
+        """The number of ids, including padding: the width of a mask."""
         return self._state.core.vocab_size
 
     def fill_mask_row(self, row: int, bitmask: Any, index: int = 0) -> None:
@@ -261,8 +261,8 @@ class TokenizerInfo:
             index: Which row of the bitmask.
 
         Raises:
-            LookupError: No grammar is alive that has given out this row as one of its last 64; ask
-                a matcher for its patch again.
+            LookupError: No living grammar has returned this row as one of its last 64; ask a
+                matcher for its patch again.
         """
         number = as_whole(row)
         if number is None:
@@ -286,9 +286,9 @@ class TokenizerInfo:
 
     @property
     def decoded_vocab(self) -> list[bytes]:
-        """The bytes of every id: of special tokens their name, of holes and padding nothing.
+        """The bytes of every id: for special tokens their name, for unused ids and padding nothing.
 
-        Each time a list of its own. One that is asked for once serves all look-ups of a loop.
+        Each access makes a new list; in a loop, keep one list for all look-ups.
         """
         return list(self._state.decoded)
 
@@ -299,7 +299,7 @@ class TokenizerInfo:
 
     @property
     def special_token_ids(self) -> list[int]:
-        """The tokens that never spell text, stop tokens among them, ascending."""
+        """The tokens that never spell text, including stop tokens, ascending."""
         return self._state.core.special_token_ids
 
     @property
@@ -310,7 +310,7 @@ class TokenizerInfo:
 
     @property
     def facts(self) -> TokenizerFacts:
-        """What loading found out: gaps, doubles, how spaces and bytes are spelled."""
+        """What loading found: unused ids, duplicates, how spaces and bytes are spelled."""
         return self._state.facts
 
     @property
@@ -319,7 +319,7 @@ class TokenizerInfo:
         return self._state.core.fingerprint()
 
     def encode(self, text: str) -> list[int]:
-        """The tokenizer's own tokens of a text: its leading space included, no token added.
+        """The tokenizer's own tokens of a text, including its leading space; no token is added.
 
         The names of special tokens in the text are plain text here.
 
@@ -332,8 +332,8 @@ class TokenizerInfo:
     def tokenize_bytes(self, data: bytes | bytearray | memoryview) -> list[int]:
         """Tokens that spell exactly these bytes, with no space put before them.
 
-        Valid UTF-8 gets the tokenizer's own tokens; what no tokenizer encodes, and everything where
-        there is none, gets the fewest tokens that spell it.
+        Valid UTF-8 gets the tokenizer's own tokens; bytes that no tokenizer encodes, and all bytes
+        if there is no tokenizer, get the fewest tokens that spell them.
 
         Raises:
             TokenizerError: No tokens spell the bytes; the place says where they end.
@@ -346,11 +346,11 @@ class TokenizerInfo:
         data: bytes | bytearray | memoryview,
         recent_tokens: Iterable[int] | None = None,
     ) -> tuple[list[int], bytes]:
-        """The tokens with which `data` begins whatever follows it, and the bytes left over.
+        """The tokens that `data` begins with whatever follows it, and the bytes left over.
 
         `order` is a token, but also the beginning of the token `orderId`: nothing of it is certain
-        before more is known, so all of it is left over. An unfinished character is left over too.
-        The left-over bytes are to be put before what comes next.
+        yet, so all of it is left over. An incomplete character is left over, too. Put the left-over
+        bytes before what comes next.
 
         Args:
             data: The beginning of a text, which goes on.
@@ -364,10 +364,10 @@ class TokenizerInfo:
         return self._state.joint.split(_checked_bytes(data), recent)
 
     def learn_encoding(self) -> None:
-        """Lays the tokenizer's merges out, for canonical masks and for forced tokens.
+        """Builds the tokenizer's merge tables, for canonical masks and for forced tokens.
 
-        It is done by itself where it is needed; it takes up to a second for a large vocabulary, and
-        makes forced tokens several times as fast. Done again it does nothing.
+        This happens automatically where it is needed. It takes up to a second for a large
+        vocabulary, and makes forced tokens several times as fast. Calling it again does nothing.
 
         Raises:
             UnsupportedFeature: The merges are not known; the sentence says what is in the way.
@@ -392,7 +392,7 @@ class TokenizerInfo:
         return b"".join([held[i] or b"" if i < len(held) else b"" for i in self._checked(ids)])
 
     def decode_str(self, ids: Iterable[int]) -> str:
-        """The text that tokens spell; a broken or unfinished character shows as one U+FFFD.
+        """The text that tokens spell; an invalid or incomplete character shows as one U+FFFD.
 
         Raises:
             TokenizerError: An id is out of range.
@@ -401,7 +401,7 @@ class TokenizerInfo:
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
     def dbg_tokens(self, ids: Iterable[int]) -> str:
-        """Tokens for people: `Hello‧ world‧<|eot_id|>`, whitespace escaped, holes as `<[id]>`.
+        """Readable tokens: `Hello‧ world‧<|eot_id|>`, whitespace escaped, unused ids as `<[id]>`.
 
         Raises:
             TokenizerError: An id is out of range.

@@ -71,16 +71,16 @@ class ToolFormat:
 
     @property
     def triggers(self) -> tuple[str, ...]:
-        """What leads from text to calls."""
+        """The texts that begin a call."""
         if self.template is not None:
             return (self.template.trigger,)
         return (" to=", "<|channel|>commentary to=") if self._builder is harmony_format else ()
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
-        """The markers of the format that tokenizers may have as special tokens, each once.
+        """The markers of the format that may be special tokens of a tokenizer, each once.
 
-        A server must not leave them out of the text that the parser reads.
+        A server must not remove them from the text that the parser reads.
         """
         if self.template is None:
             return MARKERS if self._builder is harmony_format else ()
@@ -110,10 +110,9 @@ class ToolFormat:
         """A parser of one answer.
 
         Args:
-            prompt: What the model was given; from its end it is seen whether the text begins within
-                the reasoning. Without it, it does so where the family's prompts end with the
-                beginning of the
-                reasoning and reasoning is "enabled".
+            prompt: What the model was given; its end shows whether the text begins within the
+                reasoning. Without it, the text does if the family's prompts end with the beginning
+                of the reasoning and reasoning is "enabled".
             tokenizer_info: For `feed_tokens`.
             first_id: The number of the first call, for ids that the model does not write.
 
