@@ -110,7 +110,7 @@ class CompiledGrammar(_core.CompiledGrammar):
     def serialize_json(self) -> str:
         """The grammar as JSON text, with the fingerprint of the tokenizer, for `deserialize_json`.
 
-        What was worked out for masks is not in it; it is as quickly worked out again.
+        Computed masks are not included, because computing them again is as quick.
         """
         return super().serialize_json()
 
@@ -118,12 +118,12 @@ class CompiledGrammar(_core.CompiledGrammar):
     def deserialize_json(
         text: str, tokenizer_info: TokenizerInfo, *, limits: Limits = DEFAULT_LIMITS
     ) -> CompiledGrammar:
-        """The compiled grammar that `serialize_json` wrote; nothing in the text is taken on trust.
+        """The compiled grammar that `serialize_json` wrote; the whole text is checked.
 
         Args:
             text: The text.
             tokenizer_info: The tokenizer that it was compiled for.
-            limits: Those for its matchers; they are not in the text.
+            limits: The limits of its matchers, which are not in the text.
 
         Raises:
             TokenizerError: It was compiled for another tokenizer.
@@ -137,28 +137,28 @@ class CompiledGrammar(_core.CompiledGrammar):
     def prepare(
         self, *, milliseconds: float = 5, bytes: int | None = None, background: bool = True
     ) -> Preparation:
-        """Finds, before a model asks, the masks that it is likely to ask for first.
+        """Computes in advance the masks that a model is likely to need first.
 
-        A walk through the grammar goes from likely place to likely place: names, the beginnings of
-        values, what is inside them and what follows them. No mask is another one for it; those
-        that were found need only be copied. To be called while a prompt is read:
+        A walk through the grammar visits likely states: names, the beginnings of values, what is
+        inside them and what follows them. It changes no mask; masks that it computed need only be
+        copied. Call it while a prompt is processed:
 
             preparation = compiled.prepare(milliseconds=5)
 
-        A thread without Python's lock does the work. It is the only one of the process for this,
-        so that several preparations come one after the other. Where a mask is asked for meanwhile,
-        the thread lets go of what the mask needs at once. Nobody has to wait for its end; it ends
-        early where nobody uses the grammar any more.
+        A thread without Python's lock does the work. The process has one such thread, so several
+        preparations run one after the other. When a mask is requested meanwhile, the thread
+        releases what the mask needs at once. Nobody has to wait for a preparation; it ends early
+        when nobody uses the grammar any more.
 
         Args:
-            milliseconds: The longest time that it may work, by the clock on the wall.
+            milliseconds: The longest time that it may work, in wall-clock time.
             bytes: By how much the grammar, and the lexemes that it shares with others, may grow.
                 Never more than half of `mask_cache_bytes` of the limits, which is also the default.
-            background: Where False the calling thread does the work, and is back at its end.
+            background: If False, the calling thread does the work, and the call returns at its end.
 
         Raises:
-            TypeError: `milliseconds` or `bytes` is no number.
-            ValueError: One of them is negative, or no finite number.
+            TypeError: `milliseconds` or `bytes` is not a number.
+            ValueError: One of them is negative or not finite.
             OperationCancelled: The token of the grammar's limits was cancelled.
 
         Examples:
@@ -169,7 +169,7 @@ class CompiledGrammar(_core.CompiledGrammar):
 
     @property
     def memory_size_bytes(self) -> int:
-        """What it keeps in memory by now; it grows as matchers visit more of the grammar."""
+        """Its current size in memory; it grows as matchers visit more of the grammar."""
         return super().memory_size_bytes
 
 

@@ -482,14 +482,14 @@ class BatchGrammarMatcher(_core.BatchMatcher):
 
         Args:
             matchers: One for each sequence.
-            row_ids: The numbers of the rows are written here, int32 of shape (sequences,) or more.
+            row_ids: Receives the numbers of the rows, int32 of shape (sequences,) or more.
             offsets: Where the tokens of each sequence begin, and where the last one's end, int32 of
                 shape (sequences + 1,) or more.
-            flipped: The tokens are written here, those of a sequence in any order; int32.
+            flipped: Receives the tokens, those of a sequence in any order; int32.
 
         Returns:
-            How many flipped tokens there are. Where they are more than `flipped` has room for, none
-            of them is written: call again with a longer array.
+            The number of flipped tokens. If that exceeds the size of `flipped`, none of them is
+            written: call again with a longer array.
 
         Raises:
             BatchError: Some sequences failed; the arrays hold the others' patches, and for these an
@@ -510,18 +510,18 @@ class BatchGrammarMatcher(_core.BatchMatcher):
         bitmask: Any,
         indices: Sequence[int] | None = None,
     ) -> list[tuple[bool, bool]]:
-        """Accepts a token for every sequence and fills the mask after it: one call a step.
+        """Accepts a token for every sequence and fills the mask after it, in one call per step.
 
         Args:
             matchers: One for each sequence.
-            token_ids: The token that each goes on with; None where only the mask is wanted.
+            token_ids: The next token of each; None to fill only the mask.
             bitmask: As in `fill_next_token_bitmask`, with a row for each sequence.
             indices: The rows of the sequences; 0, 1, 2 and so on by default.
 
         Returns:
-            For each sequence whether its token was accepted, and whether its mask must be applied.
-            One whose token was refused is where it was, and its row is the mask there. The row of
-            one that has ended allows everything.
+            For each sequence, whether its token was accepted, and whether its mask must be applied.
+            A sequence whose token was refused keeps its state, and its row is the mask there. The
+            row of a sequence that has ended allows everything.
 
         Raises:
             BatchError: Some sequences failed; their rows are zeros.

@@ -81,7 +81,7 @@ class TokenizerInfo:
             encoded_vocab: The tokens by id. Bytes stand for themselves whatever the type; None is
                 a hole.
             vocab_type: How text entries are written.
-            vocab_size: The number of the model's logits, where it is larger than the list.
+            vocab_size: The number of the model's logits, if padding makes it larger.
             stop_token_ids: The tokens that end a text. They never spell text themselves.
             special_token_ids: More tokens that never spell text; their entries are their names.
             add_prefix_space: The tokenizer puts a space before the first word of a text.
@@ -101,12 +101,12 @@ class TokenizerInfo:
     def from_huggingface(
         cls, tokenizer: Any, *, vocab_size: int | None = None, stop_token_ids: _Ids = None
     ) -> Self:
-        """Reads a transformers tokenizer of any make, or a bare `tokenizers.Tokenizer`.
+        """Reads any kind of transformers tokenizer, or a bare `tokenizers.Tokenizer`.
 
         Args:
             tokenizer: The loaded tokenizer: fast, slow, over SentencePiece or over tiktoken. It is
                 not changed.
-            vocab_size: The number of the model's logits, where padding makes it larger.
+            vocab_size: The number of the model's logits, if padding makes it larger.
             stop_token_ids: The tokens that end a text; by default every `eos_token_id` that the
                 tokenizer declares. A bare `tokenizers.Tokenizer` declares none.
 
@@ -126,19 +126,19 @@ class TokenizerInfo:
     ) -> Self:
         """Reads a tokenizer.json, a SentencePiece .model, or a folder with one of them.
 
-        Settings beside the file are read too: tokenizer_config.json, special_tokens_map.json and
+        Settings next to the file are read, too: tokenizer_config.json, special_tokens_map.json and
         generation_config.json for special and stop tokens, config.json for the number of logits.
 
         Args:
             path: The file or folder.
-            vocab_size: The number of the model's logits; by default what config.json says, or the
-                tokenizer's own size where that is larger.
+            vocab_size: The number of the model's logits; by default that of config.json, or the
+                tokenizer's own size if that is larger.
             stop_token_ids: The tokens that end a text; by default all that the settings name.
 
         Raises:
             TokenizerError: Nothing there is a tokenizer, it fails its test, or an id is out of
                 range.
-            TypeError: `path` is no path.
+            TypeError: `path` is not a path.
         """
         return cls._from_sources([read_file(path)], vocab_size, stop_token_ids)
 
@@ -150,12 +150,12 @@ class TokenizerInfo:
 
         Args:
             encoding: The encoding.
-            vocab_size: The number of the model's logits, where padding makes it larger.
-            stop_token_ids: The tokens that end a text; by default `<|endoftext|>` where the
-                encoding has it.
+            vocab_size: The number of the model's logits, if padding makes it larger.
+            stop_token_ids: The tokens that end a text; by default `<|endoftext|>` if the encoding
+                has it.
 
         Raises:
-            TokenizerError: It is no encoding, fails its test, or an id is out of range.
+            TokenizerError: It is not an encoding, fails its test, or an id is out of range.
         """
         return cls._from_sources([read_tiktoken(encoding)], vocab_size, stop_token_ids)
 
@@ -167,11 +167,11 @@ class TokenizerInfo:
 
         Args:
             processor: The processor, with a model loaded.
-            vocab_size: The number of the model's logits, where padding makes it larger.
-            stop_token_ids: The tokens that end a text; by default `eos_id()` where there is one.
+            vocab_size: The number of the model's logits, if padding makes it larger.
+            stop_token_ids: The tokens that end a text; by default `eos_id()` if there is one.
 
         Raises:
-            TokenizerError: It is no processor, has no model, fails its test, or an id is out of
+            TokenizerError: It is not a processor, has no model, fails its test, or an id is out of
                 range.
         """
         return cls._from_sources([read_sentencepiece(processor)], vocab_size, stop_token_ids)
@@ -183,12 +183,12 @@ class TokenizerInfo:
         """Reads the vocabulary of a GGUF file from a `llama_cpp.Llama`.
 
         Args:
-            llama: The model; one with `vocab_only=True` will do.
+            llama: The model; `vocab_only=True` is enough.
             vocab_size: The number of the model's logits; by default that of the file.
-            stop_token_ids: The tokens that end a text; by default all that do for llama.cpp.
+            stop_token_ids: The tokens that end a text; by default those of llama.cpp.
 
         Raises:
-            TokenizerError: It is no `Llama`, fails its test, or an id is out of range.
+            TokenizerError: It is not a `Llama`, fails its test, or an id is out of range.
         """
         return cls._from_sources([read_llama_cpp(llama)], vocab_size, stop_token_ids)
 
