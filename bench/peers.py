@@ -256,12 +256,12 @@ def page(
     )
 
 
-_PAGE = """# Benchmark beside released peers
+_PAGE = """# Benchmark against other engines
 
 `{command}` wrote this page on {date}: {count} schemas of MaskBench with their texts, a
 vocabulary of {about}, one thread, {machine}. All engines read each schema one after another,
-each in a process of its own and in turn first. Limits are those of processor time; times are those
-of the clock, on a machine that may do other work, so that only ratios count.
+each in its own process, and each in turn goes first. Limits are in processor time. Times are
+wall-clock times, on a machine that may do other work, so only ratios count.
 
 ## Statuses
 
@@ -269,9 +269,9 @@ of the clock, on a machine that may do other work, so that only ratios count.
 
 {meanings}
 
-stencilm reads keys in any order (`property_order="any"`), because the texts have them so. The
-peers have their defaults for JSON Schema; where there is an option for it, undeclared properties
-are allowed. An engine whose rules for order or white space are narrower by design is *too strict*
+stencilm reads keys in any order (`property_order="any"`), as the texts have them. The other
+engines have their defaults for JSON Schema, with undeclared properties allowed if there is an
+option for that. An engine with narrower rules for order or whitespace by design is *too strict*
 here.
 
 ## Times
@@ -286,13 +286,13 @@ Of the {passed} schemas that all engines pass, in microseconds:
 """
 
 _STATUSES = {
-    "passes": "compiles, takes every valid text and no invalid one",
+    "passes": "compiles, accepts every valid text and no invalid one",
     "refused": "the schema does not compile",
-    "too strict": "a valid text is not taken",
-    "too loose": "an invalid text is taken",
+    "too strict": "a valid text is refused",
+    "too loose": "an invalid text is accepted",
     "times out": "compiling and reading all texts takes more processor time than the limit",
     "crashes": "the process ended",
-    "failed": "an error that is none of the engine's own",
+    "failed": "an error that is not the engine's own",
     "does not start": "the engine could not be set up for the tokenizer",
 }
 

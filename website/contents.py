@@ -95,7 +95,7 @@ REFERENCE: tuple[Group, ...] = (
     Group(
         "models",
         "Models",
-        "Loading a model, and what it writes.",
+        "Loading models, and their results.",
         (
             "load", "from_transformers", "from_llama_cpp", "from_mlx", "from_openai",
             "from_anthropic", "Model", "ApiModel", "TypedModel", "Capabilities", "Prices",
@@ -105,7 +105,7 @@ REFERENCE: tuple[Group, ...] = (
     Group(
         "output-types",
         "Output types",
-        "What a model may be asked for, beside Python types.",
+        "Output types besides Python types.",
         ("Choice", "JsonSchema", "Regex", "Ebnf", "Lark", "StructuralTag", "StructuralTagItem"),
     ),
     Group(
@@ -117,7 +117,7 @@ REFERENCE: tuple[Group, ...] = (
     Group(
         "matching",
         "Matching",
-        "A grammar and a vocabulary: what may come next.",
+        "Compiling a grammar for a vocabulary, and matching.",
         (
             "TokenizerInfo", "VocabType", "GrammarCompiler", "CompiledGrammar", "GrammarMatcher",
             "BatchGrammarMatcher", "Preparation", "Verdict", "Literal", "Pattern", "TokenIndex",
@@ -155,13 +155,13 @@ REFERENCE: tuple[Group, ...] = (
     Group(
         "transformers",
         "transformers",
-        "The ways into the loops of transformers.",
+        "Grammars in the loops of transformers.",
         ("LogitsProcessor", "ContinuousBatchingLogitsProcessor", "CustomGenerate"),
     ),
     Group(
         "errors",
         "Errors",
-        "The one tree of errors; each is a sentence with a value, a place and a way out.",
+        "All error classes; each message has a value, a location and a way out.",
         (
             "StencilError", "GrammarSyntaxError", "UnsupportedFeature", "Unsatisfiable",
             "LimitExceeded", "TokenizerError", "MatcherError", "BatchError", "ModelError",

@@ -13,12 +13,12 @@ from stencilm.shown import in_short
 
 
 class StencilError(Exception):
-    """The base of everything this library raises on purpose.
+    """The base class of all errors that this library raises on purpose.
 
     Attributes:
-        message: The sentence, without the place. What it quotes is cut where it is very long.
-        place: Where in the input the fault stands (`#/properties/age`, `line 3, column 7`), or
-            None where there is no such place.
+        message: The sentence, without the location. Very long quotations in it are shortened.
+        place: The location of the fault in the input (`#/properties/age`, `line 3, column 7`), or
+            None if there is none.
 
     Examples:
         >>> import stencilm
@@ -53,7 +53,7 @@ def _rebuild(cls: type[StencilError], args: tuple[Any, ...]) -> StencilError:
 
 
 class GrammarSyntaxError(StencilError, ValueError):
-    """A schema, a pattern or a grammar text is not well formed.
+    """A schema, a pattern or a grammar text is not well-formed.
 
     Examples:
         >>> import stencilm
@@ -66,7 +66,7 @@ class GrammarSyntaxError(StencilError, ValueError):
 
 
 class UnsupportedFeature(StencilError, ValueError):
-    r"""The input is well formed, but asks for something that cannot be enforced here.
+    r"""The input is well-formed, but asks for something that cannot be enforced.
 
     Examples:
         >>> import stencilm
@@ -79,7 +79,7 @@ class UnsupportedFeature(StencilError, ValueError):
 
 
 class Unsatisfiable(StencilError, ValueError):
-    """Two constraints of the input clash, so no text at all would fit.
+    """Two constraints of the input contradict each other, so no text at all would fit.
 
     Examples:
         >>> import stencilm
@@ -92,7 +92,7 @@ class Unsatisfiable(StencilError, ValueError):
 
 
 class LimitExceeded(StencilError):
-    """The input asks for more work, memory or depth than the limits allow.
+    """The input needs more work, memory or depth than the limits allow.
 
     Examples:
         >>> import stencilm
@@ -105,7 +105,7 @@ class LimitExceeded(StencilError):
 
 
 class OperationCancelled(LimitExceeded):
-    """The `CancelToken` of the limits was cancelled; whatever was asked for has not happened."""
+    """The `CancelToken` of the limits was cancelled; the operation has had no effect."""
 
 
 class TokenizerError(StencilError, ValueError):
@@ -122,7 +122,7 @@ class TokenizerError(StencilError, ValueError):
 
 
 class MatcherError(StencilError, ValueError):
-    """A matcher was asked for something it cannot do from where it stands; it has not changed.
+    """A matcher cannot do what was asked in its current state, which has not changed.
 
     Examples:
         >>> import stencilm
@@ -140,7 +140,7 @@ class BatchError(MatcherError):
     """Some sequences of a batch failed; the others have done what was asked.
 
     Attributes:
-        results: What the call returns where nothing fails, with None for the sequences that failed.
+        results: What the call returns if nothing fails, with None for the sequences that failed.
         errors: The error of every sequence that failed, by its index in the batch.
     """
 
@@ -176,18 +176,18 @@ class TraceError(StencilError, ValueError):
 
 
 class ModelError(StencilError):
-    """A language model cannot be loaded, or did not do what a generation loop needs from it."""
+    """A language model cannot be loaded, or did not do what a generation loop needs."""
 
 
 class EndpointError(ModelError):
-    """A model behind an API could not be asked: no connection, or its provider answered an error.
+    """A model behind an API could not be called: no connection, or its provider returned an error.
 
-    The exception of the provider's library is its `__cause__`. The library has made its own retries
-    by then.
+    The exception of the provider's library is the `__cause__`; the library has already made its
+    retries.
 
     Attributes:
-        status: The HTTP status of the provider's answer; None where there was no answer.
-        provider_message: What the provider said, or its library.
+        status: The HTTP status of the provider's answer; None if there was no answer.
+        provider_message: What the provider, or its library, said.
         text: What was written before the call that failed.
     """
 
@@ -241,11 +241,11 @@ def _provider_message(error: Exception) -> str:
 
 
 class ModelRefused(ModelError):
-    """A model did not write what it was asked for.
+    """A model did not write what was requested.
 
     Attributes:
         reason: "refusal": the provider marks the answer as refused. "filter": the provider's filter
-            took the answer out. "empty": the answers had no text. "unfit": nothing in the answers
+            removed the answer. "empty": the answers had no text. "unfit": nothing in the answers
             fits, as in "I'm sorry, but I cannot help with that."
         text: What the model said instead; the answer that was cut for "filter".
     """

@@ -16,11 +16,11 @@ _MOST_BYTES = 2**48
 
 
 class CancelToken(_core.CancelToken):
-    """Ends, from any thread, the operations that were given it with `Limits(cancel=token)`.
+    """Ends, from any thread, the operations whose limits have it: `Limits(cancel=token)`.
 
-    An operation that is under way ends within about 50 ms, and every later one at once, with
-    `OperationCancelled`. Nothing is spoiled by it: matchers stand where they stood, and other
-    limits may be used with the same tokenizer meanwhile.
+    A running operation ends within about 50 ms, and every later one at once, with
+    `OperationCancelled`. Matchers keep their state, and other limits may be used with the same
+    tokenizer meanwhile.
 
     Examples:
         >>> import stencilm
@@ -73,40 +73,39 @@ class _Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits(_Read):
-    """Bounds on what a `GrammarCompiler` compiles, and on the matchers of it.
+    """Bounds for a `GrammarCompiler` and its matchers.
 
-    Where a bound is reached the answer is a `LimitExceeded` that names it, except for
-    `lexicon_bytes` and `mask_cache_bytes`, which only bound what is kept. Names in bytes count
-    bytes, the others count things or milliseconds.
+    When a bound is reached, a `LimitExceeded` names it, except for `lexicon_bytes` and
+    `mask_cache_bytes`, which only limit caches. Names in bytes count bytes, the others count things
+    or milliseconds.
 
     Attributes:
-        schema_bytes: Longest schema, EBNF text or pattern, in UTF-8. Only schemas may be longer
+        schema_bytes: The longest schema, EBNF text or pattern, in UTF-8. Only schemas may be longer
             than 1 MiB. A structural tag, which has the schemas of many tools, may be eight times as
             long.
-        grammar_expressions: Most regular expressions, each part counted, that a grammar's lexemes
-            are made of. Only schemas may have more than the default.
-        derived_expressions: Most expressions that one operation, such as one mask, derives from
-            those.
-        search_steps: Most expressions that are visited to tell whether an intersection or a
-            complement of lexemes matches anything.
-        automaton_states: Most states of one automaton; it holds the lexemes that may come at one
-            place.
-        working_bytes: What one operation, such as one mask, may add to automata and to the
-            expressions that they are derived from; and what the text of one matcher may need of
-            them, where it is read once more (see `lexicon_bytes`).
-        stack_bytes: What the stacks of one matcher may hold, its whole history included.
-        lexicon_bytes: What the lexemes may hold that grammars of one tokenizer and of equal limits
-            share: automata, and what is known of all tokens in their states. Where they hold more,
-            those that no call is working with are dropped, and worked out again where they are
-            asked for: a matcher then reads what it has accepted once more.
-        mask_cache_bytes: What the masks may hold that are kept for one grammar. Where they hold
-            more, all of them are dropped.
-        milliseconds: The longest time that one operation may take: reading a notation, compiling
-            it, or one mask. It is processor time. A batch is one operation: each of its threads
-            has so much time for all of its sequences. Where Python's main thread compiles, Ctrl-C
-            ends it, too.
-        cancel: Ends every operation when it is cancelled, with `OperationCancelled`; None where
-            only the bounds end them.
+        grammar_expressions: The most regular expressions, counting each part, in a grammar's
+            lexemes. Only schemas may have more than the default.
+        derived_expressions: The most expressions that one operation, such as one mask, derives from
+            these.
+        search_steps: The most expressions visited to decide whether an intersection or a complement
+            of lexemes matches anything.
+        automaton_states: The most states of one automaton, for the lexemes that may come at one
+            position.
+        working_bytes: What one operation, such as one mask, may add to automata and the expressions
+            that they are derived from; and what the text of one matcher may need of them when it is
+            read again (see `lexicon_bytes`).
+        stack_bytes: The size of the stacks of one matcher, including its whole history.
+        lexicon_bytes: The size of the lexemes that grammars with the same tokenizer and limits
+            share: automata, and what is known of all tokens in their states. Beyond it, lexemes
+            that no call is working with are dropped, and computed again when needed: a matcher then
+            reads its accepted text again.
+        mask_cache_bytes: The size of the masks cached for one grammar. Beyond it, all of them are
+            dropped.
+        milliseconds: The longest time of one operation, in processor time: reading a notation,
+            compiling it, or one mask. A batch is one operation: each of its threads has this time
+            for all of its sequences. When Python's main thread compiles, Ctrl-C ends it, too.
+        cancel: Ends every operation with `OperationCancelled` when it is cancelled; None for no
+            cancellation.
 
     Examples:
         >>> import stencilm

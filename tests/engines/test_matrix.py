@@ -19,7 +19,7 @@ SHOWN = {"served": "✓", "called": "(✓)", "guided": "guided", "open": "?", "n
 def rendered() -> str:
     """The tables of the page."""
     features = MATRIX["features"]
-    lines = ["| engine | versions tested | one switch | how to see that it is on | tests |"]
+    lines = ["| engine | versions tested | switch | how to check that it is on | tests |"]
     lines += ["|---|---|---|---|---|"]
     for engine in MATRIX["engines"]:
         name = f"[{engine['name']}]({engine['page']})"

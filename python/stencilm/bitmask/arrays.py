@@ -53,13 +53,13 @@ def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     """A new bitmask that allows everything.
 
-    A torch tensor in main memory where the program has imported torch, else a NumPy array; every
-    function here and every matcher takes both, for logits of MLX too. (Typed as Any, because which
-    one it is only shows when the program runs.) In a program that uses a GPU its memory is pinned,
-    so that `bitmask.to("cuda", non_blocking=True)` waits for nothing.
+    A torch tensor in main memory if the program has imported torch, otherwise a NumPy array; every
+    function here and every matcher takes both, also for MLX logits. (Typed as Any, because the type
+    is known only at run time.) In a program that uses a GPU, its memory is pinned, so that
+    `bitmask.to("cuda", non_blocking=True)` does not wait.
 
     Raises:
-        MemoryError: There is no room for so many rows.
+        MemoryError: There is no memory for so many rows.
 
     Examples:
         >>> bitmask = stencilm.allocate_token_bitmask(2, 70)
@@ -112,16 +112,16 @@ def apply_token_bitmask_inplace(
 
     Args:
         logits: Floating point, one row `(tokens,)` or a batch `(batch, tokens)`: a NumPy array, a
-            torch tensor on any device, or an MLX array. Logits past the vocabulary are closed too.
-            An MLX array shares no memory with what was cut out of it, so give it whole, with
+            torch tensor on any device, or an MLX array. Logits past the vocabulary are masked, too.
+            A slice of an MLX array shares no memory with it, so pass the whole array with
             `indices`, and not a row `logits[0]`.
-        bitmask: int32, one row `(words,)` or a batch `(batch, words)`. With logits in main memory
-            it may be a NumPy array or a torch tensor, with those of MLX one of MLX too, else it
-            must stand on their device.
-        vocab_size: How many tokens the bitmask speaks of. Where None, as many as it has bits, or
-            the width of the logits where that ends within the last word.
-        indices: The rows to mask: row i of the bitmask closes row i of the logits. Where None all
-            rows, and then both must have as many. The other rows keep their logits.
+        bitmask: int32, one row `(words,)` or a batch `(batch, words)`. For logits in main memory, a
+            NumPy array or a torch tensor; for MLX logits, also an MLX array; otherwise a tensor on
+            their device.
+        vocab_size: How many tokens the bitmask covers. None for as many as it has bits, or for the
+            width of the logits if that ends within the last word.
+        indices: The rows to mask: row i of the bitmask masks row i of the logits; the other rows
+            keep their logits. None masks all rows, and then both must have the same number.
         backend: "numpy", or "cpu", for main memory; "triton" for a torch tensor on a GPU; "torch"
             for a torch tensor on any device; "mlx" for an MLX array; "auto" chooses.
 

@@ -31,7 +31,7 @@ _FLIPPED_TOKENS = 64
 
 
 class MaskPatch(NamedTuple):
-    """A mask as it differs from a row.
+    """A mask as its difference from a row.
 
     Examples:
         >>> import numpy as np
@@ -46,10 +46,10 @@ class MaskPatch(NamedTuple):
 
 
 class MaskPatches:
-    """The masks of a batch as they differ from rows, in three arrays that are used again.
+    """The masks of a batch as differences from rows, in three arrays that are reused.
 
     Args:
-        batch_size: The most sequences that a batch may have.
+        batch_size: The most sequences in a batch.
 
     Examples:
         >>> import stencilm
@@ -95,11 +95,11 @@ class MaskPatches:
 
     @property
     def flipped(self) -> NDArray[np.int32]:
-        """The tokens whose bits are turned over, those of a patch in any order; int32."""
+        """The tokens whose bits are flipped, those of a patch in any order; int32."""
         return self._flipped[: self._offsets[self._count]]
 
     def find(self, batch: _core.BatchMatcher, matchers: Sequence[_core.Matcher]) -> None:
-        """Holds the patches of these sequences' masks from now on.
+        """Stores the patches of these sequences' masks until the next call.
 
         Args:
             batch: The `BatchGrammarMatcher` that finds them.
@@ -129,8 +129,8 @@ class MaskRows:
         tokenizer_info: The vocabulary that the patches are of.
         device: The torch device where the rows are kept, such as "cuda"; None keeps them in numpy
             arrays.
-        max_rows: How many are kept; each takes `vocab_size / 8` bytes. The one used longest ago
-            makes room.
+        max_rows: How many are kept; each takes `vocab_size / 8` bytes. The least recently used row
+            is replaced.
 
     Examples:
         >>> import stencilm
@@ -173,7 +173,7 @@ class MaskRows:
     def bitmask(self, patches: MaskPatches | Sequence[MaskPatch]) -> Any:
         """The bitmask of some sequences, int32 of shape (patches, words), where the rows are.
 
-        A torch tensor on the device, or a numpy array. Nothing that a GPU does is waited for.
+        A torch tensor on the device, or a numpy array. This does not wait for the GPU.
 
         Raises:
             ValueError: The patches name more different rows than may be kept.

@@ -35,16 +35,16 @@ def from_anthropic(
             environment.
         model: The name of the model.
         capabilities: "anthropic" for models with structured outputs, "anthropic-prefill" for older
-            ones that go on with a last message of the assistant; or a `Capabilities`.
-        prices: What a million tokens cost.
-        schema_in_prompt: Whether the grammar is described in the prompt; None: where nothing else
-            tells it.
-        concurrency: How many texts of a batch are asked for at once.
+            ones that continue a last message of the assistant; or a `Capabilities`.
+        prices: The price of a million tokens.
+        schema_in_prompt: Whether the grammar is described in the prompt; None: if nothing else
+            carries it.
+        concurrency: How many texts of a batch are requested at once.
 
     Raises:
         ModelError: The `anthropic` library is missing, or no key is found.
-        ValueError: There is no model name, or no such preset.
-        TypeError: `client` is no client of the library, or `model` no text.
+        ValueError: The model name is empty, or there is no such preset.
+        TypeError: `client` is not a client of the library, or `model` is not a str.
 
     Examples:
         >>> from anthropic import Anthropic

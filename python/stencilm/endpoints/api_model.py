@@ -314,16 +314,16 @@ class _TypedText:
 class ApiModel(TypedModel):
     """A model behind an API; made by `stencilm.from_openai` and `stencilm.from_anthropic`.
 
-    It gives what every model gives; with an asynchronous client the awaited calls. What it writes
-    is drafted, checked and corrected as `stencilm.guide` does it; `Generation.guided` tells how.
+    It has the calls of every model; with an asynchronous client, only the coroutine ones. Its texts
+    are drafted, checked and corrected as in `stencilm.guide`; `Generation.guided` has the details.
 
     Args:
         provider: How its library is called.
         model: The name of the model.
         capabilities: What the endpoint can do.
         tokenizer_info: The model's vocabulary, which a logit bias needs.
-        prices: What its tokens cost; None where that is not to be counted.
-        concurrency: How many texts of a batch are asked for at once.
+        prices: What its tokens cost; None to count no cost.
+        concurrency: How many texts of a batch are requested at once.
 
     Examples:
         >>> from openai import OpenAI

@@ -41,29 +41,29 @@ class Capabilities:
     """What an endpoint can do.
 
     Attributes:
-        native: How it takes a grammar, in the order to try; none where it takes none.
-        continuation: How it goes on with a given text; None where an assistant's turn is history.
-        logit_bias: It takes a bias on up to 300 tokens; to choose among few it needs the vocabulary
-            (`tokenizer_info`).
-        bias: What is sent for a token that is allowed; some endpoints want an int, some a float.
-        choice: It may be asked to choose by number.
-        stream: Answers may be read while they come, so that a dead one is cut short.
-        stream_usage: A stream tells its numbers of tokens when asked to.
-        max_tokens: What the bound of an answer is called.
-        needs_max_tokens: It answers nothing without such a bound.
+        native: The forms in which it takes a grammar, in the order to try; empty if it takes none.
+        continuation: How it continues a given text; None if an assistant's turn is only history.
+        logit_bias: It takes a bias on up to 300 tokens; choosing among few tokens needs the
+            vocabulary (`tokenizer_info`).
+        bias: The bias for an allowed token; some endpoints want an int, some a float.
+        choice: It can choose by number.
+        stream: Answers can be streamed, so that one that no longer fits is ended early.
+        stream_usage: A stream reports its token counts on request.
+        max_tokens: The name of the limit on an answer.
+        needs_max_tokens: It requires such a limit.
         seed: It takes a seed.
-        seed_name: What a seed is called.
+        seed_name: The name of the seed.
         temperature: It takes a temperature and `top_p`.
         stop: It takes stop texts.
-        options: What else it takes of how to draw.
-        schema_subset: Which part of JSON Schema its native form takes: that of the strict mode of
-            OpenAI or of Azure, or that of Anthropic's structured outputs; None for all of it.
-        schema_in_prompt: The grammar is described in the prompt: True always, False never, None
-            where nothing native carries it and the prompt is a chat.
-        responses: It is asked by OpenAI's Responses API, and not by chat completions.
-        reasoning: How its model is told to reason before it answers; None where it is not told, and
-            a call with `reasoning=True` asks for the reasoning first and then for the answer.
-        extra_body: What is sent beside a native form, such as routing options.
+        options: Other sampling options that it takes.
+        schema_subset: The part of JSON Schema that its native form takes: that of the strict mode
+            of OpenAI or of Azure, or that of Anthropic's structured outputs; None for all of it.
+        schema_in_prompt: The grammar is described in the prompt: True always, False never, None if
+            nothing native carries it and the prompt is a chat.
+        responses: It is called through OpenAI's Responses API, and not by chat completions.
+        reasoning: How its model is told to reason before it answers. If None, a call with
+            `reasoning=True` asks first for the reasoning and then for the answer.
+        extra_body: Fields to send beside a native form, such as routing options.
 
     Examples:
         >>> import stencilm
@@ -286,7 +286,7 @@ def preset_at(address: str, model: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What tokens cost, for a million of them, in any unit of money.
+    """The price of a million tokens, in any unit of money.
 
     Examples:
         >>> import stencilm

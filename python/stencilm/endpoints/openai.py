@@ -39,7 +39,7 @@ def from_openai(
     """A model behind OpenAI's API or a compatible one.
 
     Args:
-        client: An `openai.OpenAI`, `openai.AsyncOpenAI`, or one of their Azure kinds, which holds
+        client: An `openai.OpenAI`, `openai.AsyncOpenAI`, or one of their Azure classes, which holds
             address, key, timeout and retries; None for one made from the environment.
         model: The name of the model, or of the deployment.
         capabilities: What the endpoint can do: a `Capabilities`, or the name of a preset: "openai",
@@ -49,15 +49,15 @@ def from_openai(
             "compatible". Where None, by the client's address and the model's name; "openai" where
             they tell nothing.
         tokenizer_info: The model's vocabulary, for `logit_bias`.
-        prices: What a million tokens cost.
-        schema_in_prompt: Whether the grammar is described in the prompt; None for the preset's own
-            way, which is: where nothing else tells it.
-        concurrency: How many texts of a batch are asked for at once.
+        prices: The price of a million tokens.
+        schema_in_prompt: Whether the grammar is described in the prompt; None for the preset's
+            default, which is: if nothing else carries it.
+        concurrency: How many texts of a batch are requested at once.
 
     Raises:
         ModelError: The `openai` library is missing, or no key is found.
-        ValueError: There is no model name, or no such preset.
-        TypeError: `client` is no client of the library, or `model` no text.
+        ValueError: The model name is empty, or there is no such preset.
+        TypeError: `client` is not a client of the library, or `model` is not a str.
 
     Examples:
         >>> from openai import OpenAI

@@ -72,8 +72,8 @@ class IncompleteOutput(StencilError):
 class InvalidOutput(StencilError):
     """The text fits its grammar, but the Python type refuses it; `text` is the whole text.
 
-    This happens where a type asks for more than a schema can say, such as a pydantic validator
-    written in Python. `complaint` is what the validators said.
+    This happens if a type requires more than a schema can say, such as a pydantic validator written
+    in Python. `complaint` is what the validators said.
     """
 
     complaint: str = ""
@@ -88,29 +88,30 @@ class Generation(Shown, Generic[T]):
     """One generated text.
 
     Attributes:
-        text: What the model wrote, without the stop token and a stop text; where a limit cut a
+        text: What the model wrote, without the stop token and a stop text; if a limit cut a
             character in two, its bytes are left out.
-        token_ids: The tokens that were written, without the stop token; those of a stop text are
-            among them. Empty for an endpoint, which tells no tokens.
+        token_ids: The tokens that were written, including those of a stop text and excluding the
+            stop token. Empty for an endpoint, which reports no tokens.
         finish_reason: "stop" when the grammar, the model or a stop text ended the text, "length"
             when `max_tokens`, the model's context or another budget did.
-        is_complete: The text is a whole text of its grammar. A cut text may be: "12" of "1234".
+        is_complete: The text is a whole text of its grammar; even a cut text may be: "12" of
+            "1234".
         trace: What happened, step by step.
         stats: What it cost.
-        value: The typed value; None where `error` is set.
-        error: Why there is no value; None where there is one.
-        stop_text: The stop text that ended the text; None where none did.
-        closed: A limit came first, and the text was closed for it: by a shortest completion, or
-            by masks that narrowed near the end of `max_tokens`. `filled` tells where the model's
-            first choice was taken from it; what stands before is as the model wrote it.
+        value: The typed value; None if `error` is set.
+        error: Why there is no value; None if there is one.
+        stop_text: The stop text that ended the text; None if none did.
+        closed: A limit came first, and the text was closed for it: by a shortest completion, or by
+            masks that narrowed near the end of `max_tokens`. `filled` says from where on the
+            model's first choice was overruled; everything before is as the model wrote it.
         filled: The stretches of the text that no model wrote, in order.
-        refused: What was written before, and what the type's own validators refused; the model was
-            told why each time.
-        reasoning: What the model wrote before the text to reason, without markers and whitespace
-            around it; None where it was not asked to. In the draft mode the draft.
-        guided: What `stencilm.guide` says of the text, for a model behind an API: its calls, its
-            corrections, and what it cost.
-        sampling: How the text was drawn, where `sampling` was "exact" or "smc".
+        refused: Earlier attempts that the type's own validators refused; the model was told why
+            each time.
+        reasoning: The reasoning of the model, without markers and whitespace around it; None
+            without reasoning. In draft mode, the draft.
+        guided: The result of `stencilm.guide` for a model behind an API: its calls, its
+            corrections, and its cost.
+        sampling: How the text was drawn, if `sampling` was "exact" or "smc".
 
     Examples:
         >>> import stencilm

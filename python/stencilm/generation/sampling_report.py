@@ -22,11 +22,12 @@ class SamplingReport(Shown):
         texts: How many were drawn.
         grammar_logprob: An estimate of the natural logarithm of the probability that what the model
             writes after the prompt is a text of the grammar, within `max_tokens`.
-        effective_sample_size: As how many independent texts these count. For "exact" all of them;
-            for "smc" the square of the sum of the particles' weights over the sum of their squares.
+        effective_sample_size: How many independent texts these are worth. For "exact", all of them;
+            for "smc", the square of the sum of the particles' weights over the sum of their
+            squares.
         forward_passes: Calls of the model.
-        attempts: How many texts were begun; those that were not accepted are rejected. For "smc"
-            the number of particles.
+        attempts: How many texts were begun, including rejected ones. For "smc", the number of
+            particles.
 
     Examples:
         >>> import stencilm

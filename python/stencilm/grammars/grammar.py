@@ -44,7 +44,7 @@ class Finding:
     Attributes:
         keyword: The keyword, such as `maxLength`.
         place: The JSON pointer of the schema that holds it, such as `#/properties/name`.
-        note: More, where there is more to say; else empty.
+        note: More details, or empty.
 
     Examples:
         >>> import stencilm
@@ -64,7 +64,7 @@ class Report(Shown):
 
     Attributes:
         enforced: Enforced exactly.
-        annotations: Without force, because the specification itself calls them annotations.
+        annotations: Not enforced, because the specification itself calls them annotations.
         relaxed: Not enforced, because `on_unsupported="relax"` asked for that.
 
     Examples:
@@ -90,13 +90,14 @@ class Report(Shown):
 class Grammar(Shown, OutputForm[str]):
     r"""A set of texts, from any notation; immutable, and shareable between threads.
 
-    Make one with a `from_...` method. Grammars are equal when their sources are: the same notation
+    Make one with a `from_...` method. Grammars are equal if their sources are: the same notation
     with the same options.
 
     Attributes:
         source: The notation with its options.
-        core: What the core made of it.
-        limits: What it was made within. A `GrammarCompiler` has limits of its own for its matchers.
+        core: The grammar in the Rust core.
+        limits: The limits within which it was made. A `GrammarCompiler` has its own limits for its
+            matchers.
 
     Examples:
         >>> import stencilm
@@ -151,14 +152,14 @@ class Grammar(Shown, OutputForm[str]):
             schema: JSON text, a dict, a bool, or a Python type such as a pydantic model.
             documents: Other schemas that a `$ref` may name, each under its URI. Nothing is ever
                 fetched.
-            symbols: Tables of names, each by the name that `"x-stencilm-symbols"` has for it.
+            symbols: Tables of names, by the name that `"x-stencilm-symbols"` gives.
             limits: How large and how costly the grammar may be.
             **options: How the schema is read and its instances are written: any of
                 `SchemaOptions`, such as `any_whitespace=False`, `strict_mode=True` or
                 `property_order="any"`.
 
         Raises:
-            GrammarSyntaxError: The text is no JSON, or the JSON no schema.
+            GrammarSyntaxError: The text is not JSON, or the JSON is not a schema.
             UnsupportedFeature: A keyword cannot be enforced, or a Python type has no JSON form.
             Unsatisfiable: No value is valid.
             LimitExceeded: The schema is too large or too deep.
@@ -175,19 +176,19 @@ class Grammar(Shown, OutputForm[str]):
         """The texts of a Python type, as a model called with that type writes them.
 
         Takes pydantic models, dataclasses, TypedDict, Literal, Enum, int, list[...], Union and
-        what else pydantic describes, and this package's own output types. Strings at the top level
-        are written bare: `Literal["yes", "no"]` gives `yes`, not `"yes"`.
+        everything else that pydantic describes, and this package's own output types. Strings at the
+        top level are written without quotes: `Literal["yes", "no"]` gives `yes`, not `"yes"`.
 
         Args:
             tp: The type.
-            limits: How large and how costly the grammar may be; where None those of the output
-                type, or the defaults.
+            limits: How large and how costly the grammar may be; None for those of the output type,
+                or the defaults.
             **options: How JSON is written: any of `SchemaOptions`, such as `compact=True` or
-                `escapes="minimal"`. Integers are digits where `spelling` is not given. They change
-                nothing about a type whose texts are not JSON.
+                `escapes="minimal"`. Integers are digits by default (`spelling`). Options have no
+                effect on a type whose texts are not JSON.
 
         Raises:
-            UnsupportedFeature: It is no output type.
+            UnsupportedFeature: It is not an output type.
             Unsatisfiable: It has no value.
             LimitExceeded: It is too large or too deep.
         """
@@ -209,15 +210,15 @@ class Grammar(Shown, OutputForm[str]):
 
     @staticmethod
     def from_regex(pattern: str, *, limits: Limits = DEFAULT_LIMITS) -> Grammar:
-        """The texts that a regular expression matches from their first character to their last.
+        """The texts that a regular expression matches as a whole.
 
         Args:
             pattern: The regular expression.
             limits: How large and how costly the grammar may be.
 
         Raises:
-            GrammarSyntaxError: The pattern is not well formed; has the offset.
-            UnsupportedFeature: It asks for what a finite automaton cannot do, such as a
+            GrammarSyntaxError: The pattern is not well-formed; has the offset.
+            UnsupportedFeature: It needs something that a finite automaton cannot do, such as a
                 back-reference.
             LimitExceeded: It is too long or too costly.
         """
@@ -231,19 +232,19 @@ class Grammar(Shown, OutputForm[str]):
         symbols: Mapping[str, SymbolTable] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Grammar:
-        """The texts of an EBNF grammar: GBNF and what it lacks, as `docs/ebnf.md` describes it.
+        """The texts of an EBNF grammar: GBNF with extensions, as `docs/ebnf.md` describes it.
 
         Args:
             text: The rules, such as `root ::= "yes" | "no"`.
-            root_rule_name: The rule that texts start from.
-            symbols: Tables of names, each by the name that `%symbols("...")` has for it.
+            root_rule_name: The start rule.
+            symbols: Tables of names, by the name that `%symbols("...")` gives.
             limits: How large and how costly the grammar may be.
 
         Raises:
-            GrammarSyntaxError: The text is not well formed, or a rule or a table is missing; has
+            GrammarSyntaxError: The text is not well-formed, or a rule or a table is missing; has
                 line and column.
-            UnsupportedFeature: A pattern asks for what a finite automaton cannot do, or the other
-                keys of an object would run out.
+            UnsupportedFeature: A pattern needs something that a finite automaton cannot do, or an
+                object may run out of other keys.
             Unsatisfiable: No text matches.
             LimitExceeded: The text is too long or too costly.
         """
@@ -262,15 +263,15 @@ class Grammar(Shown, OutputForm[str]):
 
         Args:
             text: The rules and terminals, such as `start: "yes" | "no"`.
-            start: The rule that texts start from.
+            start: The start rule.
             grammars: Other grammars, or Lark texts, by the names under which this one uses them:
                 as `@name`, as the terminal that `%declare` announces, or, for Lark texts, as a
                 module to import from.
-            symbols: Tables of names, each by the name that `%symbols("...")` has for it.
+            symbols: Tables of names, by the name that `%symbols("...")` gives.
             limits: How large and how costly the grammar may be.
 
         Raises:
-            GrammarSyntaxError: The text is not well formed, or a name is missing; has line and
+            GrammarSyntaxError: The text is not well-formed, or a name is missing; has line and
                 column.
             UnsupportedFeature: Something cannot be enforced exactly, such as a declared name.
             Unsatisfiable: No text matches.
@@ -297,13 +298,13 @@ class Grammar(Shown, OutputForm[str]):
         """The texts of a structural tag, as `docs/structural-tags.md` describes it.
 
         Args:
-            tag: A `StructuralTag` or a format alone, or its JSON as text or a dict. With triggers
+            tag: A `StructuralTag` or a single format, or its JSON as text or a dict. With triggers,
                 the older form: a list of `StructuralTagItem`.
-            triggers: What leads to the items; only with the older form.
+            triggers: The texts that lead to the items; only with the older form.
             limits: How large and how costly the grammar may be.
 
         Raises:
-            GrammarSyntaxError: It is no structural tag; has the JSON pointer.
+            GrammarSyntaxError: It is not a structural tag; has the JSON pointer.
             UnsupportedFeature: A part cannot be enforced.
             Unsatisfiable: No text matches.
             LimitExceeded: It is too large.
@@ -339,12 +340,12 @@ class Grammar(Shown, OutputForm[str]):
     def is_completable(self, pieces: Pieces) -> bool:
         """Whether something can be written into the holes of a text so that it fits the grammar.
 
-        A hole is any text, perhaps none, and what is written into one must fit what is written into
-        the others. The answer is exact. A text without holes is completable when the grammar
-        matches it; `[text, HOLE]` asks whether it is the beginning of one. It needs no tokenizer.
+        A hole is any text, including the empty one, and the texts in all holes must fit together.
+        The answer is exact. A text without holes is completable if the grammar matches it; `[text,
+        HOLE]` asks whether it is a prefix of a valid text. No tokenizer is needed.
 
         Args:
-            pieces: Texts, as str or as the bytes of UTF-8, and `HOLE` wherever text is missing.
+            pieces: Texts, as str or as UTF-8 bytes, and `HOLE` wherever text is missing.
 
         Returns:
             Whether the holes can be filled.
@@ -352,7 +353,7 @@ class Grammar(Shown, OutputForm[str]):
         Raises:
             TypeError: A piece is neither text nor `HOLE`.
             UnsupportedFeature: The answer depends on what cannot be decided, such as which values
-                of an array with `uniqueItems` stand in a hole; says what, and what to do.
+                of an array with `uniqueItems` are in a hole; says what, and what to do.
             LimitExceeded: It takes too long, or too much memory.
 
         Examples:
@@ -370,11 +371,10 @@ class Grammar(Shown, OutputForm[str]):
     def fill(self, pieces: Pieces) -> Grammar:
         """The grammar of what may be written into the first hole of a text.
 
-        It is a grammar like any other: compile it for masks, give it to a model. It matches the
-        texts that may stand in the hole so that the holes after it can still be filled; a hole
-        at the end of the pieces is filled to the end of a text. Holes with nothing between them are
-        one hole. When the hole is filled, put the text in its place among the pieces, and ask for
-        the next one.
+        It is an ordinary grammar: compile it for masks, or pass it to a model. It matches the texts
+        that may be written into the hole so that the holes after it can still be filled; a hole at
+        the end of the pieces is filled to the end of a text. Adjacent holes are one hole. After
+        filling the hole, put the text in its place among the pieces, and ask for the next one.
 
         Args:
             pieces: Texts, as str or as the bytes of UTF-8, and `HOLE` wherever text is missing, at
@@ -387,8 +387,8 @@ class Grammar(Shown, OutputForm[str]):
             TypeError: A piece is neither text nor `HOLE`.
             GrammarSyntaxError: No piece is a hole.
             Unsatisfiable: Nothing can be written into the holes.
-            UnsupportedFeature: What may stand in the hole cannot be written as a grammar; says
-                why, and what to do.
+            UnsupportedFeature: What may be written into the hole cannot be expressed as a grammar;
+                says why, and what to do.
             LimitExceeded: It takes too long, or too much memory.
 
         Examples:
@@ -413,14 +413,14 @@ class Grammar(Shown, OutputForm[str]):
                 "lark"; or "json-schema".
 
         Raises:
-            UnsupportedFeature: The notation has no words for it; names what is in the way.
+            UnsupportedFeature: The notation cannot express it; names the obstacle.
             ValueError: There is no such notation.
         """
         return converted(self.source, self.core, notation)
 
     @property
     def notation(self) -> str:
-        """What the notation is called that it was read from, such as "JSON Schema"."""
+        """The name of the notation that it was read from, such as "JSON Schema"."""
         return self.source.notation
 
     def __repr__(self) -> str:
@@ -439,7 +439,7 @@ class Grammar(Shown, OutputForm[str]):
 
     @staticmethod
     def deserialize_json(text: str, *, limits: Limits = DEFAULT_LIMITS) -> Grammar:
-        """The grammar that `serialize_json` wrote; nothing in the text is run or taken on trust.
+        """The grammar that `serialize_json` wrote; the text is checked, and none of it is run.
 
         Args:
             text: The text.
@@ -471,7 +471,7 @@ class Grammar(Shown, OutputForm[str]):
 
     @staticmethod
     def from_source(source: Source, limits: Limits = DEFAULT_LIMITS) -> Grammar:
-        """The grammar of a notation with its options; raises TypeError for what is none."""
+        """The grammar of a notation with its options; raises TypeError for anything else."""
         if not callable(getattr(source, "build", None)):
             raise TypeError(
                 f"source is {shown_value(source):.60}, but must be the source of a grammar"

@@ -52,7 +52,7 @@ FREE_TEXT = "(?s).*"  # any text; the dot stands for one character, so the bytes
 
 @dataclass(frozen=True, slots=True)
 class Regex(OutputForm[str]):
-    r"""Text that matches a regular expression from its first character to its last.
+    r"""Text that matches a regular expression as a whole.
 
     The value is the text itself.
 
@@ -115,11 +115,11 @@ class JsonSchemaArguments(SchemaOptions, total=False):
 class JsonSchema(OutputForm[V_co]):
     """JSON that is valid under a schema, given as JSON text, a dict or a bool, or of a Python type.
 
-    The value is what `json.loads` makes of the text, with integers of any length, and with a
+    The value is the result of `json.loads`, with integers of any length, and with a
     `decimal.Decimal` for a number beyond the range of a float; of a Python type, its own value. The
-    options are those of `Grammar.from_json_schema`, with `documents` and `symbols`; where
-    `spelling` is not given it is "digits" for a Python type. `limits`, here and in the types below,
-    bound what the grammar and its masks may cost; where None those of the call or of the model do.
+    options are those of `Grammar.from_json_schema`, with `documents` and `symbols`; the default of
+    `spelling` is "digits" for a Python type. `limits`, here and in the types below, bound the cost
+    of the grammar and its masks; None takes those of the call or of the model.
 
     Examples:
         >>> import stencilm
@@ -195,10 +195,10 @@ class JsonSchema(OutputForm[V_co]):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Choice(OutputForm[V_co]):
-    """One of several options, written bare; the value is the option itself.
+    """One of several options, written without quotes; the value is the option itself.
 
-    A str option stands for its own text, a number or bool for its JSON text. Raises ValueError
-    when there is no option, or when two options have the same text.
+    A str option is its own text, a number or bool its JSON text. Raises ValueError if there is no
+    option, or if two options have the same text.
 
     Examples:
         >>> import stencilm

@@ -62,22 +62,22 @@ def sql(
     """The SELECT statements that a SQLite database can prepare, as a grammar of its schema.
 
     Each text is one statement without side effects. Its tables and views exist, and each column
-    belongs to a table in its FROM clause. A text may have DISTINCT, aggregates, joins, WHERE,
-    GROUP BY with HAVING, ORDER BY and LIMIT, and subqueries in `IN (...)`. Names are spelled as in
-    the schema, in double quotes where they must be; keywords and functions are in capitals.
+    belongs to a table in its FROM clause. A text may have DISTINCT, aggregates, joins, WHERE, GROUP
+    BY with HAVING, ORDER BY and LIMIT, and subqueries in `IN (...)`. Names are spelled as in the
+    schema, in double quotes where necessary; keywords and functions are uppercase.
 
     Joins are of two or three tables along their foreign keys, in either direction, and of any two
-    tables where there are at most 8. Their columns have their table before them; so has a column
-    whose name is in more than 32 tables. Tables may have the aliases t1, t2 and t3, in databases of
-    at most 32 tables and for the first 32 joins.
+    tables if there are at most 8. Columns of joins are qualified with their table; so is a column
+    whose name occurs in more than 32 tables. Tables may have the aliases t1, t2 and t3, in
+    databases of at most 32 tables and for the first 32 joins.
 
-    The schema is read once; make the grammar anew when it has changed. Grammars of equal schemas
-    are equal.
+    The schema is read once; make the grammar again if it changes. Grammars of equal schemas are
+    equal.
 
     Args:
         connection: An open connection; only its main and temporary databases are read.
-        tables: The names of the tables and views to use; all where None.
-        max_depth: How deep subqueries may stand within each other, from 0 to 8.
+        tables: The names of the tables and views to use; None for all.
+        max_depth: How deep subqueries may be nested, from 0 to 8.
         limits: How large and how costly the grammar may be.
 
     Raises:

@@ -254,9 +254,9 @@ class TriggeredTagsFormat(_Value):
     """Free text, in which a trigger leads to one of the tags that begin with it.
 
     Attributes:
-        triggers: What a model must write to come to a tag.
+        triggers: The texts that lead to a tag.
         tags: Each begins with exactly one of the triggers.
-        at_least_one: A tag comes, and before all text.
+        at_least_one: A tag is required, and comes before all text.
         stop_after_first: Nothing comes after the first tag.
         excludes: What the free text must not hold.
     """
@@ -385,7 +385,7 @@ class StructuralTag(_Value, OutputForm[str]):
     """A whole structural tag; also an output type, whose value is the text.
 
     Attributes:
-        format: What the text is made of.
+        format: The format of the text.
 
     Examples:
         >>> import stencilm
@@ -406,7 +406,7 @@ class StructuralTag(_Value, OutputForm[str]):
         """The tag of a JSON text or a dict: the whole, a format alone, or the older form.
 
         Raises:
-            GrammarSyntaxError: It has not the shape of a structural tag; has the JSON pointer.
+            GrammarSyntaxError: It is not a structural tag; has the JSON pointer.
             LimitExceeded: It is nested too deeply.
         """
         try:
@@ -455,13 +455,13 @@ class StructuralTag(_Value, OutputForm[str]):
 
         Args:
             tags: The tags, each of which begins with exactly one of the triggers.
-            triggers: What a model must write to come to a tag.
-            at_least_one: A tag comes, and before all text.
+            triggers: The texts that lead to a tag.
+            at_least_one: A tag is required, and comes before all text.
             stop_after_first: Nothing comes after the first tag.
 
         Raises:
-            TypeError: The tags are no list of StructuralTagItem, or the triggers none of texts; one
-                text is none. Or an option is neither True nor False.
+            TypeError: The tags are not a list of StructuralTagItem, the triggers are not several
+                texts, or an option is neither True nor False.
         """
         items = list(tags) if isinstance(tags, Iterable) else [tags]
         for item in items:
@@ -488,10 +488,10 @@ class StructuralTag(_Value, OutputForm[str]):
         )
 
     def to_json(self) -> str:
-        """The tag as JSON text, without what is as it is by default.
+        """The tag as JSON text, without default values.
 
         Raises:
-            GrammarSyntaxError: A schema in it has what JSON has not.
+            GrammarSyntaxError: A schema in it has a value that JSON lacks.
             LimitExceeded: It is nested too deeply.
         """
         return _json(self)

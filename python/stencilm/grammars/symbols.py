@@ -17,19 +17,19 @@ from stencilm.shown import shown_value
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class SymbolTable:
-    """A set of names, any one of which may stand where a grammar says `%symbols("...")`.
+    """A set of names, any of which may come where a grammar has `%symbols("...")`.
 
-    Tables of equal names are equal. A name is any text of at least one character, with spaces and
-    quotes if it has them. A grammar is made with its tables, so it does not follow later changes.
+    Tables of equal names are equal. A name is any text of at least one character, and may contain
+    spaces and quotes. A grammar is made with its tables, so it does not follow later changes.
 
     Args:
-        names: The names, at least one; doubles count once.
+        names: The names, at least one; duplicates count once.
 
     Attributes:
         names: The names, sorted.
 
     Raises:
-        TypeError: The names are no texts, or are one text.
+        TypeError: The names are not strings, or are a single string.
         ValueError: There is no name, or one is empty.
         GrammarSyntaxError: A name has a lone surrogate, which no text can spell.
 

@@ -58,41 +58,42 @@ def guide(
     reasoning: Reasoning = "auto",
     on_event: OnEvent | None = None,
 ) -> Guided:
-    """Let a model write freely, step in only where it leaves the grammar, and end valid.
+    """Let a model write freely, correct it where it leaves the grammar, and end valid.
 
     Args:
         draft_model: A `stencilm.Model`, a transformers model (with `tokenizer`), an API model, or a
-            function: `fn(prompt) -> str`, called with the prompt and the text so far as one text,
+            function: `fn(prompt) -> str`, called with the prompt and the text so far as one string,
             or `fn(prefix, prompt, max_new_tokens) -> str`.
-        parser: A `Grammar`, the text of one, a `Path` to a file that holds it, or an output type.
-        prompt: What the text is about; it is no part of the response.
+        parser: A `Grammar`, the text of one, a `Path` to a file with one, or an output type.
+        prompt: The prompt; it is not part of the response.
         target_model: Chooses among the candidates where the draft left the grammar: a
             `stencilm.Model`, an API model, or a function of a prompt. None leaves that to the draft
-            model. What it raises is recorded, and the draft model chooses.
-        tokenizer: That of a transformers model.
-        seed_str: What the response begins with.
-        max_grammar_corrections: After so many, the text is closed by a shortest completion.
-        stop_at: Texts that end the draft; they are no part of the response.
-        token_healing: Local models only: tokens at the end of a given text are taken back where a
+            model. If it raises, the exception is recorded, and the draft model chooses.
+        tokenizer: The tokenizer of a transformers model.
+        seed_str: The beginning of the response.
+        max_grammar_corrections: After this many, the text is closed by a shortest completion.
+        stop_at: Texts that end the draft; they are not part of the response.
+        token_healing: Local models only: takes back tokens at the end of a given text where a
             longer token may spell them.
         top_p: As in `Sampling`.
-        temperature: As in `Sampling`; None for 0 with a local model, and for whatever is usual
-            there with an endpoint, which is then sent no temperature.
+        temperature: As in `Sampling`. None means 0 for a local model; an endpoint is then sent no
+            temperature.
         token_lookahead: The most tokens that a call of a text function or an endpoint drafts, and
-            the most that a local model checks in one pass.
-        save_html: A file to draw the trace to; True for `guide.html`. `result.html` is there
-            anyway.
+            that a local model checks in one pass.
+        save_html: A file for the HTML page of the trace; True for `guide.html`. `result.html` is
+            always available.
         verbose: Print what happens to standard error, in colour.
-        debug: Check more: after every cut, logits against those of a fresh pass.
+        debug: After every cut, compare the logits with those of a fresh pass.
         seed: The same seed draws the same text; None for a new one.
-        budget: What the text may cost; see `Budget`. Tokens of reasoning are not counted.
-        reasoning: Whether the model reasons before it writes: "auto", True, False, the most tokens
-            of it, or "draft", as for every call of a model. A function is asked twice.
+        budget: What the text may cost; see `Budget`. Tokens of reasoning do not count.
+        reasoning: Whether the model reasons before it writes: "auto", True, False, a maximum of
+            tokens, or "draft", as for every call of a model. A function is asked twice.
         on_event: Called with each event as it happens.
 
     Raises:
-        TypeError: The draft model is none, or gave something other than text.
-        OSError: The file of `save_html` cannot be written; nothing is asked before that is known.
+        TypeError: The draft model is of another type, or returned something other than text.
+        OSError: The file of `save_html` cannot be written; this is checked before the model is
+            called.
         ValueError: An option is out of range, or the seed text does not fit the grammar.
         StencilError: The grammar cannot be compiled, or the local model cannot be run.
         EndpointError: The endpoint cannot be reached, or answered with an error, after the retries
@@ -132,12 +133,12 @@ def guide(
 async def aguide(
     draft_model: Any, parser: Any, prompt: Any, target_model: Any = None, **options: Any
 ) -> Guided:
-    """`guide`, awaited: for coroutine functions, asynchronous clients, and busy event loops.
+    """`guide` as a coroutine: for coroutine functions, asynchronous clients, and busy event loops.
 
-    The arguments are those of `guide`; the target model may be a coroutine function or have an
-    asynchronous client, too. Endpoints and coroutine functions are awaited; local models and plain
-    functions run in a thread. Where the task is cancelled, the call that runs is, too,
-    and a local model stops before its next forward pass.
+    The arguments are those of `guide`; the target model may also be a coroutine function or have an
+    asynchronous client. Endpoints and coroutine functions are awaited; local models and plain
+    functions run in a thread. If the task is cancelled, so is the running call, and a local model
+    stops before its next forward pass.
 
     Examples:
         >>> import asyncio

@@ -32,16 +32,15 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
     """The candidate that a model prefers after a prefix; for a pattern, a text that it writes.
 
     Args:
-        candidates: What may come; a plain str stands for itself.
-        prefix: The text so far, the prompt included.
+        candidates: What may come; a plain str means its own text.
+        prefix: The text so far, including the prompt.
         target_model: A `stencilm.Model`, which takes the most probable of them; an API model; or
-            any `fn(prompt) -> str`, which is given the texts with numbers and answers with one:
-            with letters where a text has a digit. Where the answer names none of them, it is the
-            first.
+            any `fn(prompt) -> str`, which is given the numbered texts and returns a number: a
+            letter if a text contains a digit. If the answer names none of them, the first is taken.
 
     Raises:
         ValueError: There is no candidate.
-        TypeError: `candidates` is no list of them, or `target_model` is none.
+        TypeError: `candidates` is not a list of candidates, or `target_model` is of another type.
 
     Examples:
         >>> import stencilm

@@ -22,7 +22,8 @@ _GRAMMAR_FILES = (".lark", ".ebnf", ".gbnf")
 def load_parser(source: str | Path) -> Grammar:
     """A grammar from Lark text or EBNF text, or from a file that holds either.
 
-    EBNF is known by its `::=`. A `Path`, or a name that ends with .lark, .ebnf or .gbnf, is read.
+    EBNF is recognised by its `::=`. A `Path`, or a name that ends with .lark, .ebnf or .gbnf, is
+    read as a file.
 
     Raises:
         GrammarSyntaxError: The text is not well formed; has line and column.
@@ -63,18 +64,19 @@ def _grammar_of_text(text: str) -> Grammar:
 
 
 def obtain_correction_pairs(prediction: str, parser: Any) -> tuple[str, list[Candidate]]:
-    """The longest beginning of a text that fits, and what may come after it.
+    """The longest prefix of a text that fits, and what may come after it.
 
-    Where the text dies inside a known word, such as `SELEC`, the beginning ends before the word.
-    A text that fits as a whole comes back as it is, with what may follow it.
+    If the text fails inside a known word, such as `SELEC`, the prefix ends before the word. A text
+    that fits as a whole is returned as it is, with what may follow it.
 
     Args:
         prediction: What a model wrote.
-        parser: A grammar, or anything else that `guide` takes for one.
+        parser: A grammar, or anything else that `guide` takes as one.
 
     Returns:
-        The beginning, and up to 16 candidates: `Literal` for a text, `Pattern` for what has many.
-        What begins with a known text, such as a keyword and the space after it, is that text.
+        The prefix, and up to 16 candidates: `Literal` for a text, `Pattern` for a set of many. A
+        candidate that begins with a known text, such as a keyword and the space after it, is that
+        text.
 
     Examples:
         >>> import stencilm

@@ -25,19 +25,19 @@ Status: TypeAlias = Literal["valid", "closed", "truncated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a guided text may cost; where one runs out, the text is closed.
+    """What a guided text may cost; when a part is used up, the text is closed.
 
     Attributes:
-        calls: Calls of text functions and endpoints, failed ones included; forward passes of local
+        calls: Calls of text functions and endpoints, including failed ones; forward passes of local
             models.
-        tokens: Tokens of output, those taken back included. A text function that tells none is
-            counted with one token for four bytes.
-        seconds: Wall clock. A text function that runs is not cut short; endpoints get what is left
-            as their timeout, and an answer, as a stream or whole, is waited for and read no longer
-            than that, whatever the library does until it begins. Their error is raised where
-            nothing was written by then. A long draft that is read as JSON of another form is left
-            then, with what was read of it.
-        cost: Money, in the unit of the endpoint's prices; None for no bound.
+        tokens: Tokens of output, including those taken back. For a text function that reports none,
+            four bytes count as one token.
+        seconds: Wall-clock time. A running text function is not interrupted. Endpoints get the
+            remaining time as their timeout, and no answer, streamed or whole, is awaited longer
+            than that, whatever the library does until it begins. Their error is raised if nothing
+            was written by then. When the time is over, reading a long draft as JSON of another form
+            stops, with what was read so far.
+        cost: Money, in the unit of the endpoint's prices; None for no limit.
 
     Examples:
         >>> import stencilm
@@ -69,19 +69,19 @@ class Usage:
     """What a guided text cost.
 
     Attributes:
-        calls: Calls of the text function or endpoint; for a local model, forward passes. Those of a
-            target model are among them.
-        prompt_tokens: Tokens of input of all calls together; for a local model, of the prompt.
-        output_tokens: Tokens that were written or drawn, discarded ones included, and without
+        calls: Calls of the text function or endpoint, or forward passes of a local model, including
+            those of a target model.
+        prompt_tokens: Input tokens of all calls together; for a local model, of the prompt.
+        output_tokens: Tokens that were written or drawn, including discarded ones and excluding
             those of reasoning.
         reasoning_tokens: Tokens of reasoning before the text.
-        discarded_tokens: Those of them that were taken back.
-        cached_tokens: Tokens of input that were not computed again: read from the key-value cache,
-            or counted as cached by the endpoint.
-        forced_tokens: Tokens that were read by a local model in one go and never drawn.
+        discarded_tokens: Output tokens that were taken back.
+        cached_tokens: Input tokens that were not computed again: read from the key-value cache, or
+            counted as cached by the endpoint.
+        forced_tokens: Tokens that a local model read in one pass and never drew.
         guessed_tokens: Tokens that a local model confirmed several at a time.
-        cost: Money, where prices are known, else 0.
-        is_estimate: Some of these numbers were counted from lengths, because the text function or
+        cost: Money, if prices are known, else 0.
+        is_estimate: Some of these numbers were estimated from lengths, because the text function or
             the endpoint reported none.
 
     Examples:
@@ -159,29 +159,27 @@ class Guided:
     """A guided text.
 
     Attributes:
-        response: The text, the seed included and the prompt not.
+        response: The text, including the seed text and excluding the prompt.
         status: "valid": a whole text of the grammar, ended by the draft or the grammar, or whole
-            when a budget or a stop text came. "closed": a whole text too, but a budget or a stop
+            when a budget or a stop text came. "closed": also a whole text, but a budget or a stop
             text came first and a shortest completion closed it, or nothing of what the model wrote
-            is in it. "truncated": a beginning of a text, because no completion of bearable length
-            exists.
+            is in it. "truncated": the beginning of a text, because every completion is too long.
         reason: Why it ended, in a few words.
         trace: What happened, step by step.
         usage: What it cost.
-        process_time_seconds: Wall clock of all of it.
-        error: The last exception of the target model, or of the endpoint where another means could
-            take the place of the call that failed, or where its answer broke off and was gone on
-            with.
-        seed: The seed of the draws; None for a greedy text.
+        process_time_seconds: Wall-clock time of the whole call.
+        error: The last exception of the target model; or of the endpoint, if other means could
+            replace the failed call, or if its answer broke off and was continued.
+        seed: The seed of the sampling; None for a greedy text.
         filled: The stretches of the response that no model wrote, in order. Text that the grammar
-            forces where nothing else was drafted is not among them: every text has it there.
-        lost: All that the drafts said, in their own words, where the response has not all of it
-            though the grammar has a place for it; else "".
+            forces is not listed if nothing else was drafted there: every text has it.
+        lost: All drafts, verbatim, if the response lacks something that they said and the grammar
+            has a place for; else "".
         is_written: A model wrote some of the response, or chose it.
-        stop_text: The stop text that ended the draft; None where none did.
+        stop_text: The stop text that ended the draft; None if none did.
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
-            number of corrections did. It may be a whole text nevertheless: "12" of "1234".
-        reasoning: What the model wrote to reason, or as a draft, before the text; None where there
+            number of corrections did. It may be whole nevertheless: "12" of "1234".
+        reasoning: The reasoning, or the draft, that the model wrote before the text; None if there
             is none.
 
     Examples:

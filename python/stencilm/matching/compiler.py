@@ -47,10 +47,10 @@ _SHORTEST_NAME = 3
 
 
 class CompiledGrammar(_core.CompiledGrammar):
-    """A grammar made ready for a vocabulary; immutable, and shareable between threads.
+    """A grammar prepared for a vocabulary; immutable, and shareable between threads.
 
-    Compiling computes almost nothing: what masks need is worked out when first asked for, and kept
-    for all matchers of this grammar.
+    Compiling computes almost nothing: what masks need is computed on first use, and cached for all
+    matchers of this grammar.
 
     Examples:
         >>> import stencilm
@@ -110,7 +110,7 @@ class CompiledGrammar(_core.CompiledGrammar):
     def serialize_json(self) -> str:
         """The grammar as JSON text, with the fingerprint of the tokenizer, for `deserialize_json`.
 
-        What was worked out for masks is not in it; it is as quickly worked out again.
+        Computed masks are not included, because computing them again is as quick.
         """
         return super().serialize_json()
 
@@ -118,12 +118,12 @@ class CompiledGrammar(_core.CompiledGrammar):
     def deserialize_json(
         text: str, tokenizer_info: TokenizerInfo, *, limits: Limits = DEFAULT_LIMITS
     ) -> CompiledGrammar:
-        """The compiled grammar that `serialize_json` wrote; nothing in the text is taken on trust.
+        """The compiled grammar that `serialize_json` wrote; the whole text is checked.
 
         Args:
             text: The text.
             tokenizer_info: The tokenizer that it was compiled for.
-            limits: Those for its matchers; they are not in the text.
+            limits: The limits of its matchers, which are not in the text.
 
         Raises:
             TokenizerError: It was compiled for another tokenizer.
@@ -137,28 +137,28 @@ class CompiledGrammar(_core.CompiledGrammar):
     def prepare(
         self, *, milliseconds: float = 5, bytes: int | None = None, background: bool = True
     ) -> Preparation:
-        """Finds, before a model asks, the masks that it is likely to ask for first.
+        """Computes in advance the masks that a model is likely to need first.
 
-        A walk through the grammar goes from likely place to likely place: names, the beginnings of
-        values, what is inside them and what follows them. No mask is another one for it; those
-        that were found need only be copied. To be called while a prompt is read:
+        A walk through the grammar visits likely states: names, the beginnings of values, what is
+        inside them and what follows them. It changes no mask; masks that it computed need only be
+        copied. Call it while a prompt is processed:
 
             preparation = compiled.prepare(milliseconds=5)
 
-        A thread without Python's lock does the work. It is the only one of the process for this,
-        so that several preparations come one after the other. Where a mask is asked for meanwhile,
-        the thread lets go of what the mask needs at once. Nobody has to wait for its end; it ends
-        early where nobody uses the grammar any more.
+        A thread without Python's lock does the work. The process has one such thread, so several
+        preparations run one after the other. When a mask is requested meanwhile, the thread
+        releases what the mask needs at once. Nobody has to wait for a preparation; it ends early
+        when nobody uses the grammar any more.
 
         Args:
-            milliseconds: The longest time that it may work, by the clock on the wall.
+            milliseconds: The longest time that it may work, in wall-clock time.
             bytes: By how much the grammar, and the lexemes that it shares with others, may grow.
                 Never more than half of `mask_cache_bytes` of the limits, which is also the default.
-            background: Where False the calling thread does the work, and is back at its end.
+            background: If False, the calling thread does the work, and the call returns at its end.
 
         Raises:
-            TypeError: `milliseconds` or `bytes` is no number.
-            ValueError: One of them is negative, or no finite number.
+            TypeError: `milliseconds` or `bytes` is not a number.
+            ValueError: One of them is negative or not finite.
             OperationCancelled: The token of the grammar's limits was cancelled.
 
         Examples:
@@ -169,27 +169,26 @@ class CompiledGrammar(_core.CompiledGrammar):
 
     @property
     def memory_size_bytes(self) -> int:
-        """What it keeps in memory by now; it grows as matchers visit more of the grammar."""
+        """Its current size in memory; it grows as matchers visit more of the grammar."""
         return super().memory_size_bytes
 
 
 class GrammarCompiler:
-    """Compiles grammars for one vocabulary, and keeps the latest ones.
+    """Compiles grammars for one vocabulary, and caches the latest ones.
 
-    May be used from many threads: those that want the same grammar at the same time share one
-    compilation, and its error where it fails. Errors are not kept.
+    May be used from many threads: threads that want the same grammar at the same time share one
+    compilation, and its error if it fails. Errors are not cached.
 
-    The first compiler for a large vocabulary reads a short text of numbers, dates and addresses
-    (15 ms for 128,000 tokens), so that the first grammars do not have to find what these have in
-    common.
+    The first compiler for a large vocabulary reads a short text of numbers, dates and addresses (15
+    ms for 128,000 tokens), so that the first grammars need not compute what they have in common.
 
     Args:
         tokenizer_info: The vocabulary.
-        max_threads: Kept for callers that know this option. A compilation is one thread's work,
-            without Python's lock: compile from several threads where there is much to do.
-        cache_enabled: Where False every call compiles anew.
-        cache_limit_bytes: How much the kept grammars may take together; those that were not asked
-            for the longest go first. A grammar that somebody still holds lives on.
+        max_threads: Accepted for compatibility. A compilation uses one thread, without Python's
+            lock: to compile many grammars, call it from several threads.
+        cache_enabled: If False, every call compiles again.
+        cache_limit_bytes: The size of all cached grammars together; the least recently used are
+            evicted first. An evicted grammar that is still referenced stays usable.
         limits: How much work and memory each grammar may cost.
 
     Examples:
@@ -355,23 +354,23 @@ class GrammarCompiler:
         return self.compile_grammar(Grammar.from_type(grammar_or_type))
 
     def clear_cache(self) -> None:
-        """Keep nothing of what was compiled so far."""
+        """Remove everything from the cache."""
         if self._cache is not None:
             self._cache.clear()
 
     def get_cache_size_bytes(self) -> int:
-        """What the kept grammars take at present: never more than `cache_limit_bytes`.
+        """The current size of the cached grammars: never more than `cache_limit_bytes`.
 
-        What they share with others is given by `get_shared_size_bytes`.
+        `get_shared_size_bytes` gives the size of what they share with others.
         """
         return 0 if self._cache is None else self._cache.measure()
 
     def get_shared_size_bytes(self) -> int:
-        """What the lexemes take at present that the grammars of the vocabulary share.
+        """The current size of the lexemes that the grammars of the vocabulary share.
 
-        They are no grammar's own, so `get_cache_size_bytes` does not count them. For each `Limits`
-        in use they take no more than its `lexicon_bytes`, and while a call works, what it works
-        with.
+        They belong to no single grammar, so `get_cache_size_bytes` does not count them. For each
+        `Limits` in use they take no more than its `lexicon_bytes`, plus, during a call, what the
+        call works with.
         """
         return self._vocabulary.lexicon_size_bytes
 

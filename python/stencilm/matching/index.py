@@ -53,8 +53,8 @@ class Stretch(NamedTuple):
 class TokenIndex:
     """The minimal deterministic automaton over tokens of a regular grammar.
 
-    It allows exactly what the masks of a matcher allow. Immutable; two of the same grammar and
-    tokenizer number their states the same.
+    It allows exactly what the masks of a matcher allow. Immutable; indexes of the same grammar and
+    tokenizer number their states in the same way.
 
     Examples:
         >>> import stencilm
@@ -134,23 +134,23 @@ class TokenIndex:
         Args:
             grammar: The grammar.
             tokenizer_info: The vocabulary.
-            max_states: The most states, before states that mean the same are joined.
-            max_bytes: The most bytes that the transitions may take. Where a sample of the states
-                shows that they would take more than twice as many, none are found.
-            max_seconds: The longest processor time that building may take; None for any.
-            progress: Called now and then with how many states are done, and how many are known,
-                once while they are found, then while tokens are followed.
-            limits: How much work and memory the grammar itself may cost, and the token whose
-                cancelling ends the building.
+            max_states: The most states, before equivalent states are joined.
+            max_bytes: The most bytes that the transitions may take. If a sample of the states shows
+                that they would take more than twice as many, none are computed.
+            max_seconds: The longest processor time for building; None for no limit.
+            progress: Called now and then with the numbers of finished and of known states, first
+                while states are found, then while tokens are followed.
+            limits: How much work and memory the grammar itself may cost, and the token that cancels
+                the building.
 
         Raises:
-            LimitExceeded: The index is larger than that, or takes longer; of a grammar that nests
-                it has no end.
+            LimitExceeded: The index is larger than that, or takes longer; for a grammar that nests,
+                it is infinite.
             OperationCancelled: `limits.cancel` was cancelled.
             TokenizerError: The vocabulary begins a text that it cannot spell to the end.
             UnsupportedFeature: The grammar asks for single tokens.
-            TypeError: `max_states` or `max_bytes` is no int, `max_seconds` no number, or `progress`
-                cannot be called.
+            TypeError: `max_states` or `max_bytes` is not an int, `max_seconds` not a number, or
+                `progress` cannot be called.
             ValueError: One of the first two is less than 1, or `max_seconds` is not above 0.
         """
         max_states = whole_number("max_states", max_states, least=1)
@@ -191,7 +191,7 @@ class TokenIndex:
 
     @property
     def num_states(self) -> int:
-        """How many states there are; they are the numbers below."""
+        """The number of states, which are numbered from 0."""
         return self._core.num_states
 
     @property
@@ -201,7 +201,7 @@ class TokenIndex:
 
     @property
     def memory_size_bytes(self) -> int:
-        """Bytes of memory held, about; not by the tokenizer."""
+        """The approximate size in bytes, without the tokenizer."""
         return self._core.memory_size_bytes
 
     @property
@@ -240,10 +240,10 @@ class TokenIndex:
         self._core.fill_bitmask(state, bitmask, index)
 
     def with_tokens(self) -> dict[int, dict[str, int]]:
-        """The states with something after them, tokens as text: for people.
+        """The states that have transitions, with tokens as text, for reading.
 
-        What is no text of its own, such as half a character, is escaped. Where that is another
-        token's text, which leads elsewhere, it stands as its id, such as `<[195]>`.
+        A token that is not text, such as half a character, is escaped. If that is the text of
+        another token with another target, it is shown as its id, such as `<[195]>`.
         """
         shown = {}
         vocabulary = self._tokenizer_info.decoded_vocab
@@ -266,11 +266,11 @@ class TokenIndex:
     def coalesce(self) -> list[Stretch]:
         """The stretches where every continuation agrees, in the order of their states.
 
-        A stretch begins where the start, or a choice, leads into it, and is listed once.
+        A stretch begins at the start or after a choice, and is listed once.
 
         Raises:
-            LimitExceeded: They take more than 16 MiB of text, where each counts as 16 bytes more:
-                thousands of states may go on the same for long.
+            LimitExceeded: They take more than 16 MiB of text, plus 16 bytes each: thousands of
+                states may share a long continuation.
             MatcherError: The text that the index was read from was changed by somebody.
         """
         stretches = []
@@ -297,7 +297,7 @@ class TokenIndex:
         return here
 
     def to_dot(self, *, max_states: int = 60) -> str:
-        """A drawing in the language of graphviz; of more states than that, a summary."""
+        """A drawing in graphviz's language; for more states than that, a summary."""
         max_states = whole_number("max_states", max_states, least=1, most=None)
         from stencilm.matching.index_drawing import dot
 

@@ -24,7 +24,7 @@ from stencilm.whole_numbers import MOST, as_real, as_whole, count, listed, shown
 
 
 class Verdict(NamedTuple):
-    """How a text stands in its grammar.
+    """Whether a text fits its grammar, and how much of it does.
 
     Examples:
         >>> stencilm.Verdict("viable", 2).status
@@ -38,38 +38,37 @@ class Verdict(NamedTuple):
 
 
 class GrammarMatcher(_core.Matcher):
-    """One sequence's place in a compiled grammar: says which tokens may come next.
+    """The state of one sequence in a compiled grammar: which tokens may come next.
 
-    Each sequence needs a matcher of its own; all share the compiled grammar. A call that is
-    refused changes nothing.
+    Each sequence needs its own matcher; all share the compiled grammar. A refused call changes
+    nothing.
 
     Args:
         compiled_grammar: What the sequence must fit.
-        override_stop_tokens: The tokens that may end the text, in place of the vocabulary's own.
+        override_stop_tokens: The tokens that may end the text, instead of the vocabulary's own.
         terminate_without_stop_token: The sequence is over as soon as its text is complete.
-        max_rollback_tokens: Kept for callers that know this option; rollback has no bound here.
-        canonical: Only tokens may come that the tokenizer itself would write for the text, so that
-            the whole sequence is what encoding its text gives. A text that `accept_string` took,
-            and a token that stands for no text, are like the beginning of a text.
-        token_budget: In how many tokens, the stop token not counted, the text must be complete.
-            Near the end masks narrow to what keeps that possible, so that a text whose tokens come
-            from the masks is always complete in time; far from it they are as ever. What
-            `accept_string` takes counts as the fewest tokens that spell it. A token may be accepted
-            that the narrowed mask does not hold; where the budget cannot be kept any more, masks
-            hold the next token of a shortest way to the end and nothing else, and
-            `token_budget_left` goes below 0.
-        whitespace_budget: For a grammar of JSON texts: how many bytes of whitespace may stand
-            between the parts of the whole text. Near that number masks leave out the tokens that
-            would overrun it, but for those without which nothing could come, or the `token_budget`
-            would not be kept. Grammars of other texts have no use for it, for it takes quotes for
-            those of JSON's strings.
+        max_rollback_tokens: Accepted for compatibility; rollback has no limit here.
+        canonical: Allow only the tokens that the tokenizer itself would write for the text, so that
+            the whole sequence is the encoding of its text. What follows a text that `accept_string`
+            took, or a token without text, is written as if it began a text.
+        token_budget: The number of tokens, not counting the stop token, within which the text must
+            be complete. Near the end, masks narrow to what keeps that possible, so a text whose
+            tokens come from the masks is always complete in time; far from it they are unchanged. A
+            text passed to `accept_string` counts as the fewest tokens that spell it. Tokens outside
+            the narrowed mask may still be accepted; when the budget can no longer be kept, masks
+            contain only the next token of a shortest path to the end, and `token_budget_left` goes
+            below 0.
+        whitespace_budget: For a grammar of JSON texts: the most bytes of whitespace between the
+            parts of the whole text. Near that number, masks leave out the tokens that would exceed
+            it, except those without which nothing could come or the `token_budget` could not be
+            kept. It has no use for other texts, because it takes quotes for those of JSON strings.
 
     Raises:
         MatcherError: `token_budget` is less than `tokens_to_end()` is at the beginning, or the
             grammar has parts with budgets of their own.
         TypeError: An argument is of another type.
-        UnsupportedFeature: `canonical` is asked for, and the tokenizer's merges are not known.
-        ValueError: The vocabulary lacks one of `override_stop_tokens`; or there are none in it, and
+        UnsupportedFeature: `canonical` is set, and the tokenizer's merges are not known.
+        ValueError: The vocabulary lacks one of `override_stop_tokens`; or the list is empty, and
             nothing else ends the text.
 
     Examples:
@@ -85,11 +84,11 @@ class GrammarMatcher(_core.Matcher):
     __slots__ = ()
 
     def fork(self, *, token_budget: int | None = None) -> Self:
-        """A matcher at the same place, with the same history; each goes its own way from here.
+        """A matcher in the same state, with the same history; the two are independent from here.
 
         Args:
-            token_budget: In how many tokens more its text must be complete, in place of the budget
-                that this one has. Refused as in making a matcher.
+            token_budget: The number of further tokens within which its text must be complete,
+                instead of this one's budget. Refused as in the constructor.
 
         Examples:
             >>> other = matcher.fork()
@@ -125,9 +124,9 @@ class GrammarMatcher(_core.Matcher):
         return f"<{type(self).__name__}: {self.num_accepted_tokens} tokens accepted, {state}>"
 
     def find_mask_patch(self) -> MaskPatch:
-        """The mask as a row of the vocabulary and the few tokens in which it differs from that row.
+        """The mask as a row of the vocabulary and the few tokens in which it differs.
 
-        For engines that keep rows where logits are: see `MaskRows`. Changes nothing.
+        For engines that keep rows on the device of the logits: see `MaskRows`. Changes nothing.
 
         Raises:
             MatcherError: As `fill_next_token_bitmask` does.
@@ -143,8 +142,8 @@ class GrammarMatcher(_core.Matcher):
     def withheld_tokens(self) -> NDArray[np.int64]:
         """The tokens that the last mask lacks for the budget alone, ascending: [number of tokens].
 
-        They would fit the grammar, but the text could not be complete in time after them. Empty
-        where the budget took nothing, and once another token was accepted.
+        They fit the grammar, but the text could not be complete in time after them. Empty if the
+        budget removed nothing, and after another token was accepted.
 
         Examples:
             >>> short = matcher.fork(token_budget=1)
@@ -158,7 +157,7 @@ class GrammarMatcher(_core.Matcher):
         return np.flatnonzero(np.unpackbits(words, bitorder="little"))
 
     def longest_valid_prefix(self, text: str | bytes) -> Verdict:
-        """How much of a text fits after what was accepted, and how it stands then.
+        """How much of a text fits after the accepted text, and whether it is then complete.
 
         Changes nothing.
 
@@ -172,17 +171,17 @@ class GrammarMatcher(_core.Matcher):
     def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
         """The tokens that must come next, as the model's own tokenizer would write them.
 
-        They spell the beginning of what `find_jump_forward_string` tells. What is left of it is
-        what tokens spell that depend on what follows; it stays forced, so that the masks after the
-        tokens allow what begins with it, longer tokens among them. Where the grammar asks for one
-        single token by its name or id, it is that token.
+        They spell the beginning of `find_jump_forward_string`. The spelling of the rest depends on
+        what follows; it stays forced, so the masks after these tokens allow every token that begins
+        with it, including longer ones. If the grammar asks for one single token by its name or id,
+        it is that token.
 
-        Where the tokens before are not what the tokenizer itself would write, those nearest that
-        are decide. Changes nothing; accept the tokens to go on after them.
+        If the previous tokens are not what the tokenizer itself would write, the nearest ones that
+        are decide. Changes nothing; accept the tokens to continue after them.
 
         Args:
             recent_tokens: The last tokens of the whole sequence, for example the end of a prompt
-                and what was accepted; by default the accepted ones.
+                and the accepted tokens; by default the accepted ones.
 
         Examples:
             >>> matcher.find_jump_forward_tokens()
@@ -212,13 +211,13 @@ class GrammarMatcher(_core.Matcher):
     ) -> list[int]:
         """Tokens of all that must come next, as draft tokens for an engine that verifies drafts.
 
-        More than `find_jump_forward_tokens` gives: also tokens at the end that another continuation
-        would write otherwise. A model that verifies drafts takes those or draws others, so nothing
-        is lost but the try. All of them are allowed by the masks on the way.
+        More than `find_jump_forward_tokens` returns: also tokens at the end that another
+        continuation would spell differently. A model that verifies drafts takes those or draws
+        others, so only the attempt can be lost. The masks along the way allow all of them.
 
         Args:
             recent_tokens: As for `find_jump_forward_tokens`.
-            max_tokens: The most tokens to give; by default all.
+            max_tokens: The most tokens to return; by default all.
 
         Examples:
             >>> matcher.forced_draft_tokens(max_tokens=1)
@@ -286,21 +285,22 @@ class GrammarMatcher(_core.Matcher):
 
         Node `n` holds the token `draft_tokens[n]`; its first child is `retrieve_next_token[n]`, and
         `retrieve_next_sibling[n]` is the next child of the same parent, -1 for none. The root
-        stands for what was accepted; its token is not looked at. Row `n` says which tokens may come
+        stands for the accepted tokens; its own token is ignored. Row `n` says which tokens may come
         after node `n`. Nodes that the grammar refuses, nodes at which the text has ended, and all
-        below them get a row of zeros. The matcher stays as it was.
+        nodes below them get a row of zeros. The matcher's state does not change.
 
         Args:
             retrieve_next_token: Integers, one for each node: a list, an array or a CPU tensor.
             retrieve_next_sibling: As above.
             draft_tokens: As above.
             bitmask: A contiguous bitmask with one row for each node.
-            time_threshold: Seconds after which the walk stops; no limit where it is negative.
-            root_position: The node to begin at. Rows of nodes that are not below it are left alone.
+            time_threshold: Seconds after which the walk stops; negative for no limit.
+            root_position: The node to start from. Rows of nodes that are not below it are left
+                unchanged.
 
         Returns:
-            True, or False where the time was over before all rows were filled; the others are zeros
-            then.
+            True, or False if the time was over before all rows were filled; the others are then
+            zeros.
 
         Examples:
             A chain of two draft tokens after the root: "a", then "b".
@@ -330,10 +330,10 @@ class GrammarMatcher(_core.Matcher):
     ) -> list[float | None]:
         """The temperature for the token after every node of a tree of draft tokens.
 
-        The tree is as in `traverse_draft_tree`, and node `n` has what `temperature` is after it: a
-        number from 0 on, or None where the grammar says nothing. Nodes that the grammar refuses,
-        those at which the text has ended, and those below either have None. The matcher stays as
-        it was.
+        The tree is as in `traverse_draft_tree`, and node `n` has the `temperature` after it: a
+        number from 0 on, or None if the grammar sets none. Nodes that the grammar refuses, nodes at
+        which the text has ended, and nodes below either have None. The matcher's state does not
+        change.
 
         Args:
             retrieve_next_token: Integers, one for each node: a list, an array or a CPU tensor.
@@ -394,7 +394,7 @@ def traverse_draft_tree(
     bitmask: Any,
     time_threshold: float = -1.0,
 ) -> bool:
-    """`GrammarMatcher.traverse_draft_tree` in the form of a function.
+    """`GrammarMatcher.traverse_draft_tree` as a function.
 
     Examples:
         >>> import stencilm
@@ -431,17 +431,17 @@ class _OfClassToo:
 
 
 class BatchGrammarMatcher(_core.BatchMatcher):
-    """One call for the matchers of many sequences, on several threads and without Python's lock.
+    """Fills, accepts and rolls back for many sequences in one call, without Python's lock.
 
-    Every matcher and every row may come once in a batch. Where sequences fail, the others have done
-    what was asked, and one `BatchError` holds their results and the errors by index; the rows of
-    those that failed are zeros. The threads start with the first batch that can use them.
-    `batch_accept_token` and `batch_accept_string` may be called of the class, too, for engines that
-    know them as static methods.
+    It uses several threads, which start with the first batch that can use them. Every matcher and
+    every row may occur once in a batch. If sequences fail, the others are done as usual, and one
+    `BatchError` holds their results and the errors by index; the rows of failed sequences are
+    zeros. `batch_accept_token` and `batch_accept_string` may also be called on the class, for
+    engines that know them as static methods.
 
     Args:
-        max_threads: "auto" takes one for each processor that this process may use, the quota of its
-            container considered, and at most 8.
+        max_threads: "auto" takes one for each processor that this process may use, within the CPU
+            quota of its container, and at most 8.
 
     Examples:
         >>> import numpy as np
@@ -482,14 +482,14 @@ class BatchGrammarMatcher(_core.BatchMatcher):
 
         Args:
             matchers: One for each sequence.
-            row_ids: The numbers of the rows are written here, int32 of shape (sequences,) or more.
+            row_ids: Receives the numbers of the rows, int32 of shape (sequences,) or more.
             offsets: Where the tokens of each sequence begin, and where the last one's end, int32 of
                 shape (sequences + 1,) or more.
-            flipped: The tokens are written here, those of a sequence in any order; int32.
+            flipped: Receives the tokens, those of a sequence in any order; int32.
 
         Returns:
-            How many flipped tokens there are. Where they are more than `flipped` has room for, none
-            of them is written: call again with a longer array.
+            The number of flipped tokens. If that exceeds the size of `flipped`, none of them is
+            written: call again with a longer array.
 
         Raises:
             BatchError: Some sequences failed; the arrays hold the others' patches, and for these an
@@ -510,18 +510,18 @@ class BatchGrammarMatcher(_core.BatchMatcher):
         bitmask: Any,
         indices: Sequence[int] | None = None,
     ) -> list[tuple[bool, bool]]:
-        """Accepts a token for every sequence and fills the mask after it: one call a step.
+        """Accepts a token for every sequence and fills the mask after it, in one call per step.
 
         Args:
             matchers: One for each sequence.
-            token_ids: The token that each goes on with; None where only the mask is wanted.
+            token_ids: The next token of each; None to fill only the mask.
             bitmask: As in `fill_next_token_bitmask`, with a row for each sequence.
             indices: The rows of the sequences; 0, 1, 2 and so on by default.
 
         Returns:
-            For each sequence whether its token was accepted, and whether its mask must be applied.
-            One whose token was refused is where it was, and its row is the mask there. The row of
-            one that has ended allows everything.
+            For each sequence, whether its token was accepted, and whether its mask must be applied.
+            A sequence whose token was refused keeps its state, and its row is the mask there. The
+            row of a sequence that has ended allows everything.
 
         Raises:
             BatchError: Some sequences failed; their rows are zeros.

@@ -8,7 +8,7 @@ from stencilm import _core
 
 
 class Preparation(_core.Preparation):
-    """The work that `CompiledGrammar.prepare` has begun. It goes on where nobody keeps this.
+    """The work that `CompiledGrammar.prepare` has started; it goes on if nobody keeps this.
 
     Examples:
         >>> import stencilm
@@ -25,7 +25,7 @@ class Preparation(_core.Preparation):
     __slots__ = ()
 
     def cancel(self) -> None:
-        """Ends it soon: within a millisecond or so. What was found by then stays."""
+        """Ends it within a millisecond or so. Masks computed by then stay."""
         super().cancel()
 
     @property
@@ -51,15 +51,15 @@ class Preparation(_core.Preparation):
     def ended_by(self) -> str | None:
         """Why it has ended; None while it has not.
 
-        "complete": every likely place was visited. "time", "bytes": what it was given is spent.
-        "cancelled": by `cancel`, or the token of the limits; also in a process that was forked off
+        "complete": every likely state was visited. "time", "bytes": the given amount is used up.
+        "cancelled": by `cancel`, or the token of the limits; also in a process that was forked
         meanwhile. "dropped": nobody uses the grammar any more.
         """
         return super().ended_by
 
     @property
     def masks(self) -> int:
-        """How many masks it has found that were not known."""
+        """How many new masks it has computed."""
         return super().masks
 
     @property
@@ -69,7 +69,7 @@ class Preparation(_core.Preparation):
 
     @property
     def milliseconds(self) -> float:
-        """How long it has worked, by the clock on the wall."""
+        """How long it has worked, in wall-clock time."""
         return super().milliseconds
 
     def __repr__(self) -> str:

@@ -36,19 +36,19 @@ _END_OF_PROMPT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningFormat:
-    r"""How a model writes its reasoning, and goes on to its answer.
+    r"""How a model writes its reasoning and continues to its answer.
 
     Attributes:
-        begin: What stands before the reasoning, such as `<think>` and a line break.
+        begin: The text before the reasoning, such as `<think>` and a line break.
         end: The marker that ends it, such as `</think>`.
-        answer: What stands between the marker and the answer, such as two line breaks.
-        closing: What stands before a marker that is written for the model, such as a line break.
-        without: What stands before an answer without reasoning, where the prompt does not tell.
-        is_on: Whether the chat template has the model reason where nothing is said of it.
-        switches: The variables by which the chat template is told to reason or not.
+        answer: The text between the end marker and the answer, such as two line breaks.
+        closing: The text before a marker that is written for the model, such as a line break.
+        without: The text before an answer without reasoning, if the prompt does not say.
+        is_on: Whether the chat template makes the model reason by default.
+        switches: The variables that tell the chat template to reason or not.
 
-    Raises ValueError where `end` is empty, or ends within `closing`, and TypeError for a marker
-    that is no str.
+    Raises ValueError if `end` is empty or ends within `closing`, and TypeError for a marker that is
+    not a str.
 
     Examples:
         >>> import stencilm

@@ -89,14 +89,14 @@ class _Task:
 
 
 class Model(TypedModel):
-    """A language model whose logits are at hand, and whose outputs have a type.
+    """A language model whose logits are available, and whose outputs have a type.
 
-    One `Model` may be used from several threads as far as its backend may.
+    One `Model` may be used from as many threads as its backend allows.
 
     Args:
-        backend: Any object that follows the protocol `LanguageModel`.
-        limits: How much work and memory each grammar may cost, where neither a call nor an output
-            type says so.
+        backend: Any object that implements the protocol `LanguageModel`.
+        limits: How much work and memory each grammar may cost, unless a call or an output type says
+            otherwise.
 
     Raises:
         TypeError: `backend` is something else.
@@ -215,17 +215,17 @@ class Model(TypedModel):
     ) -> list[tuple[Any, float]]:
         """The values that a beam search finds, most probable first, each with its log probability.
 
-        A value that several of the texts found have stands there once, with the probability of all
-        of them. Every text is whole within `max_tokens`, where a text of the type can be; those
-        that are cut are left out, and so are those that the type's own validators refuse.
+        A value with several texts is returned once, with the probability of all of them. Every text
+        is completed within `max_tokens`, if a text of the type fits; texts that are cut are left
+        out, and so are those that the type's own validators refuse.
 
         Args:
             prompt: As for `__call__`.
             output_type: As for `__call__`.
             beams: How many prefixes are kept at each step, and the most values.
             max_tokens: The most tokens to write.
-            length_penalty: While they are searched for, texts are compared by their log probability
-                over their length to this power.
+            length_penalty: During the search, texts are compared by their log probability over
+                their length to this power.
             reasoning: As for `__call__`. The reasoning, or the draft, is written once, by its most
                 probable tokens, and the search is for what follows it.
             limits: As for `__call__`.
@@ -281,17 +281,16 @@ class Model(TypedModel):
         reasoning: Reasoning = "auto",
         limits: Limits | None = None,
     ) -> list[tuple[Any, float]]:
-        """The values of a type of few, most probable first, each with its probability.
+        """The values of a type with few texts, most probable first, each with its probability.
 
-        Texts are taken as the tokenizer writes them. Where some of them part, the model's logits
-        are shared out among the ways on, as in drawing at temperature 1; so the probabilities add
-        up to 1. Nothing is drawn, and every beginning that texts share is read once. JSON is
-        compact, with plain integers and the escapes that it needs, where a `JsonSchema` says
-        nothing else.
+        Texts are taken as the tokenizer writes them. Where texts differ, the model's probability is
+        shared among the continuations, as in sampling at temperature 1; so the probabilities add up
+        to 1. Nothing is drawn, and every common prefix is processed once. JSON is compact, with
+        plain integers and only the necessary escapes, unless a `JsonSchema` says otherwise.
 
         Args:
             prompt: As for `__call__`.
-            output_type: A type of finitely many texts, such as a `Literal`, an Enum, `bool`, a
+            output_type: A type with finitely many texts, such as a `Literal`, an Enum, `bool`, a
                 `Choice`, or `Regex("[1-5]")`.
             reasoning: As for `__call__`. The reasoning, or the draft, is written once, by its most
                 probable tokens, and the probabilities are those after it.
@@ -549,8 +548,8 @@ def from_transformers(
     Args:
         model: A causal language model of transformers.
         tokenizer: Its tokenizer.
-        static_cache: Positions of a static key-value cache, which then bound the prompt and the
-            text together; None for a cache that grows.
+        static_cache: The positions of a static key-value cache, which limit the prompt and the text
+            together; None for a growing cache.
         limits: How much work and memory each grammar may cost.
 
     Examples:
@@ -571,7 +570,7 @@ def from_transformers(
 def from_llama_cpp(llama: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
     """A `Model` of a `llama_cpp.Llama`, which runs GGUF files.
 
-    Its prompts are written one after another, for its context holds one text.
+    Its texts are written one after another, because its context holds one text.
 
     Args:
         llama: The model, such as `llama_cpp.Llama(model_path="model.gguf", n_ctx=4096)`. `n_ctx`
@@ -595,7 +594,7 @@ def from_llama_cpp(llama: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
 def from_mlx(mlx_model: Any, tokenizer: Any, *, limits: Limits = DEFAULT_LIMITS) -> Model:
     """A `Model` of a language model of mlx-lm and its tokenizer.
 
-    The model is put in evaluation mode, and its prompts are written one after another.
+    The model is put in evaluation mode, and its texts are written one after another.
 
     Args:
         mlx_model: A model of mlx-lm, such as the first that `mlx_lm.load(...)` returns.
@@ -629,11 +628,11 @@ def load(
     Args:
         name_or_path: "tiny" (embedded in this package; where torch or transformers is missing, it
             runs in NumPy), a folder, or a Hugging Face hub id.
-        device: A torch device such as "cuda"; the CPU where None.
-        dtype: The name of a torch type such as "float32". Where None, the one that the weights
-            were saved in, except that "tiny" computes in float32.
+        device: A torch device such as "cuda"; None for the CPU.
+        dtype: The name of a torch type such as "float32". None takes the one that the weights were
+            saved in, except that "tiny" computes in float32.
         limits: How much work and memory each grammar may cost.
-        options: More arguments for transformers' `from_pretrained`, but for those that would run
+        options: More arguments for transformers' `from_pretrained`, except those that would run
             code of the model: no code of a folder or of the hub is run, and no pickle is read.
 
     Raises:

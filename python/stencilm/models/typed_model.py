@@ -119,8 +119,8 @@ Piece: TypeAlias = str | Generation[Any] | None
 class TypedModel(ABC):
     """A language model whose outputs have a type, wherever it runs.
 
-    Subclasses say how a text is written: `_pieces`, `_compile`, and where they can do better than a
-    thread for each step, `_apieces`, `_write_all` and `_awrite_all`.
+    Subclasses implement how a text is written: `_pieces`, `_compile`, and, where they can do better
+    than a thread for each step, `_apieces`, `_write_all` and `_awrite_all`.
 
     Examples:
         >>> import asyncio
@@ -180,10 +180,10 @@ class TypedModel(ABC):
         """A value of `output_type`, written by the model; never an invalid one.
 
         Args:
-            prompt: Text, or chat messages. A message may hold parts, such as images, where the
-                model takes them.
+            prompt: Text, or chat messages. A message may have parts, such as images, if the model
+                takes them.
             output_type: A Python type, a function, `Regex`, `JsonSchema`, `Choice`, `Ebnf`, `Lark`,
-                or a `Grammar`. Of a function the value is a dict of its arguments.
+                or a `Grammar`. For a function, the value is a dict of its arguments.
             options: Those of `Drawing`.
 
         Raises:
@@ -239,9 +239,9 @@ class TypedModel(ABC):
     ) -> Generation[Any]:
         """The text with its value, trace and statistics.
 
-        The arguments are those of `__call__`, and so are the errors, with one exception: a text
-        that was cut, or that the type's own validators refuse, comes back with `value` None and
-        the reason in `error`. `on_event` is called with each event of the trace as it happens.
+        The arguments and errors are those of `__call__`, with one exception: for a text that was
+        cut, or that the type's own validators refuse, `value` is None and `error` holds the reason.
+        `on_event` is called with each event of the trace as it happens.
         """
         return self._run([prompt], output_type, options, checked_listener(on_event))[0]
 
@@ -269,9 +269,9 @@ class TypedModel(ABC):
         """One value for each prompt, in order.
 
         A model that runs batches, such as one of transformers, writes all of them at once: each
-        forward pass takes every text that is not finished one step on. An endpoint is asked for
-        several at once. Prompt number i draws with `seed + i`, so that equal prompts may differ.
-        The first prompt that fails raises, as `__call__` does.
+        forward pass advances every unfinished text by one step. An endpoint gets several requests
+        at once. Prompt number i draws with `seed + i`, so that equal prompts may differ. The first
+        prompt that fails raises, as `__call__` does.
         """
         return [_value(one) for one in self.generate_batch(prompts, output_type, **options)]
 
@@ -324,7 +324,7 @@ class TypedModel(ABC):
     ) -> list[Any]:
         """`n` values for one prompt: a batch of the same prompt.
 
-        The temperature is 1 where none is given, except where an endpoint takes none.
+        The default temperature is 1, except for an endpoint that takes none.
         """
         options = self._sampled(_checked_number(n), options)
         return self.batch([prompt] * n, output_type, **options)
@@ -349,14 +349,14 @@ class TypedModel(ABC):
     ) -> Iterator[Any]:
         """Partial values while the text is written, and the whole one last.
 
-        Pydantic models and dataclasses come as instances in which what is not written yet is None;
-        lists and dicts hold what there is so far. Only what is closed is checked, an open string is
-        shown as it grows, an open number is not. `JsonSchema` gives the data so far, and bare texts
-        and those of a `Grammar` come as far as they are written. A step costs what is new in it,
-        however long the text is: where a value has many thousand parts that would be copied, it is
-        left out if that would take longer than all else. Closing the iterator stops the model.
-        Options and errors are those of `__call__`. Where validators refuse the text and it is
-        written again, partial values begin anew.
+        Pydantic models and dataclasses are instances in which what is not written yet is None;
+        lists and dicts hold what there is so far. Only finished parts are validated; an open string
+        is shown as it grows, an open number is not. `JsonSchema` gives the data so far; free texts
+        and those of a `Grammar` are given as far as they are written. A step costs only what is new
+        in it, however long the text is: a value with many thousand parts to copy is skipped if
+        copying would take longer than everything else. Closing the iterator stops the model.
+        Options and errors are those of `__call__`. If validators refuse the text and it is written
+        again, partial values start again.
         """
         attempts = self._attempts([prompt], output_type, options)
         asked = next(attempts)
@@ -509,26 +509,25 @@ class TypedModel(ABC):
     ) -> Chat[Any]:
         """A conversation in which the model calls tools, until it gives a typed answer.
 
-        Each turn is calls of tools or an answer, and nothing else can be written. Calls are run,
-        the model is told what came of them, and writes the next turn. A local model with a chat
-        template that writes tool
-        calls writes them as its family does (see `stencilm.tools`); any other model, and one behind
-        an API, writes one
-        JSON object.
+        Each turn is calls of tools or an answer; the model can write nothing else. Calls are run,
+        the model is told their results, and writes the next turn. A local model whose chat template
+        writes tool calls writes them in the format of its family (see `stencilm.tools`); any other
+        model, and one behind an API, writes one JSON object.
 
         Args:
             messages: Text, or chat messages.
             tools: Python functions, whose schemas come from their hints and docstrings, and dicts
                 in the form of OpenAI's chat completions. A call of a dict ends the conversation:
-                run it, and go on
-                with its result.
-            tool_choice: Of the first turn: "auto", "required", "none", a function by name, or
+                run it, and continue with its result.
+            tool_choice: For the first turn: "auto", "required", "none", a function by name, or
                 `allowed_tools`; later turns are free.
-            output_type: What the answer is, as for `__call__`: a text, a type of JSON, or `Regex`.
-            parallel: Several calls may come in one turn. They are run one after the other.
-            max_rounds: The most turns with calls; the next one is an answer.
-            on_error: "tell": what a function raises is told to the model. "raise": it is raised.
-            family: A family of tool calls by name, where the chat template does not tell it.
+            output_type: The type of the answer, as for `__call__`: a text, a type of JSON, or
+                `Regex`.
+            parallel: Allow several calls in one turn. They are run one after the other.
+            max_rounds: The most turns with calls; the turn after them is an answer.
+            on_error: "tell": an exception that a function raises is reported to the model. "raise":
+                it is raised.
+            family: A family of tool calls by name, if the chat template does not tell it.
             options: Those of `Drawing`, for every turn.
 
         Returns:
@@ -537,7 +536,7 @@ class TypedModel(ABC):
 
         Raises:
             UnsupportedFeature: A function cannot be called by the names of its parameters, or the
-                output type cannot stand beside tools.
+                output type cannot be combined with tools.
             GrammarSyntaxError: Two tools have the same name, or `tool_choice` names none of them.
             InvalidOutput: The type's own validators refuse the last answer.
             IncompleteOutput: `max_tokens` cut a turn.
@@ -569,13 +568,13 @@ class TypedModel(ABC):
         steps of the model, or within a function that is awaited.
 
         Args:
-            messages: As in `chat`; so are the others.
+            messages: As in `chat`; so are the other arguments.
             tools: Python functions, asynchronous or not, and dicts.
-            tool_choice: Of the first turn.
-            output_type: What the answer is.
-            parallel: Several calls may come in one turn.
+            tool_choice: For the first turn.
+            output_type: The type of the answer.
+            parallel: Allow several calls in one turn.
             max_rounds: The most turns with calls.
-            on_error: Whether the model is told what a function raises, or it is raised.
+            on_error: Whether an exception of a function is reported to the model, or raised.
             family: A family of tool calls by name.
             options: Those of `Drawing`, for every turn.
 
@@ -584,7 +583,7 @@ class TypedModel(ABC):
 
         Raises:
             UnsupportedFeature: A function cannot be called by the names of its parameters, or the
-                output type cannot stand beside tools.
+                output type cannot be combined with tools.
             GrammarSyntaxError: Two tools have the same name, or `tool_choice` names none of them.
             InvalidOutput: The type's own validators refuse the last answer.
             IncompleteOutput: `max_tokens` cut a turn.

@@ -35,7 +35,7 @@ _Ids = Iterable[int] | int | None
 class TokenizerInfo:
     """A model's vocabulary: the bytes of every token id, its special and its stop tokens.
 
-    Immutable, and safe to share between threads. Two are equal where they lead to the same masks.
+    Immutable, and safe to share between threads. Two are equal if they lead to the same masks.
 
     Examples:
         >>> from pathlib import Path
@@ -81,7 +81,7 @@ class TokenizerInfo:
             encoded_vocab: The tokens by id. Bytes stand for themselves whatever the type; None is
                 a hole.
             vocab_type: How text entries are written.
-            vocab_size: The number of the model's logits, where it is larger than the list.
+            vocab_size: The number of the model's logits, if padding makes it larger.
             stop_token_ids: The tokens that end a text. They never spell text themselves.
             special_token_ids: More tokens that never spell text; their entries are their names.
             add_prefix_space: The tokenizer puts a space before the first word of a text.
@@ -101,12 +101,12 @@ class TokenizerInfo:
     def from_huggingface(
         cls, tokenizer: Any, *, vocab_size: int | None = None, stop_token_ids: _Ids = None
     ) -> Self:
-        """Reads a transformers tokenizer of any make, or a bare `tokenizers.Tokenizer`.
+        """Reads any kind of transformers tokenizer, or a bare `tokenizers.Tokenizer`.
 
         Args:
             tokenizer: The loaded tokenizer: fast, slow, over SentencePiece or over tiktoken. It is
                 not changed.
-            vocab_size: The number of the model's logits, where padding makes it larger.
+            vocab_size: The number of the model's logits, if padding makes it larger.
             stop_token_ids: The tokens that end a text; by default every `eos_token_id` that the
                 tokenizer declares. A bare `tokenizers.Tokenizer` declares none.
 
@@ -126,19 +126,19 @@ class TokenizerInfo:
     ) -> Self:
         """Reads a tokenizer.json, a SentencePiece .model, or a folder with one of them.
 
-        Settings beside the file are read too: tokenizer_config.json, special_tokens_map.json and
+        Settings next to the file are read, too: tokenizer_config.json, special_tokens_map.json and
         generation_config.json for special and stop tokens, config.json for the number of logits.
 
         Args:
             path: The file or folder.
-            vocab_size: The number of the model's logits; by default what config.json says, or the
-                tokenizer's own size where that is larger.
+            vocab_size: The number of the model's logits; by default that of config.json, or the
+                tokenizer's own size if that is larger.
             stop_token_ids: The tokens that end a text; by default all that the settings name.
 
         Raises:
             TokenizerError: Nothing there is a tokenizer, it fails its test, or an id is out of
                 range.
-            TypeError: `path` is no path.
+            TypeError: `path` is not a path.
         """
         return cls._from_sources([read_file(path)], vocab_size, stop_token_ids)
 
@@ -150,12 +150,12 @@ class TokenizerInfo:
 
         Args:
             encoding: The encoding.
-            vocab_size: The number of the model's logits, where padding makes it larger.
-            stop_token_ids: The tokens that end a text; by default `<|endoftext|>` where the
-                encoding has it.
+            vocab_size: The number of the model's logits, if padding makes it larger.
+            stop_token_ids: The tokens that end a text; by default `<|endoftext|>` if the encoding
+                has it.
 
         Raises:
-            TokenizerError: It is no encoding, fails its test, or an id is out of range.
+            TokenizerError: It is not an encoding, fails its test, or an id is out of range.
         """
         return cls._from_sources([read_tiktoken(encoding)], vocab_size, stop_token_ids)
 
@@ -167,11 +167,11 @@ class TokenizerInfo:
 
         Args:
             processor: The processor, with a model loaded.
-            vocab_size: The number of the model's logits, where padding makes it larger.
-            stop_token_ids: The tokens that end a text; by default `eos_id()` where there is one.
+            vocab_size: The number of the model's logits, if padding makes it larger.
+            stop_token_ids: The tokens that end a text; by default `eos_id()` if there is one.
 
         Raises:
-            TokenizerError: It is no processor, has no model, fails its test, or an id is out of
+            TokenizerError: It is not a processor, has no model, fails its test, or an id is out of
                 range.
         """
         return cls._from_sources([read_sentencepiece(processor)], vocab_size, stop_token_ids)
@@ -183,12 +183,12 @@ class TokenizerInfo:
         """Reads the vocabulary of a GGUF file from a `llama_cpp.Llama`.
 
         Args:
-            llama: The model; one with `vocab_only=True` will do.
+            llama: The model; `vocab_only=True` is enough.
             vocab_size: The number of the model's logits; by default that of the file.
-            stop_token_ids: The tokens that end a text; by default all that do for llama.cpp.
+            stop_token_ids: The tokens that end a text; by default those of llama.cpp.
 
         Raises:
-            TokenizerError: It is no `Llama`, fails its test, or an id is out of range.
+            TokenizerError: It is not a `Llama`, fails its test, or an id is out of range.
         """
         return cls._from_sources([read_llama_cpp(llama)], vocab_size, stop_token_ids)
 
@@ -248,7 +248,7 @@ class TokenizerInfo:
 
     @property
     def vocab_size(self) -> int:
-        """The number of ids, padding included: the width of a mask."""
+        """The number of ids, including padding: the width of a mask."""
         return self._state.core.vocab_size
 
     def fill_mask_row(self, row: int, bitmask: Any, index: int = 0) -> None:
@@ -261,8 +261,8 @@ class TokenizerInfo:
             index: Which row of the bitmask.
 
         Raises:
-            LookupError: No grammar is alive that has given out this row as one of its last 64; ask
-                a matcher for its patch again.
+            LookupError: No living grammar has returned this row as one of its last 64; ask a
+                matcher for its patch again.
         """
         number = as_whole(row)
         if number is None:
@@ -286,9 +286,9 @@ class TokenizerInfo:
 
     @property
     def decoded_vocab(self) -> list[bytes]:
-        """The bytes of every id: of special tokens their name, of holes and padding nothing.
+        """The bytes of every id: for special tokens their name, for unused ids and padding nothing.
 
-        Each time a list of its own. One that is asked for once serves all look-ups of a loop.
+        Each access makes a new list; in a loop, keep one list for all look-ups.
         """
         return list(self._state.decoded)
 
@@ -299,7 +299,7 @@ class TokenizerInfo:
 
     @property
     def special_token_ids(self) -> list[int]:
-        """The tokens that never spell text, stop tokens among them, ascending."""
+        """The tokens that never spell text, including stop tokens, ascending."""
         return self._state.core.special_token_ids
 
     @property
@@ -310,7 +310,7 @@ class TokenizerInfo:
 
     @property
     def facts(self) -> TokenizerFacts:
-        """What loading found out: gaps, doubles, how spaces and bytes are spelled."""
+        """What loading found: unused ids, duplicates, how spaces and bytes are spelled."""
         return self._state.facts
 
     @property
@@ -319,7 +319,7 @@ class TokenizerInfo:
         return self._state.core.fingerprint()
 
     def encode(self, text: str) -> list[int]:
-        """The tokenizer's own tokens of a text: its leading space included, no token added.
+        """The tokenizer's own tokens of a text, including its leading space; no token is added.
 
         The names of special tokens in the text are plain text here.
 
@@ -332,8 +332,8 @@ class TokenizerInfo:
     def tokenize_bytes(self, data: bytes | bytearray | memoryview) -> list[int]:
         """Tokens that spell exactly these bytes, with no space put before them.
 
-        Valid UTF-8 gets the tokenizer's own tokens; what no tokenizer encodes, and everything where
-        there is none, gets the fewest tokens that spell it.
+        Valid UTF-8 gets the tokenizer's own tokens; bytes that no tokenizer encodes, and all bytes
+        if there is no tokenizer, get the fewest tokens that spell them.
 
         Raises:
             TokenizerError: No tokens spell the bytes; the place says where they end.
@@ -346,11 +346,11 @@ class TokenizerInfo:
         data: bytes | bytearray | memoryview,
         recent_tokens: Iterable[int] | None = None,
     ) -> tuple[list[int], bytes]:
-        """The tokens with which `data` begins whatever follows it, and the bytes left over.
+        """The tokens that `data` begins with whatever follows it, and the bytes left over.
 
         `order` is a token, but also the beginning of the token `orderId`: nothing of it is certain
-        before more is known, so all of it is left over. An unfinished character is left over too.
-        The left-over bytes are to be put before what comes next.
+        yet, so all of it is left over. An incomplete character is left over, too. Put the left-over
+        bytes before what comes next.
 
         Args:
             data: The beginning of a text, which goes on.
@@ -364,10 +364,10 @@ class TokenizerInfo:
         return self._state.joint.split(_checked_bytes(data), recent)
 
     def learn_encoding(self) -> None:
-        """Lays the tokenizer's merges out, for canonical masks and for forced tokens.
+        """Builds the tokenizer's merge tables, for canonical masks and for forced tokens.
 
-        It is done by itself where it is needed; it takes up to a second for a large vocabulary, and
-        makes forced tokens several times as fast. Done again it does nothing.
+        This happens automatically where it is needed. It takes up to a second for a large
+        vocabulary, and makes forced tokens several times as fast. Calling it again does nothing.
 
         Raises:
             UnsupportedFeature: The merges are not known; the sentence says what is in the way.
@@ -392,7 +392,7 @@ class TokenizerInfo:
         return b"".join([held[i] or b"" if i < len(held) else b"" for i in self._checked(ids)])
 
     def decode_str(self, ids: Iterable[int]) -> str:
-        """The text that tokens spell; a broken or unfinished character shows as one U+FFFD.
+        """The text that tokens spell; an invalid or incomplete character shows as one U+FFFD.
 
         Raises:
             TokenizerError: An id is out of range.
@@ -401,7 +401,7 @@ class TokenizerInfo:
         return self.decode_bytes(ids).decode("utf-8", "replace")
 
     def dbg_tokens(self, ids: Iterable[int]) -> str:
-        """Tokens for people: `Hello‧ world‧<|eot_id|>`, whitespace escaped, holes as `<[id]>`.
+        """Readable tokens: `Hello‧ world‧<|eot_id|>`, whitespace escaped, unused ids as `<[id]>`.
 
         Raises:
             TokenizerError: An id is out of range.

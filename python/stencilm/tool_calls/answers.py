@@ -17,12 +17,12 @@ class ToolCall:
         name: The tool.
         arguments: Its arguments by name, as JSON values; a number beyond the range of a float is a
             `decimal.Decimal`.
-        id: By what the answer of the tool refers to the call: what the model wrote before the
-            arguments, or "call_" and a number. The first delta has it, so one that is written after
-            them comes too late.
-        exact: The arguments with all digits of their numbers, which are a `decimal.Decimal` where
-            no float holds them: what a function is called with, unless `arguments` were changed.
-            None where `arguments` are all.
+        id: What the tool's answer refers to: the id that the model wrote before the arguments, or
+            "call_" and a number. The first delta has it, so an id after the arguments comes too
+            late.
+        exact: The arguments with all digits of their numbers, as `decimal.Decimal` where no float
+            holds them. A function is called with these, unless `arguments` were changed. None if
+            `arguments` are already exact.
 
     Examples:
         >>> import stencilm
@@ -50,7 +50,7 @@ def written_arguments(call: ToolCall) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ContentDelta:
-    """More of the text that is no call.
+    """More of the text outside calls.
 
     Examples:
         >>> import stencilm
@@ -80,12 +80,13 @@ class ReasoningDelta:
 class CallDelta:
     r"""More of a call.
 
-    The first of a call has its name and id; the texts of all are its arguments as one JSON object.
+    The first delta of a call has its name and id; the texts of all are its arguments as one JSON
+    object.
 
     Attributes:
         index: Which call of the answer, from 0.
-        name: The tool, with the first one only.
-        id: The id, with the first one only.
+        name: The tool; only in the first delta.
+        id: The id; only in the first delta.
         arguments: More of the JSON text.
 
     Examples:
@@ -143,11 +144,11 @@ class ParsedAnswer:
     """A whole answer.
 
     Attributes:
-        content: The text that is no call, without the white space around calls.
-        reasoning: The reasoning, without the white space around it.
+        content: The text outside calls, without the whitespace around calls.
+        reasoning: The reasoning, without the whitespace around it.
         calls: The calls, in the order of the text.
-        problems: What could not be read, and calls that name no tool or that the text ends within;
-            each a sentence.
+        problems: What could not be read, calls of unknown tools, and calls that are cut off; each a
+            sentence.
 
     Examples:
         >>> import stencilm

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ToolFormat:
-    r"""How one model writes calls of some tools: a grammar of it, and parsers.
+    r"""How one model writes calls of some tools: its grammar, and parsers.
 
     Attributes:
-        family: The name of the family, as `model_structural_tags` has it; "learnt" for a chat
-            template of none.
-        template: How it writes calls; None for a family that is no template.
+        family: The name of the family, as in `model_structural_tags`; "learnt" for a chat template
+            of no known family.
+        template: How it writes calls; None for a family without a template.
         request: The tools and the choice, as read.
         tag: The structural tag.
 
@@ -71,16 +71,16 @@ class ToolFormat:
 
     @property
     def triggers(self) -> tuple[str, ...]:
-        """What leads from text to calls."""
+        """The texts that begin a call."""
         if self.template is not None:
             return (self.template.trigger,)
         return (" to=", "<|channel|>commentary to=") if self._builder is harmony_format else ()
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
-        """The markers of the format that tokenizers may have as special tokens, each once.
+        """The markers of the format that may be special tokens of a tokenizer, each once.
 
-        A server must not leave them out of the text that the parser reads.
+        A server must not remove them from the text that the parser reads.
         """
         if self.template is None:
             return MARKERS if self._builder is harmony_format else ()
@@ -110,10 +110,9 @@ class ToolFormat:
         """A parser of one answer.
 
         Args:
-            prompt: What the model was given; from its end it is seen whether the text begins within
-                the reasoning. Without it, it does so where the family's prompts end with the
-                beginning of the
-                reasoning and reasoning is "enabled".
+            prompt: What the model was given; its end shows whether the text begins within the
+                reasoning. Without it, the text does if the family's prompts end with the beginning
+                of the reasoning and reasoning is "enabled".
             tokenizer_info: For `feed_tokens`.
             first_id: The number of the first call, for ids that the model does not write.
 
@@ -169,25 +168,25 @@ def tools(
     exclude_special_tokens: bool = True,
     on_unsupported: OnUnsupported = "error",
 ) -> ToolFormat:
-    """How a model writes calls of some tools, both ways.
+    """How a model writes calls of some tools: a grammar of them, and parsers.
 
     Args:
         model: A tokenizer of transformers, whose chat template is probed with marked calls; a chat
             template as text; the name of a family or of a model; or a `ToolTemplate`.
-        tools: As OpenAI's chat completions take them: functions, or tools of other types by `name`
-            and `parameters`. A function that is not `strict` may have any arguments.
+        tools: In the form of OpenAI's chat completions: functions, or tools of other types by
+            `name` and `parameters`. A function that is not `strict` may have any arguments.
         tool_choice: "auto" (text, calls or both), "required" (calls and nothing else), "none" (text
             and no calls), a function by name, a tool by type, or `allowed_tools`.
-        parallel: Several calls may come.
-        reasoning: Whether reasoning comes first; "auto" where the model may leave it out.
-        answer: A format. Where given the model either calls tools or gives this answer.
+        parallel: Allow several calls.
+        reasoning: Whether reasoning comes first; "auto" if the model may leave it out.
+        answer: A format. If given, the model either calls tools or gives this answer.
         any_order: Arguments in any order; only for styles of JSON.
-        strict_mode: Arguments that a schema does not declare are forbidden.
+        strict_mode: Forbid arguments that a schema does not declare.
         max_whitespace: The longest run of whitespace within arguments.
-        exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        exclude_special_tokens: Forbid markers of reasoning and of calls in text.
         on_unsupported: "error" refuses a grammar with a tool whose parameters cannot be enforced,
-            by the beginning of its calls; "relax" leaves out what cannot, for that tool alone, and
-            the report of the grammar says so.
+            and names the beginning of its calls; "relax" leaves out what cannot be enforced, for
+            that tool alone, and the report of the grammar says so.
 
     Raises:
         GrammarSyntaxError: An unknown model, a chat template that writes no calls, or tools or a

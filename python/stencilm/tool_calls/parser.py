@@ -260,7 +260,7 @@ class Output:
 class ToolCallParser:
     r"""Reads one answer of a model.
 
-    Text goes in by `feed`, tokens by `feed_tokens`; both return what they added. `finish` ends the
+    Pass text to `feed` and tokens to `feed_tokens`; both return what was added. `finish` ends the
     answer.
 
     Examples:
@@ -320,7 +320,7 @@ class ToolCallParser:
         )
 
     def feed(self, text: str) -> list[Delta]:
-        """More of the answer; returns what it adds.
+        """Adds text of the answer; returns what it adds.
 
         Raises:
             ValueError: The answer was finished.
@@ -337,11 +337,11 @@ class ToolCallParser:
         return self._taken()
 
     def feed_tokens(self, token_ids: Iterable[int]) -> list[Delta]:
-        """More of the answer as tokens; those that stop spell nothing. Returns what they add.
+        """Adds tokens of the answer; stop tokens add no text. Returns what they add.
 
         Raises:
-            ValueError: The parser knows no tokenizer, a token is none of it, or the answer was
-                finished.
+            ValueError: The parser has no tokenizer, a token is not in its vocabulary, or the answer
+                was finished.
             TypeError: A token is no integer, or `token_ids` is not several.
         """
         if self._info is None:

@@ -33,9 +33,9 @@ _USER = {"role": "user", "content": "A question."}
 
 
 def reasoning_format(model: Any) -> ReasoningFormat | None:
-    """How a model reasons, by its tokenizer or the text of its chat template.
+    """How a model reasons, from its tokenizer or the text of its chat template.
 
-    None where there is no template, or one that shows no reasoning.
+    None if there is no template, or if it shows no reasoning.
 
     Examples:
         >>> import stencilm

@@ -25,13 +25,13 @@ _MODELS: dict[str, tuple[str, ...]] = {}
 def register_model_structural_tag(
     name: str, template: ToolTemplate | Builder, *, models: Sequence[str] = ()
 ) -> None:
-    """Makes a family of models known under a name, or replaces what was known under it.
+    """Registers a model family under a name, or replaces the one registered under it.
 
     Args:
         name: For `get_model_structural_tag` and `tools`.
-        template: How it writes calls, or a function that makes a format of a `ToolRequest`.
+        template: How it writes calls, or a function from a `ToolRequest` to a format.
         models: Names of models that a function is meant for, with `*` for any characters; a
-            template has its own.
+            template has its own list.
 
     Examples:
         >>> import stencilm
@@ -59,7 +59,7 @@ def register_model_structural_tag(
 
 
 def model_structural_tags() -> dict[str, tuple[str, ...]]:
-    """The names that are known, each with patterns of the models that it is meant for.
+    """The known names, each with patterns of the models that it is meant for.
 
     Examples:
         >>> import stencilm
@@ -90,22 +90,22 @@ def get_model_structural_tag(
 
     Args:
         model: A name of `model_structural_tags`, or a model such as "Qwen/Qwen3-8B".
-        tools: As OpenAI's chat completions take them: functions, or tools of other types by
+        tools: In the form of OpenAI's chat completions: functions, or tools of other types by
             `name` and `parameters`. A function that is not `strict` may have any arguments.
         tool_choice: "auto" (text, calls or both), "required" (calls and nothing else), "none"
             (text and no calls), a function by name, a tool by type, or `allowed_tools`.
-        reasoning: Whether reasoning comes first; "auto" where the model may leave it out. True
-            and False are the first two. Without effect for models that do not reason.
-        parallel_tool_calls: Several calls may come.
-        answer: A format. Where given the model either calls tools or gives this answer, which
-            makes structured output and tools one request.
+        reasoning: Whether reasoning comes first; "auto" if the model may leave it out. True and
+            False mean the first two. Without effect for models that do not reason.
+        parallel_tool_calls: Allow several calls.
+        answer: A format. If given, the model either calls tools or gives this answer, so structured
+            output and tools are one request.
         any_order: Arguments in any order; only for styles of JSON.
-        strict_mode: Arguments that a schema does not declare are forbidden.
+        strict_mode: Forbid arguments that a schema does not declare.
         max_whitespace: The longest run of whitespace within arguments.
-        exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        exclude_special_tokens: Forbid markers of reasoning and of calls in text.
         on_unsupported: "error" refuses a grammar with a tool whose parameters cannot be enforced,
-            by the beginning of its calls; "relax" leaves out what cannot, for that tool alone, and
-            the report of the grammar says so.
+            and names the beginning of its calls; "relax" leaves out what cannot be enforced, for
+            that tool alone, and the report of the grammar says so.
 
     Raises:
         GrammarSyntaxError: An unknown model, or tools or a choice of another form.

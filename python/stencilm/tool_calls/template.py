@@ -45,8 +45,8 @@ class CallVariant:
 
     Attributes:
         call: One call.
-        section: What stands before the first call and after the last one.
-        separator: What stands between two calls.
+        section: The text before the first call and after the last one.
+        separator: The text between two calls.
     """
 
     call: str | None = None
@@ -63,27 +63,27 @@ class ToolTemplate:
 
     Attributes:
         call: One call, from the first character that is not text to the last.
-        trigger: The beginning of a call, or of the section around calls, that no text holds.
+        trigger: The beginning of a call, or of the section around calls, which no text contains.
         style: How the arguments are written.
-        section: What stands before the first call and after the last one.
-        separator: What stands between two calls.
-        think: What stands around reasoning; None for a family that does not reason.
+        section: The text before the first call and after the last one.
+        separator: The text between two calls.
+        think: The text around reasoning; None for a family that does not reason.
         think_prefilled: The prompt may end with the beginning of the reasoning, as chat templates
-            write it where the model is to think: then the text begins within it.
-        response: What stands around text that is no call.
-        response_first: Such a text may come before calls, not only in place of them.
-        response_prefilled: The prompt may end with the beginning of such a text.
+            write it if the model is to think: then the text begins within it.
+        response: The text around parts that are not calls.
+        response_first: Such a part may come before calls, and not only instead of them.
+        response_prefilled: The prompt may end with the beginning of such a part.
         blank_lines: Blank lines may come before calls where nothing else does.
         one_line: Templates write no line breaks between the parts of an argument.
         end: What a model may write after everything else.
         id_pattern: What `$id` matches.
-        id_format: The id of a call where it is more than `$id`, with `$name` and `$id`.
+        id_format: The id of a call if it is more than `$id`, with `$name` and `$id`.
         variants: Other ways to write calls, which begin with the trigger as well.
         models: Names of models, with `*` for any characters.
 
     Raises:
         TypeError: A part is of another type.
-        ValueError: The style is none that is known.
+        ValueError: The style is unknown.
 
     Examples:
         >>> import stencilm

@@ -35,18 +35,18 @@ _MOST_KEPT = 4096
 class ContinuousBatchingLogitsProcessor:
     """A grammar for each request of transformers' continuous batching.
 
-    `generate_batch` here takes the place of the model's own, which drops logits processors without
-    a word. For a manager of your own, `attach` this before it starts, and name the grammar of each
-    request: `manager.add_request(ids, grammar=compiled)`. The result of a request that cannot be
-    kept within its grammar has an `error`; the other requests go on.
+    `generate_batch` here replaces the model's own, which silently drops logits processors. With
+    your own manager, `attach` this before it starts, and pass the grammar of each request:
+    `manager.add_request(ids, grammar=compiled)`. The result of a request that cannot be kept within
+    its grammar has an `error`; the other requests go on.
 
     Args:
-        compiled: The grammar of requests that name none; where None these are free.
-        finish: "valid" has each text be whole within the `max_new_tokens` of its request, where a
-            text of its grammar can be; "cut" cuts it there.
+        compiled: The grammar of requests that name none; if None, these are unconstrained.
+        finish: "valid" completes each text within the `max_new_tokens` of its request, if a text of
+            its grammar fits; "cut" cuts it there.
         whitespace_budget: For requests whose grammar is that of a JSON Schema or of a type that is
             written in JSON: the most bytes of whitespace between the parts of a text. Near that
-            number tokens are left out that would overrun it.
+            number, tokens that would exceed it are left out.
 
     Raises:
         TypeError: `compiled` is something else.

@@ -62,26 +62,26 @@ token before by each call, and what asks for them."""
 class CustomGenerate:
     """For `model.generate(**inputs, custom_generate=CustomGenerate(compiled))`.
 
-    Greedy search and sampling, with batches and left padding; every logits processor and stopping
-    criterion that `generate` was given counts, on each row by itself. A streamer gets the tokens as
-    they are written, several at once where they are forced. `forward_passes` tells how many passes
-    the last call took.
+    Greedy search and sampling, with batches and left padding. Every logits processor and stopping
+    criterion of `generate` applies, to each row separately. A streamer gets the tokens as they are
+    written, several at once if they are forced. `forward_passes` is the number of passes of the
+    last call.
 
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch;
             `num_return_sequences` repeats the prompts.
         reasoning: How the model reasons before its answer, such as
-            `stencilm.reasoning_format(tokenizer)`; None where it does not. A prompt that ends with
-            its end marker is answered at once.
+            `stencilm.reasoning_format(tokenizer)`; None if it does not. A prompt that ends with its
+            end marker is answered at once.
         reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
-        finish: "valid": near `max_new_tokens` or `max_length` the masks leave only what still lets
-            each row be whole within them, where a text of the grammar can be. "cut": rows are cut.
-        whitespace_budget: For grammars of JSON: the most bytes of whitespace between the parts of
-            a row's whole text; None for no bound. See `GrammarMatcher`.
+        finish: "valid": near `max_new_tokens` or `max_length`, the masks leave only what still lets
+            each row be whole within them, if a text of the grammar fits. "cut": rows are cut.
+        whitespace_budget: For grammars of JSON: the most bytes of whitespace between the parts of a
+            row's whole text; None for no limit. See `GrammarMatcher`.
 
     Raises:
         TypeError: `compiled` is something else.
-        ValueError: The budget is no number of tokens.
+        ValueError: The budget is not a number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
         ValueError: `finish` is something else, or `whitespace_budget` less than 0.
 

@@ -49,35 +49,36 @@ class LogitsProcessor:
     """Masks logits so that each row of a batch stays within its grammar.
 
     For `model.generate(..., logits_processor=[LogitsProcessor(compiled)])` of transformers, with
-    sampling, beams, an assistant or prompt lookup, and for whatever else calls
-    `processor(input_ids, scores)`. What stands in `input_ids` at the first call is the prompt;
-    padding on the left is part of it. From there a row may step forward and back by any number of
+    sampling, beams, an assistant or prompt lookup, and for any other caller of
+    `processor(input_ids, scores)`. The content of `input_ids` at the first call is the prompt,
+    including padding on the left. From there, a row may step forward and back by any number of
     tokens.
 
-    It may be used for one `generate` after another. Rows that do not begin with a known prompt are
-    new prompts, and so are those that go on with several tokens that the grammar refuses; call
-    `reset` before a prompt that goes on from an earlier one with what the grammar would take.
-    Threads may share it. Of more than eight sets of prompts in work at a time, those that come
-    again are read anew from the end of their prompts, which takes longer the longer they are;
-    `copy.copy` makes another processor. A batch may lose rows, where it has one grammar.
+    One processor may be used for one `generate` after another. Rows that do not begin with a known
+    prompt are new prompts, and so are rows that continue with several tokens that the grammar
+    refuses. Call `reset` before a prompt that continues an earlier one with what the grammar would
+    accept. Threads may share a processor. With more than eight sets of prompts in progress at a
+    time, those that come again are read again from the end of their prompts, in time proportional
+    to their length; `copy.copy` makes another processor. A batch may lose rows if it has one
+    grammar.
 
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch; beams and
             `num_return_sequences` repeat the prompts.
         reasoning: How the model reasons before its answer, such as
-            `stencilm.reasoning_format(tokenizer)`; None where it does not. A prompt that ends with
-            its end marker is answered at once.
+            `stencilm.reasoning_format(tokenizer)`; None if it does not. A prompt that ends with its
+            end marker is answered at once.
         reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
-        max_new_tokens: What `generate` is given as `max_new_tokens`, which a processor is not told:
-            near it the masks leave only what still lets each row be whole within so many tokens.
-            Where none is given, rows are cut there, and so are rows of a grammar whose shortest
-            text takes more.
-        whitespace_budget: For grammars of JSON: the most bytes of whitespace between the parts of
-            a row's whole text; None for no bound. See `GrammarMatcher`.
+        max_new_tokens: The `max_new_tokens` of `generate`, which it does not pass to a processor:
+            near it, the masks leave only what still lets each row be whole within that many tokens.
+            Without it, rows are cut there, and so are rows of a grammar whose shortest text takes
+            more.
+        whitespace_budget: For grammars of JSON: the most bytes of whitespace between the parts of a
+            row's whole text; None for no limit. See `GrammarMatcher`.
 
     Raises:
-        TypeError: `compiled` is something else.
-        ValueError: The budget is no number of tokens.
+        TypeError: `compiled` is of another type.
+        ValueError: The budget is not a number of tokens.
         TokenizerError: The grammars were compiled for different vocabularies.
         ValueError: `max_new_tokens` is less than 1, or `whitespace_budget` less than 0.
 
