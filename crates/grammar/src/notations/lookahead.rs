@@ -524,29 +524,7 @@ impl Pass<'_> {
                 rests.insert(after, end);
             }
             None => {
-                // From whatever condition the rounds begin: from each of them on they are the same.
-                let mut new = Vec::new();
-                for &state in &states {
-                    let rule = match self.rounds.get(&(body, state, after)) {
-                        Some(&known) => known,
-                        None => {
-                            let rule = self.builder.declare_rule("more");
-                            self.rounds.insert((body, state, after), rule);
-                            new.push((state, rule));
-                            rule
-                        }
-                    };
-                    let call = self.builder.node(Node::Rule(rule));
-                    rests.insert(state, call);
-                }
-                for (state, rule) in new {
-                    let mut alternatives = self.one_round(body, state, &rests);
-                    if state == after {
-                        alternatives.push(self.builder.sequence(&[]));
-                    }
-                    let body = self.builder.choice(&alternatives);
-                    self.builder.define_rule(rule, body);
-                }
+                rests = self.endless_rounds(body, &states, after);
             }
         }
         // The counted rounds, from the last one on; those beyond the least number may be left out.
@@ -568,6 +546,35 @@ impl Pass<'_> {
             Some(&rest) => rest,
             None => self.builder.choice(&[]),
         })
+    }
+
+    /// For each of these conditions a rule of any number of rounds from it to the one after them.
+    fn endless_rounds(&mut self, body: NodeId, states: &[ExprId], after: ExprId) -> FxHashMap<ExprId, NodeId> {
+        let mut rests = FxHashMap::default();
+        // From whatever condition the rounds begin: from each of them on they are the same.
+        let mut new = Vec::new();
+        for &state in states {
+            let rule = match self.rounds.get(&(body, state, after)) {
+                Some(&known) => known,
+                None => {
+                    let rule = self.builder.declare_rule("more");
+                    self.rounds.insert((body, state, after), rule);
+                    new.push((state, rule));
+                    rule
+                }
+            };
+            let call = self.builder.node(Node::Rule(rule));
+            rests.insert(state, call);
+        }
+        for (state, rule) in new {
+            let mut alternatives = self.one_round(body, state, &rests);
+            if state == after {
+                alternatives.push(self.builder.sequence(&[]));
+            }
+            let body = self.builder.choice(&alternatives);
+            self.builder.define_rule(rule, body);
+        }
+        rests
     }
 
     /// The same where the first round settles the condition.
