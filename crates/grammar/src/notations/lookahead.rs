@@ -4,15 +4,21 @@
 //! A condition is an expression that the rest of the text must match. Reading a lexeme leaves of it what the lexeme's
 //! derivatives leave, so every node becomes one for each pair of a condition before it and one after it. Only nodes that a
 //! condition reaches are copied: those before which there is none, and which set none, stay as they are.
+//!
+//! Of what is left of a condition after a lexeme only that counts by which the texts differ that may follow there. A name that
+//! must be no keyword leaves the rest of a keyword after each of its beginnings, which a comma settles. So conditions that what
+//! may follow cannot tell apart are one, and mostly none is left.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{Deriver, ExprId, Limits, split};
+use stencilm_regex::{ByteSet, Deriver, ExprId, Limits, split};
+use stencilm_support::{LimitExceeded, check_time};
 
 use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::{Node, NodeId, RuleId};
 use crate::ir::syntax_error::SyntaxError;
+use crate::notations::following::{Next, following};
 
 /// Most copies of nodes that are made.
 const MAX_COPIES: usize = 200_000;
@@ -30,6 +36,14 @@ const NONE: ExprId = ExprId::ANYTHING;
 /// The nodes that set a condition, what it is, and where each stands.
 pub(crate) type Conditions = FxHashMap<NodeId, (ExprId, usize)>;
 
+/// What a condition leaves after each byte that may come, and whether the text may end if it may.
+#[derive(PartialEq, Eq, Hash)]
+struct Continuation {
+    next: Next,
+    rests: Vec<(ExprId, ByteSet)>,
+    ends: bool,
+}
+
 struct Pass<'a> {
     builder: &'a mut GrammarBuilder,
     conditions: &'a Conditions,
@@ -41,6 +55,12 @@ struct Pass<'a> {
     left: BTreeMap<(NodeId, ExprId), Vec<ExprId>>,
     /// Lexemes by what they leave.
     groups: FxHashMap<(ExprId, ExprId), Vec<(ExprId, ExprId)>>,
+    /// How the text may go on after each node.
+    follows: Vec<Next>,
+    /// The first condition of those that go on in the same way.
+    settled: FxHashMap<Continuation, ExprId>,
+    /// Rules for the rounds of a repetition from a condition to another.
+    rounds: FxHashMap<(NodeId, ExprId, ExprId), RuleId>,
     /// What was derived on the way; while it derives, it has the expressions of the builder.
     deriver: Deriver,
     made: FxHashMap<(NodeId, ExprId, ExprId), NodeId>,
@@ -55,10 +75,23 @@ struct Pass<'a> {
 /// At the place of the first condition, where it meets what is no text, or what would have to be written out too often.
 pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Conditions) -> Result<NodeId, SyntaxError> {
     let Some(place) = conditions.values().map(|&(_, place)| place).min() else { return Ok(root) };
-    let (left, groups, made, rules) = Default::default();
     let setting = setting(builder, conditions);
-    let deriver = Deriver::new(Limits::default());
-    let mut pass = Pass { builder, conditions, place, setting, left, groups, deriver, made, rules, depth: 0 };
+    let follows = following(builder, root, place)?;
+    let mut pass = Pass {
+        builder,
+        conditions,
+        place,
+        setting,
+        left: BTreeMap::new(),
+        groups: FxHashMap::default(),
+        follows,
+        settled: FxHashMap::default(),
+        rounds: FxHashMap::default(),
+        deriver: Deriver::new(Limits::default()),
+        made: FxHashMap::default(),
+        rules: FxHashMap::default(),
+        depth: 0,
+    };
     pass.find(root)?;
     let ends: Vec<ExprId> = pass.left[&(root, NONE)].clone();
     let keys: Vec<(NodeId, ExprId)> = pass.left.keys().copied().collect();
@@ -74,6 +107,7 @@ pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Cond
     }
     for &(node, before) in &keys {
         for after in pass.left[&(node, before)].clone() {
+            pass.in_time()?;
             let made = pass.make(node, before, after)?;
             pass.made.insert((node, before, after), made);
         }
@@ -124,6 +158,18 @@ impl Pass<'_> {
         SyntaxError::unsupported(self.place, format!("this condition on what follows {what}"))
     }
 
+    /// Ends what takes too long, and says what else would do.
+    fn in_time(&self) -> Result<(), SyntaxError> {
+        check_time().map_err(|limit| {
+            let mut message = limit.while_reading();
+            if let LimitExceeded::Time(_) = limit {
+                message += ": there are too many conditions on what follows; one that excludes words can stand within the \
+                            terminal, as in [a-z]+ & ~(\"if\" | \"else\")";
+            }
+            SyntaxError::limit(self.place, message)
+        })
+    }
+
     /// Whether a node stays as it is: no condition before it, and none set in it.
     fn is_plain(&self, node: NodeId, before: ExprId) -> bool {
         before == NONE && !self.setting.contains(&node)
@@ -136,6 +182,7 @@ impl Pass<'_> {
             let keys: Vec<(NodeId, ExprId)> = self.left.keys().copied().collect();
             let mut grows = false;
             for (node, before) in keys {
+                self.in_time()?;
                 let after = self.after(node, before, &mut grows)?;
                 let known = self.left.get_mut(&(node, before)).expect("keys stay");
                 for left in after {
@@ -183,10 +230,16 @@ impl Pass<'_> {
         }
         if let Some(&(condition, _)) = self.conditions.get(&node) {
             let both = self.builder.exprs.and(&[before, condition]);
-            return Ok(if both == ExprId::NOTHING { Vec::new() } else { vec![both] });
+            return Ok(self.settled(node, both)?.into_iter().collect());
         }
         Ok(match self.builder.get(node).clone() {
-            Node::Lexeme(expr) => self.grouped_by_rest(expr, before)?.into_iter().map(|(_, left)| left).collect(),
+            Node::Lexeme(expr) => {
+                let mut states = Vec::new();
+                for (_, left) in self.grouped_by_rest(expr, before)? {
+                    merge(&mut states, self.settled(node, left)?.into_iter().collect());
+                }
+                states
+            }
             Node::Token(_) => return Err(self.refused("meets a single token, which is no text; move it")),
             Node::Members(id) => {
                 let surface = self.builder.members(id).surface;
@@ -251,27 +304,64 @@ impl Pass<'_> {
         if let Some(known) = self.groups.get(&(expr, before)) {
             return Ok(known.clone());
         }
+        let kept = self.deriving(|deriver| {
+            let mut kept = Vec::new();
+            for (group, left) in split(deriver, expr, &[before])? {
+                // What no rest can match any more is as good as nothing.
+                if deriver.is_live(left[0])? {
+                    kept.push((group, left[0]));
+                }
+            }
+            Ok(kept)
+        })?;
+        self.groups.insert((expr, before), kept.clone());
+        Ok(kept)
+    }
+
+    /// The condition that stands for all of those after a node that what may follow there cannot tell apart; none where
+    /// nothing that may follow keeps it.
+    fn settled(&mut self, node: NodeId, condition: ExprId) -> Result<Option<ExprId>, SyntaxError> {
+        let next = self.follows[node.0 as usize];
+        if condition == NONE || condition == ExprId::NOTHING {
+            return Ok(Some(condition).filter(|&condition| condition == NONE));
+        }
+        // Whatever it is, a condition that meets a token is refused.
+        if next.token {
+            return Ok(Some(condition));
+        }
+        let derivatives = self.deriving(|deriver| deriver.derivatives(condition))?;
+        let mut rests: BTreeMap<ExprId, ByteSet> = BTreeMap::new();
+        for (bytes, rest) in derivatives.iter() {
+            let bytes = bytes.intersect(&next.bytes);
+            if !bytes.is_empty() {
+                let all = rests.entry(*rest).or_insert(ByteSet::EMPTY);
+                *all = all.union(&bytes);
+            }
+        }
+        let ends = next.end && self.builder.exprs.is_nullable(condition);
+        if rests.is_empty() && !ends {
+            return Ok(None);
+        }
+        let rests: Vec<(ExprId, ByteSet)> = rests.into_iter().collect();
+        if rests.iter().all(|&rest| rest == (ExprId::ANYTHING, next.bytes))
+            && rests.is_empty() == next.bytes.is_empty()
+            && ends == next.end
+        {
+            return Ok(Some(NONE));
+        }
+        Ok(Some(*self.settled.entry(Continuation { next, rests, ends }).or_insert(condition)))
+    }
+
+    /// What derives says of the expressions of the builder.
+    fn deriving<T>(&mut self, ask: impl FnOnce(&mut Deriver) -> Result<T, LimitExceeded>) -> Result<T, SyntaxError> {
         let deriver = &mut self.deriver;
         std::mem::swap(&mut deriver.exprs, &mut self.builder.exprs);
         deriver.begin();
-        let groups = split(deriver, expr, &[before]);
-        let mut kept = Vec::new();
-        let mut live = Ok(());
-        for (group, left) in groups.iter().flatten() {
-            // What no rest can match any more is as good as nothing.
-            match deriver.is_live(left[0]) {
-                Ok(true) => kept.push((*group, left[0])),
-                Ok(false) => {}
-                Err(limit) => live = Err(limit),
-            }
-        }
+        let said = ask(deriver);
         std::mem::swap(&mut deriver.exprs, &mut self.builder.exprs);
-        if let Err(limit) = groups.map(|_| ()).and(live) {
-            let message = format!("this condition on what follows is too hard: {limit}");
-            return Err(SyntaxError::limit(self.place, message));
-        }
-        self.groups.insert((expr, before), kept.clone());
-        Ok(kept)
+        said.map_err(|limit| {
+            SyntaxError::limit(self.place, format!("this condition on what follows is too hard: {limit}"))
+        })
     }
 
     /// What is left where an object or an array is opened: nothing may be, because conditions do not reach into them.
@@ -318,9 +408,12 @@ impl Pass<'_> {
         }
         Ok(match self.builder.get(node).clone() {
             Node::Lexeme(expr) => {
-                let groups = self.grouped_by_rest(expr, before)?;
-                let groups = groups.into_iter().filter(|&(_, left)| left == after).map(|(group, _)| group);
-                let groups: Vec<ExprId> = groups.collect();
+                let mut groups = Vec::new();
+                for (group, left) in self.grouped_by_rest(expr, before)? {
+                    if self.settled(node, left)? == Some(after) {
+                        groups.push(group);
+                    }
+                }
                 let expr = self.builder.exprs.or(&groups);
                 self.builder.lexeme(expr)
             }
@@ -431,28 +524,14 @@ impl Pass<'_> {
                 rests.insert(after, end);
             }
             None => {
-                let loops: Vec<(ExprId, RuleId)> =
-                    states.iter().map(|&state| (state, self.builder.declare_rule("more"))).collect();
-                for &(state, _) in &loops {
-                    let call =
-                        self.builder.node(Node::Rule(loops.iter().find(|known| known.0 == state).expect("own").1));
-                    rests.insert(state, call);
-                }
-                for &(state, rule) in &loops {
-                    let mut alternatives = self.rounds(body, state, &rests);
-                    if state == after {
-                        alternatives.push(self.builder.sequence(&[]));
-                    }
-                    let body = self.builder.choice(&alternatives);
-                    self.builder.define_rule(rule, body);
-                }
+                rests = self.endless_rounds(body, &states, after);
             }
         }
         // The counted rounds, from the last one on; those beyond the least number may be left out.
         for round in (0..max.unwrap_or(min)).rev() {
             let mut longer = FxHashMap::default();
             for &state in &states {
-                let mut alternatives = self.rounds(body, state, &rests);
+                let mut alternatives = self.one_round(body, state, &rests);
                 if round >= min && state == after {
                     alternatives.push(self.builder.sequence(&[]));
                 }
@@ -469,6 +548,35 @@ impl Pass<'_> {
         })
     }
 
+    /// For each of these conditions a rule of any number of rounds from it to the one after them.
+    fn endless_rounds(&mut self, body: NodeId, states: &[ExprId], after: ExprId) -> FxHashMap<ExprId, NodeId> {
+        let mut rests = FxHashMap::default();
+        // From whatever condition the rounds begin: from each of them on they are the same.
+        let mut new = Vec::new();
+        for &state in states {
+            let rule = match self.rounds.get(&(body, state, after)) {
+                Some(&known) => known,
+                None => {
+                    let rule = self.builder.declare_rule("more");
+                    self.rounds.insert((body, state, after), rule);
+                    new.push((state, rule));
+                    rule
+                }
+            };
+            let call = self.builder.node(Node::Rule(rule));
+            rests.insert(state, call);
+        }
+        for (state, rule) in new {
+            let mut alternatives = self.one_round(body, state, &rests);
+            if state == after {
+                alternatives.push(self.builder.sequence(&[]));
+            }
+            let body = self.builder.choice(&alternatives);
+            self.builder.define_rule(rule, body);
+        }
+        rests
+    }
+
     /// The same where the first round settles the condition.
     fn settled_repeat(
         &mut self,
@@ -477,6 +585,12 @@ impl Pass<'_> {
         before: ExprId,
         after: ExprId,
     ) -> NodeId {
+        if before == NONE
+            && after == NONE
+            && let Some(body) = self.copy(body, NONE, NONE)
+        {
+            return self.builder.repeat(body, min, max);
+        }
         // One round settles the condition, and the others are all the same.
         let mut alternatives = Vec::new();
         if min == 0 && before == after {
@@ -494,7 +608,7 @@ impl Pass<'_> {
     }
 
     /// One round from a state, and what may follow it.
-    fn rounds(&mut self, body: NodeId, state: ExprId, rests: &FxHashMap<ExprId, NodeId>) -> Vec<NodeId> {
+    fn one_round(&mut self, body: NodeId, state: ExprId, rests: &FxHashMap<ExprId, NodeId>) -> Vec<NodeId> {
         let mut alternatives = Vec::new();
         for next in self.states(body, state) {
             if let (Some(&rest), Some(copy)) = (rests.get(&next), self.copy(body, state, next)) {

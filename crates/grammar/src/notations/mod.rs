@@ -9,6 +9,7 @@
 
 pub(crate) mod combine;
 pub(crate) mod ebnf;
+pub(crate) mod following;
 pub(crate) mod lark;
 pub(crate) mod lookahead;
 pub(crate) mod regex;

@@ -52,3 +52,12 @@ fn a_rule_that_has_the_part_as_its_body_is_used() {
         &format!("root ::= part_1 | \"(\" r \")\"\npart_1 ::= {part}\nr ::= part_1 | r r\n"),
     );
 }
+
+#[test]
+fn conditions_that_what_follows_keeps_are_gone() {
+    let plain = "root ::= %lexeme([ab]+ (\",\" [ab]+)* \".\")\n";
+    check("root ::= name (\",\" name)* \".\"\nname ::= [ab]+ (= \",\" | \".\")", plain);
+    check("root ::= name (\",\" name)* \".\"\nname ::= [ab]+ (= [^c])", plain);
+    // One of two that what follows cannot tell apart stands for both.
+    check("root ::= (\"a\" (= \"x\" | \"y\") | \"b\" (= \"x\" | \"z\")) [xw]", "root ::= %lexeme([ab] \"x\")\n");
+}
