@@ -47,6 +47,26 @@ class Filled(NamedTuple):
         return self.means in MADE_UP
 
 
+class LeftOut(NamedTuple):
+    """A value of a draft that its text does not have, because the grammar takes it in no way.
+
+    Examples:
+        >>> import stencilm
+        >>> result = stencilm.guide(lambda prompt: '[1, "many", 2]', list[int], "Numbers:")
+        >>> result.response, result.left_out[0].path, result.left_out[0].text
+        ('[1, 2]', '/1', '"many"')
+    """
+
+    path: str
+    """Where it stood in the draft, as a JSON pointer."""
+    text: str
+    """What the draft said there."""
+    changes_value: bool
+    """The value is another without it: it was an element of an array, or a member that the grammar
+    knows by its name. Not so a member for which the grammar has no place, and one that equals
+    another."""
+
+
 MADE_UP = frozenset({"nearest", "shortest", "closed", "repeated"})
 """The means by which a text gets what the grammar left open and no model decided."""
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from stencilm.characters import check_characters
 from stencilm.generation.corrections import Correction, corrections
-from stencilm.generation.result import Filled
+from stencilm.generation.result import Filled, LeftOut
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Corrected, Trace
 from stencilm.models.reasoning import Reasoning, checked_reasoning
@@ -177,6 +177,7 @@ class Guided:
             forces where nothing else was drafted is not among them: every text has it there.
         lost: All that the drafts said, in their own words, where the response has not all of it
             though the grammar has a place for it; else "".
+        left_out: The values of JSON drafts that the grammar took in no way.
         is_written: A model wrote some of the response, or chose it.
         stop_text: The stop text that ended the draft; None where none did.
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
@@ -205,6 +206,7 @@ class Guided:
     seed: int | None = None
     filled: tuple[Filled, ...] = ()
     lost: str = ""
+    left_out: tuple[LeftOut, ...] = ()
     is_written: bool = True
     stop_text: str | None = None
     was_cut: bool = False
@@ -268,6 +270,7 @@ class Guided:
             "seed": self.seed,
             "filled": [filled._asdict() for filled in self.filled],
             "lost": self.lost,
+            "left_out": [left_out._asdict() for left_out in self.left_out],
             "reasoning": self.reasoning,
         }
         return record | ({"trace": self.trace.to_json()} if trace else {})
