@@ -99,7 +99,7 @@ REFERENCE: tuple[Group, ...] = (
         (
             "load", "from_transformers", "from_llama_cpp", "from_mlx", "from_openai",
             "from_anthropic", "Model", "ApiModel", "TypedModel", "Capabilities", "Prices",
-            "Generation", "Filled",
+            "Generation", "Filled", "LeftOut",
         ),
     ),
     Group(

@@ -41,7 +41,13 @@ if TYPE_CHECKING:
         UnsupportedFeature,
     )
     from stencilm.generation.corrections import Correction
-    from stencilm.generation.result import Filled, Generation, IncompleteOutput, InvalidOutput
+    from stencilm.generation.result import (
+        Filled,
+        Generation,
+        IncompleteOutput,
+        InvalidOutput,
+        LeftOut,
+    )
     from stencilm.generation.sampling_report import SamplingReport
     from stencilm.grammars.grammar import Finding, Grammar, Report
     from stencilm.grammars.holes import HOLE
@@ -120,6 +126,7 @@ __all__ = [
     "InvalidOutput",
     "JsonSchema",
     "Lark",
+    "LeftOut",
     "LimitExceeded",
     "Limits",
     "Literal",
@@ -219,7 +226,13 @@ _NAMES = {
     ),
     "generation.corrections": ("Correction",),
     "generation.sampling_report": ("SamplingReport",),
-    "generation.result": ("Filled", "Generation", "IncompleteOutput", "InvalidOutput"),
+    "generation.result": (
+        "Filled",
+        "Generation",
+        "IncompleteOutput",
+        "InvalidOutput",
+        "LeftOut",
+    ),
     "grammars.grammar": ("Finding", "Grammar", "Report"),
     "grammars.holes": ("HOLE",),
     "guiding.api": ("aguide", "guide"),

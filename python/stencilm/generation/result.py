@@ -47,6 +47,26 @@ class Filled(NamedTuple):
         return self.means in MADE_UP
 
 
+class LeftOut(NamedTuple):
+    """A value in a draft that the response lacks, because the grammar accepts it in no form.
+
+    Examples:
+        >>> import stencilm
+        >>> result = stencilm.guide(lambda prompt: '[1, "many", 2]', list[int], "Numbers:")
+        >>> result.response, result.left_out[0].path, result.left_out[0].text
+        ('[1, 2]', '/1', '"many"')
+    """
+
+    path: str
+    """Its JSON pointer, in the text so far with the draft after it."""
+    text: str
+    """The value as the draft spelled it."""
+    changes_value: bool
+    """The response says something else without it: it was an element of an array, or the value of a
+    member that the grammar knows. False for a member that the grammar has no place for, and for a
+    repeated element of a set."""
+
+
 MADE_UP = frozenset({"nearest", "shortest", "closed", "repeated"})
 """The means by which a text gets what the grammar left open and no model decided."""
 

@@ -6,9 +6,11 @@ goes back over what they do not share, and no fork keeps a whole text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from stencilm.guiding.loose_json import Node
 from stencilm.matching.matcher import GrammarMatcher
 
 SPACE = b" \t\r\n"
@@ -21,6 +23,7 @@ class Piece:
     Attributes:
         before: The piece before; None for what stands for the beginning.
         text: The piece.
+        value: What it writes, or begins to write, of the draft.
         number: How many pieces there are before it.
         whitespace: The whitespace that the grammar has after it, where that is known.
         comma: The comma after it, where that is known.
@@ -30,6 +33,7 @@ class Piece:
     before: Piece | None
     text: bytes
     number: int
+    value: Node | None = None
     whitespace: bytes | None = None
     comma: Piece | None = None
     fits: dict[int, bool] = field(default_factory=dict)
@@ -115,3 +119,12 @@ def joined(state: State) -> bytes:
         pieces.append(here.text)
         here = here.before
     return b"".join(reversed(pieces))
+
+
+def values_of(state: State) -> Iterator[int]:
+    """The values of a draft that stand in the text of a place, by identity."""
+    here: Piece | None = state.pieces
+    while here is not None:
+        if here.value is not None:
+            yield id(here.value)
+        here = here.before

@@ -25,12 +25,14 @@ class Orders:
         bare_ranks: The same for names without case and separators.
         by_name: The names that are declared, sorted, by what they are without case and separators.
         places: Of each name the orders that it is in.
+        has_sets: Arrays of the schema may have to be without equal elements.
     """
 
     ranks: tuple[dict[str, int], ...]
     bare_ranks: tuple[dict[str, int], ...]
     by_name: dict[str, list[str]]
     places: dict[str, frozenset[int]]
+    has_sets: bool
 
     def meant(self, name: str, others: Collection[str]) -> list[str]:
         """The names that are declared and that another spelling of them may mean.
@@ -69,6 +71,8 @@ def property_orders(grammar: Grammar) -> Orders:
         ),
         by_name=by_name,
         places={name: frozenset(numbers) for name, numbers in places.items()},
+        has_sets=isinstance(grammar.source, JsonSchemaSource)
+        and '"uniqueItems"' in grammar.source.text,
     )
 
 

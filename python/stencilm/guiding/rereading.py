@@ -200,13 +200,13 @@ def _documents(draft: str, is_late: Callable[[], bool]) -> Iterator[Node]:
 
 
 def wrapped(node: Node) -> Node | None:
-    """The one object or array that another holds; not the empty one with which a list begins."""
+    """The one object or array that another holds; not one after which a list may have others."""
     inner: Node | None = None
     if isinstance(node, Members) and len(node.items) == 1:
         inner = node.items[0][1]
     elif isinstance(node, Elements) and len(node.values) == 1:
         inner = node.values[0]
-        if node.is_open and inner in (Elements(is_open=False), Members(is_open=False)):
+        if node.is_open and not (isinstance(inner, Scalar) or inner.is_open):
             return None
     return None if isinstance(inner, Scalar) else inner
 

@@ -14,8 +14,10 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from stencilm.errors import StencilError
-from stencilm.guiding.cursor import SPACE, Cursor, Piece, State, joined
+from stencilm.generation.result import LeftOut
+from stencilm.guiding.cursor import SPACE, Cursor, Piece, State, joined, values_of
 from stencilm.guiding.declared_orders import Orders, bare_name
+from stencilm.guiding.left_out import Placed
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
@@ -54,6 +56,7 @@ class Reread(NamedTuple):
             may come, and no more of the last one.
         is_lossy: Not all that the draft says is in the text.
         is_apart: What goes on after the draft does not go on after the text.
+        left_out: The values of the draft that are not in the text.
     """
 
     text: bytes
@@ -62,6 +65,7 @@ class Reread(NamedTuple):
     owes_comma: bool = False
     is_lossy: bool = False
     is_apart: bool = False
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def rank(self) -> tuple[int, bool, int]:
@@ -117,6 +121,7 @@ class Rewriter:
         self.offers_before = 0  # what was reached
         self.reached = begin
         self.furthest: State | None = None
+        self._placed = Placed(has_sets=orders.has_sets)
 
     def best(self, node: Node, begun: Outline | None = None) -> Reread:
         """The first whole text, else the one that keeps most.
@@ -148,7 +153,14 @@ class Rewriter:
         if chosen is None:
             return Reread(b"", 0, False)
         text = joined(chosen)[len(self.written) - self.begin :]
-        return Reread(text, chosen.kept, self._is_completed(chosen), _ends_with_comma(node))
+        self._placed.values.update(values_of(chosen))
+        return Reread(
+            text,
+            chosen.kept,
+            self._is_completed(chosen),
+            owes_comma=_ends_with_comma(node),
+            left_out=tuple(self._placed.left_out(node)),
+        )
 
     def _is_completed(self, state: State) -> bool:
         return self.cursor.at(state.pieces).is_completed()
@@ -173,6 +185,7 @@ class Rewriter:
         *,
         last: bytes | None = None,
         is_whole: bool = False,
+        value: Node | None = None,
     ) -> State | None:
         """The state after a token, with the whitespace of the text or the grammar before it."""
         if self._is_spent() or state.comes_behind is _OPEN:
@@ -182,6 +195,7 @@ class Rewriter:
         for text in self._spaced(state, token):
             piece = self.cursor.tried(state.pieces, text, is_whole=is_whole)
             if piece is not None:
+                piece.value = value
                 return self._moved(state, piece, token if last is None else last, kept)
         return None
 
@@ -227,7 +241,9 @@ class Rewriter:
             for spelling in _beginnings(node) if is_cut else self._spellings(state, node):
                 is_number = node.is_new and not is_cut and spelling[-1:].isdigit()
                 last = _OPEN if is_cut else spelling
-                behind = self._offer(state, spelling, kept, last=last, is_whole=is_number)
+                behind = self._offer(
+                    state, spelling, kept, last=last, is_whole=is_number, value=node
+                )
                 if behind is not None:
                     if behind.length == len(self.written):
                         kept = 0  # it stands already: `.0` after it says no more
@@ -241,6 +257,7 @@ class Rewriter:
         """The states after a value of which the brackets and all settled items stand already."""
         if isinstance(node, Scalar):
             return
+        self._placed.stands(node, begun, len(begun.brackets) - depth)
         if depth == 1:
             opening = b"" if begun.is_begun else b"[" if isinstance(node, Elements) else b"{"
             yield from self._items(first._replace(comes_behind=opening), node)
@@ -270,7 +287,7 @@ class Rewriter:
             yield from self._members_in(opened, node)
 
     def _elements(self, state: State, node: Elements) -> Iterator[State]:
-        opened = self._offer(state, b"[")
+        opened = self._offer(state, b"[", value=node)
         if opened is not None:
             yield from self._elements_in(opened, node)
 
@@ -281,6 +298,7 @@ class Rewriter:
             if not _is_first(before, opened):
                 comma = self._comma(before)
                 if comma is None:
+                    self._placed.room.setdefault(id(node), number)
                     yield before, True
                     return
                 behind = comma
@@ -296,7 +314,7 @@ class Rewriter:
                 yield closed
 
     def _members(self, state: State, node: Members) -> Iterator[State]:
-        opened = self._offer(state, b"{")
+        opened = self._offer(state, b"{", value=node)
         if opened is not None:
             yield from self._members_in(opened, node)
 
@@ -393,6 +411,7 @@ class Rewriter:
         for name in (key.text, *self.orders.meant(key.text, others)):
             keyed = self._offer(behind, _quoted(name))
             if keyed is not None:
+                self._placed.known.add(id(key))
                 yield keyed
                 return
         if not key.is_new:
@@ -424,6 +443,8 @@ class Rewriter:
             known = len(found) - found.count(None)
             if known > most:
                 best, most = found, known
+        declared = (number for number, rank in enumerate(best) if rank is not None)
+        self._placed.known.update(id(node.items[number][0]) for number in declared)
         return sorted(
             range(len(names)), key=lambda number: (best[number] is None, best[number] or 0)
         )

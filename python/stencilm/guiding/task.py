@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from stencilm.characters import check_characters
 from stencilm.generation.corrections import Correction, corrections
-from stencilm.generation.result import Filled
+from stencilm.generation.result import Filled, LeftOut
 from stencilm.generation.sampling import Sampling
 from stencilm.generation.trace import Corrected, Trace
 from stencilm.models.reasoning import Reasoning, checked_reasoning
@@ -175,6 +175,8 @@ class Guided:
             forces is not listed if nothing else was drafted there: every text has it.
         lost: All drafts, verbatim, if the response lacks something that they said and the grammar
             has a place for; else "".
+        left_out: The values in JSON drafts that the grammar does not accept in any form, and that
+            the response therefore lacks.
         is_written: A model wrote some of the response, or chose it.
         stop_text: The stop text that ended the draft; None if none did.
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the
@@ -203,6 +205,7 @@ class Guided:
     seed: int | None = None
     filled: tuple[Filled, ...] = ()
     lost: str = ""
+    left_out: tuple[LeftOut, ...] = ()
     is_written: bool = True
     stop_text: str | None = None
     was_cut: bool = False
@@ -266,6 +269,7 @@ class Guided:
             "seed": self.seed,
             "filled": [filled._asdict() for filled in self.filled],
             "lost": self.lost,
+            "left_out": [left_out._asdict() for left_out in self.left_out],
             "reasoning": self.reasoning,
         }
         return record | ({"trace": self.trace.to_json()} if trace else {})

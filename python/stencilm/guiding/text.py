@@ -189,6 +189,7 @@ class TextGuide:
             filled=filled_of(bytes(self._written.text), self._written.filled),
             is_written=self._written.kept > 0,
             lost=self._written.transcript.lost,
+            left_out=tuple(self._written.left_out),
             stop_text=self._stopped,
             was_cut=self._was_cut,
             reasoning="\n\n".join(self._reasoning) or None,

@@ -394,6 +394,8 @@ def is_all_again(before: Node | None, draft: bytes) -> bool:
         first, other = before.values[0], again.values[0]
         if isinstance(first, Scalar) and isinstance(other, Scalar):
             return other.text.startswith(first.text)
+        if isinstance(first, Elements) and isinstance(other, Elements):
+            return first.is_open or other.is_open or first == other
         return type(first) is type(other)
     return False
 

@@ -95,4 +95,8 @@ def unwritten(guided: Guided, *, completed: bool = False) -> str | None:
         )
     if guided.lost:
         return "values of it came where the grammar has no more place for them"
+    missed = [left_out for left_out in guided.left_out if left_out.changes_value]
+    if missed:
+        one = missed[0]
+        return f"{one.text} at {one.path} is none of what may stand there, and was left out"
     return guided.reason if guided.status == "closed" or guided.was_cut else None

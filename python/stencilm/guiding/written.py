@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 from stencilm.errors import MatcherError
 from stencilm.generation.ends import is_over
+from stencilm.generation.result import LeftOut
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.backtrack import cut_place
-from stencilm.guiding.loose_json import number_cut, unclear_from, unescaped
+from stencilm.guiding.extent import has_words, said_by
+from stencilm.guiding.loose_json import Scalar, number_cut, read, unclear_from, unescaped
 from stencilm.guiding.reading import begun_again, fitting, start_of_text
 from stencilm.guiding.rereading import Rereader, begins_again
 from stencilm.guiding.rewriting import Reread, content
@@ -44,6 +46,7 @@ class Written:
         has_draft: There is something of a draft in it.
         owes_comma: The last draft had a comma after what stands at the end of it.
         is_held: It does not go on where the drafts do.
+        left_out: What was said and is not in it, because the grammar takes it in no way.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Written:
         self.has_draft = False
         self.owes_comma = False
         self.is_held = False
+        self.left_out: dict[LeftOut, None] = {}
         self._grammar = grammar
         self._seed = seed
         self._is_late = is_late
@@ -195,6 +199,9 @@ class Written:
     def after_reread(self, found: Reread, *, is_of_all: bool) -> None:
         """Note what the text does not say that was said."""
         self.transcript.note(found, bytes(self.text), is_of_all=is_of_all)
+        if is_of_all:
+            self.left_out.clear()
+        self.left_out.update(dict.fromkeys(found.left_out))
         self.is_held = found.is_apart
         self.owes_comma = found.owes_comma
         self.has_draft = True
@@ -257,4 +264,18 @@ def _is_within(talk: bytes, written: bytes) -> bool:
 
     Nor is talk what stands in the text already.
     """
-    return begins_document(talk.removesuffix(written))
+    return begins_document(talk.removesuffix(written)) or _are_items(talk, written)
+
+
+def _are_items(talk: bytes, written: bytes) -> bool:
+    """Whether what comes before a place in a draft are items of the object or array that is open.
+
+    Talk has words, and does not end with a comma as items do after which others come.
+    """
+    if not talk.rstrip().endswith(b","):
+        return False
+    before, _ = read(written.decode("utf-8", "ignore"))
+    node, _ = read((written + talk).decode("utf-8", "ignore"))
+    if node is None or isinstance(node, Scalar) or not node.is_open or has_words(node):
+        return False
+    return said_by(node) > said_by(before)

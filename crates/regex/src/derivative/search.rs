@@ -66,6 +66,20 @@ impl Deriver {
         Ok(found.expect("a search without a bound of its own ends with an answer"))
     }
 
+    /// Whether a short search finds that the expression matches nothing.
+    ///
+    /// # Errors
+    /// [`LimitExceeded`] where the thread may not go on, or may make no more expressions.
+    pub(crate) fn is_soon_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
+        if !self.exprs.has_boolean(id) {
+            return Ok(id == ExprId::NOTHING);
+        }
+        match self.live.get(&id) {
+            Some(&known) => Ok(!known),
+            None => Ok(matches!(self.search(id, LONG_SEARCH)?, Some(Found::Dead))),
+        }
+    }
+
     /// Whether something that has an intersection or a complement matches some string; `None` past so many expressions.
     pub(super) fn search(&mut self, id: ExprId, most: usize) -> Result<Option<Found>, LimitExceeded> {
         // Each with what it was derived from, and by which byte.

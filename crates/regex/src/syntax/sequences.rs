@@ -15,6 +15,7 @@ use super::place::{Place, Reading};
 use super::rounds::{laid_out, step_of};
 use super::steps::{Step, conditions_at_the_end, conditions_at_the_start, run, try_out};
 use super::tree::{Node, NodeId, Tree};
+use crate::derivative::deriver::Deriver;
 use crate::expr::node::ExprId;
 
 /// Most sequences that alternatives with look-around inside are laid out as.
@@ -183,6 +184,21 @@ fn layouts(
     Ok((layouts, has_rounds))
 }
 
+/// The groups without those that are found to have no texts: conditions that contradict each other leave intersections that
+/// match nothing, and each would be derived beside all others for every text.
+fn without_dead(deriver: &mut Deriver, groups: Vec<(ExprId, ExprId)>) -> Result<Vec<(ExprId, ExprId)>, LimitExceeded> {
+    let mut live = Vec::with_capacity(groups.len());
+    for group in groups {
+        match deriver.is_soon_dead(group.0) {
+            Ok(true) => {}
+            // What is left of the budget is not spent on that.
+            Ok(false) | Err(LimitExceeded::Expressions(_)) => live.push(group),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(live)
+}
+
 /// The texts of a pattern with look-around: for each group of them, what the text after the pattern must match.
 ///
 /// Where it is open, the pattern is a part of a longer text, and a look-ahead may reach beyond it; else the text ends with it,
@@ -219,7 +235,10 @@ pub(super) fn resolve(
     let mut order = Vec::new();
     for mut steps in alternatives {
         let conditions = if open { Vec::new() } else { conditions_at_the_end(&mut steps) };
-        let groups = budget.over(tree.exprs, |deriver, most| run(deriver, &steps, open, any_text, most));
+        let groups = budget.over(tree.exprs, |deriver, most| {
+            let groups = run(deriver, &steps, open, any_text, most)?;
+            without_dead(deriver, groups)
+        });
         let groups = groups.map_err(too_costly)?;
         for (texts, behind) in groups {
             let texts = conditions.iter().fold(texts, |texts, &(expr, negative)| {

@@ -76,7 +76,11 @@ impl Budget {
         self.pairs.set(deriver.split_work);
         *exprs = std::mem::take(&mut deriver.exprs);
         self.exprs.set(self.exprs.get() + exprs.size() - before);
-        done
+        // The bound is that of all the work, and not what was left of it.
+        done.map_err(|limit| match limit {
+            LimitExceeded::Expressions(most) if most == left => LimitExceeded::Expressions(MAX_NEW_EXPRS),
+            limit => limit,
+        })
     }
 }
 
@@ -253,6 +257,12 @@ pub(super) fn run(
             let mut groups = match step {
                 // Where nothing follows, it is asked of the whole rest, below.
                 Step::Around { ahead: true, .. } if !open => vec![(ExprId::EMPTY, state.clone())],
+                // The last texts are all of what the rest must match, so they need not be split by what they leave of it.
+                &Step::Texts(texts) if !open && at + 1 == steps.len() => {
+                    let rest = *state.last().expect("the rest is always there");
+                    let texts = walker.deriver.exprs.and(&[texts, rest]);
+                    vec![(texts, vec![ExprId::ANYTHING; state.len()])]
+                }
                 step => walker.follow(step, &state)?.to_vec(),
             };
             for (_, state) in &mut groups {
