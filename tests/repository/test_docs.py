@@ -20,6 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```python(?P<tags>[^\n]*)\n(?P<code>.*?)^```[ ]*$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#\s]+)")
+ANCHOR = re.compile(r"\]\((?!https?:)(?P<target>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(?P<words>.+?) *#*$", re.MULTILINE)
+NO_CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+WITH_LINKS = sorted({*PAGES, *ROOT.glob("*.md"), *(ROOT / "bench" / "records").glob("*.md")})
+"""All that is read on a site that makes anchors of headings."""
 NEEDS = {
     r"\b(stencilm\.load|from_transformers|import (torch|transformers))\b": (
         "torch",
@@ -83,6 +88,31 @@ def test_the_code_of_the_page_runs(
 def test_links_to_files_lead_somewhere(path: Path) -> None:
     for target in LINK.findall(path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors of the headings of a page: their words in lower case, with hyphens between."""
+    words = [heading["words"] for heading in HEADING.finditer(NO_CODE.sub("", page))]
+    shown = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in words]
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in shown}
+
+
+def test_links_to_headings_lead_somewhere() -> None:
+    dead = []
+    for path in WITH_LINKS:
+        text = NO_CODE.sub("", path.read_text(encoding="utf-8"))
+        for link in ANCHOR.finditer(text):
+            target = path.parent / link["target"] if link["target"] else path
+            if target.suffix == ".md" and link["anchor"] not in anchors(target.read_text("utf-8")):
+                dead.append(f"{path.relative_to(ROOT).as_posix()}: {link[0]}")
+    assert dead == []
+
+
+def test_anchors_are_those_of_headings() -> None:
+    page = (
+        "# `guide`: any model, anywhere\n```python\n# no heading\n```\n## [What](a.md) comes_back\n"
+    )
+    assert anchors(page) == {"guide-any-model-anywhere", "what-comes_back"}
 
 
 def test_the_index_leads_to_every_page() -> None:
