@@ -164,3 +164,57 @@ def test_random_patterns(compiler: GrammarCompiler) -> None:
         expected = [text for text in TEXTS[first:] if reader.fullmatch(text)]
         assert [text for text in found if text or first == 0] == expected, pattern
         compared += 1
+
+
+def many_rounds(choose: random.Random) -> str:
+    """Look-around in a repetition with a count that is not written out if its texts say it."""
+    plain = ["a", "b", "[ab]", "-", "[^a]", "ab", "(?:a|b-)", "a?b"]
+    body = "".join(
+        choose.choice(
+            [*plain, f"{choose.choice(AROUND)}{choose.choice(['a', 'b', 'ab', '-', '.b'])})"]
+        )
+        for _ in range(choose.randint(1, 3))
+    )
+    if choose.random() < 0.3:
+        body += f"|{choose.choice(plain)}"
+    least = choose.choice([0, 1, 7, 8, 9])
+    most = choose.choice([max(least, 8), least + 9, ""])
+    end = choose.choice(["", "-", "[ab]", "(?!b)."])
+    return f"{choose.choice(['', 'a', '[b-]*'])}(?:{body}){{{least},{most}}}{end}"
+
+
+def test_rounds_that_their_texts_count(compiler: GrammarCompiler) -> None:
+    choose = random.Random(3)
+    compared = 0
+    while compared < 300:
+        pattern = many_rounds(choose)
+        if not any(around in pattern for around in AROUND):
+            continue
+        reader = re.compile(pattern)
+        try:
+            compiled = compiler.compile_regex(pattern)
+        except Unsatisfiable:
+            compiled = None
+        except LimitExceeded:
+            continue
+        texts = ["".join(choose.choices("aab-", k=choose.randint(0, 13))) for _ in range(40)]
+        for _ in range(40):
+            part = "".join(choose.choices("ab-", k=choose.randint(1, 2)))
+            texts.append(choose.choice(["", "a", "b"]) + part * choose.randint(5, 10))
+        for text in texts:
+            found = False
+            if compiled is not None:
+                matcher = GrammarMatcher(compiled)
+                found = matcher.accept_string(text) and matcher.is_completed()
+            assert found == bool(reader.fullmatch(text)), (pattern, text)
+        compared += 1
+
+
+def test_counted_rounds_are_not_written_out(compiler: GrammarCompiler) -> None:
+    """However many there may be."""
+    compiled = compiler.compile_regex("(?:(?<!a)b|(?<!b)a){9,20000}-")
+    for text, is_matched in [
+        ("a" * 9, True), ("b" * 4000, True), ("a" * 8, False), ("ab" * 9, False),
+    ]:  # fmt: skip
+        matcher = GrammarMatcher(compiled)
+        assert (matcher.accept_string(f"{text}-") and matcher.is_completed()) == is_matched

@@ -13,6 +13,7 @@ use stencilm_support::{LimitExceeded, check_time};
 
 use crate::derivative::deriver::Deriver;
 use crate::derivative::split::{Group, split};
+use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 use crate::limits::Limits;
@@ -25,7 +26,8 @@ const MAX_WORK: usize = 100_000;
 const MAX_NEW_EXPRS: usize = 120_000;
 /// So many states of what the steps make are tried.
 const MAX_TRIED: usize = 1_000;
-/// With a count from here on there may be more, if all that were tried took no more than so many expressions.
+/// With a count from here on there may be more, if all that were tried took no more than so many expressions; and rounds are
+/// counted by their texts where these say how many they are.
 const LARGE_COUNT: u32 = 8;
 const MAX_EXPRS_OF_TRIED: usize = 60_000;
 /// Most expressions for the rounds of counted repetitions, which are written out.
@@ -489,6 +491,18 @@ impl Walker<'_> {
             let texts = self.deriver.exprs.repeat(*only, min, max);
             return Ok(vec![(texts, state.clone())]);
         }
+        if max.unwrap_or(min) >= LARGE_COUNT
+            && let Some(counted) = self.counted_by_texts(&edges, min, max)?
+        {
+            let any_number = self.any_number(&edges)?.swap_remove(0);
+            for (texts, state) in any_number.into_iter().zip(states) {
+                let texts = self.deriver.exprs.and(&[texts, counted]);
+                if texts != ExprId::NOTHING {
+                    found.push((texts, state));
+                }
+            }
+            return Ok(found);
+        }
         let count = max.unwrap_or(min) as usize;
         let all: usize = edges.iter().map(Vec::len).sum();
         self.written_out = self.written_out.saturating_add(count.saturating_mul(all).saturating_mul(states.len()));
@@ -523,6 +537,28 @@ impl Walker<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// The texts of so many rounds, whatever their conditions are; `None` where a text may be of one number of rounds and of
+    /// another. If no round begins another one, a text says itself of how many it is, so that rounds need not be written out.
+    fn counted_by_texts(
+        &mut self,
+        edges: &[Vec<(usize, ExprId)>],
+        min: u32,
+        max: Option<u32>,
+    ) -> Result<Option<ExprId>, LimitExceeded> {
+        let exprs = &mut self.deriver.exprs;
+        let all: Vec<ExprId> = edges.iter().flatten().map(|&(_, texts)| texts).collect();
+        let round = exprs.or(&all);
+        if exprs.is_nullable(round) {
+            return Ok(None);
+        }
+        let byte = exprs.bytes(ByteSet::EMPTY.complement());
+        let more = exprs.repeat(byte, 1, None);
+        let longer = exprs.concat(round, more);
+        let begins_another = exprs.and(&[round, longer]);
+        let is_unique = self.deriver.is_soon_dead(begins_another)?;
+        Ok(is_unique.then(|| self.deriver.exprs.repeat(round, min, max)))
     }
 
     /// The texts of any number of rounds from each state to each.
