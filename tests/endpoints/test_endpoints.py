@@ -478,6 +478,22 @@ def test_no_text_at_all_is_no_free_text() -> None:
         model("p")
 
 
+def test_a_value_that_lacks_a_part_of_the_answer_is_none() -> None:
+    """What was left out is told, whichever way it is asked for."""
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return '[30, "unknown", 41]', "stop"
+
+    with endpoint(answer, Capabilities()) as (model, _):
+        with pytest.raises(stencilm.IncompleteOutput, match='"unknown" at /1 is none') as caught:
+            model("Ages?", list[int])
+        assert caught.value.text == "[30, 41]"
+        result = model.generate("Ages?", list[int])
+        assert result.value is None and result.guided is not None
+        assert [one.path for one in result.guided.left_out] == ["/1"]
+        assert model("Ages?", list[int], finish="valid") == [30, 41]
+
+
 def test_made_up_values_are_given_to_those_who_ask() -> None:
     cut = ('{"size": "small", "n":', "length")
 
