@@ -313,8 +313,8 @@ class Matcher:
         """Write the mask of the next token into one row of a bitmask.
 
         Args:
-            bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), or one
-                row of it, as from `allocate_token_bitmask`. Bit `i % 32` of word `i // 32` is 1 if token `i` is
+            bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), as from
+                `allocate_token_bitmask`, or of one row alone. Bit `i % 32` of word `i // 32` is 1 if token `i` is
                 allowed.
             index: The row to write, counted from 0.
 
@@ -436,8 +436,8 @@ class Matcher:
             max_bytes: The longest text to look for, in bytes.
 
         Raises:
-            MatcherError: Every completion is longer than `max_bytes`, which may be negative, or another thread is using this
-                matcher.
+            MatcherError: Every completion is longer than `max_bytes` (which may be negative), or another thread is
+                using this matcher.
             LimitExceeded: As in `accept_token`.
             TypeError: `max_bytes` is not an int.
 
@@ -446,8 +446,9 @@ class Matcher:
             b'ab'
         """
     def tokens_to_end(self) -> int:
-        """The number of tokens that complete the text, not counting the stop token: the fewest that spell its shortest
-        known completion. Changes nothing.
+        """The number of tokens that complete the text, not counting the stop token; changes nothing.
+
+        They are the fewest that spell the shortest known completion; another text may take fewer.
 
         Raises:
             MatcherError: The grammar has budgets of its own, the vocabulary cannot spell the end, or another thread is
@@ -460,7 +461,7 @@ class Matcher:
         """
     @property
     def token_budget(self) -> int | None:
-        """The number of tokens, from its beginning, within which the text must be complete; None without a budget.
+        """The number of tokens from its beginning within which the text must be complete; None without a budget.
 
         It is the given number; for a fork, it includes the tokens accepted before the fork.
 
@@ -612,7 +613,7 @@ class Matcher:
     def _forced_spans(self, limit: int) -> tuple[bytes, list[tuple[int, list[int]]]]:
         """The forced bytes, and the tokens that span their end, grouped by where they begin."""
     def _forced_token(self) -> int | None:
-        """The id of the single token that the grammar asks for here; None if it asks for text, or for several tokens."""
+        """The id of the single token that the grammar asks for here; None if it asks for text, or for more than one."""
     def _recent_tokens(self, limit: int) -> list[int]:
         """The last accepted tokens, at most `limit`, oldest first."""
 
