@@ -1,4 +1,5 @@
-"""Which types of JSON a schema allows: a reader of arguments tells texts from numbers by it."""
+"""Which JSON types a schema allows: a reader of arguments distinguishes texts from numbers by it.
+"""
 
 from __future__ import annotations
 
