@@ -1,5 +1,4 @@
-"""Which JSON types a schema allows: a reader of arguments distinguishes texts from numbers by it.
-"""
+"""Which JSON types a schema allows, by which argument readers tell texts from numbers."""
 
 from __future__ import annotations
 
