@@ -1,9 +1,9 @@
 """Grammar-constrained generation: any language model writes text that fits a grammar.
 
-Three doors lead to one engine: `TokenizerInfo`, `GrammarCompiler` and `GrammarMatcher` for authors
-of inference engines; `load` and `from_transformers` for typed objects from a model; the command
-line `stencilm`. Every name below is imported when it is first used, so that importing this package
-costs little and needs no machine learning framework.
+There are three ways to one engine: `TokenizerInfo`, `GrammarCompiler` and `GrammarMatcher` for
+authors of inference engines; `load` and `from_transformers` for typed objects from a model; and the
+command line `stencilm`. Every name below is imported when it is first used, so importing this
+package is cheap and needs no machine learning framework.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _Row = tuple[str, str, str]
 
 @final
 class JsonSchemaOptions:
-    """How a schema is read and how its instances are written: made once, and used for many schemas."""
+    """How a schema is read and how its instances are written. Made once, used for many schemas."""
 
     def __new__(
         cls,
@@ -61,7 +61,7 @@ class Grammar:
         documents: Sequence[tuple[str, str]],
         limits: Limits,
     ) -> Grammar:
-        """The instances of a schema; `documents` are the schemas that it may name, each with its URI."""
+        """The instances of a schema; `documents` are the schemas that it may refer to, each with its URI."""
     @staticmethod
     def any_json() -> Grammar:
         """Any JSON text."""
@@ -86,7 +86,7 @@ class Grammar:
     def from_structural_tag(text: str, limits: Limits) -> Grammar:
         """The texts of a structural tag, given as JSON."""
     def names_as_text(self, names: Sequence[str]) -> list[str]:
-        """Those of some names of special tokens that the grammar spells out as text only."""
+        """Those of the given special-token names that the grammar spells only as text."""
     def to_ebnf(self) -> str:
         """The grammar as EBNF, which `from_ebnf` reads as the same set of texts."""
     def serialize_json(self) -> str:
@@ -96,23 +96,23 @@ class Grammar:
         """The grammar that `serialize_json` wrote."""
     @staticmethod
     def concat(grammars: Sequence[Grammar], limits: Limits) -> Grammar:
-        """The texts of the grammars one after the other."""
+        """The concatenations of one text of each grammar, in order."""
     @staticmethod
     def union(grammars: Sequence[Grammar], limits: Limits) -> Grammar:
         """The texts of any of the grammars."""
     def is_completable(self, pieces: Sequence[bytes | None], limits: Limits) -> bool:
-        """Whether something can be put into the holes, each `None`, so that a text of the grammar comes of it."""
+        """Whether the holes, each `None`, can be filled so that the result is a text of the grammar."""
     def fill(self, pieces: Sequence[bytes | None], limits: Limits) -> Grammar:
         """The texts that may be put into the first hole."""
     def report(self) -> tuple[list[_Row], list[_Row], list[_Row]]:
-        """What became of every keyword of a schema: enforced, annotations, relaxed; each as keyword, place and note."""
+        """How every keyword of a schema was treated: enforced, annotations, relaxed; each as keyword, location and note."""
     @property
     def memory_size_bytes(self) -> int:
-        """What it keeps in memory, in bytes."""
+        """The memory that it uses, in bytes."""
 
 @final
 class Vocabulary:
-    """What each token of a tokenizer spells, which tokens stop, and the trie of all of them."""
+    """What each token of a tokenizer spells, which tokens are stop tokens, and the trie of all tokens."""
 
     def __new__(
         cls,
@@ -124,73 +124,73 @@ class Vocabulary:
         special_names: Sequence[str],
     ) -> Vocabulary: ...
     def prepare(self) -> None:
-        """Work out ahead of the first grammar what grammars have in common: numbers, dates, addresses."""
+        """Compute, before the first grammar, what grammars have in common: numbers, dates, addresses."""
     @property
     def vocab_size(self) -> int:
-        """The number of token ids, those without a token included."""
+        """The number of token ids, including those without a token."""
     @property
     def stop_token_ids(self) -> list[int]:
         """The ids of the tokens that end a text."""
     @property
     def special_token_ids(self) -> list[int]:
-        """The ids of the special tokens, ascending."""
+        """The ids of the special tokens, in ascending order."""
     def token_bytes(self, token_id: int) -> bytes | None:
-        """The bytes that a token stands for; None for a special token, a stop token and an id without a token."""
+        """The bytes of a token; None for a special token, a stop token, or an id without a token."""
     def all_token_bytes(self) -> list[bytes]:
-        """The bytes of every token by its id; empty where it stands for no text."""
+        """The bytes of every token, by id; empty if it has no text."""
     def fill_mask_row(self, row: int, bitmask: Any, index: int) -> bool:
-        """Write the row of a mask patch; False where the grammars that had it are gone."""
+        """Write the row of a mask patch; False if the grammars that had it are gone."""
     def spans(self, text: bytes, limit: int) -> list[tuple[int, list[int]]]:
-        """The tokens that span the end of a text, at most `limit` for each place, by where they begin."""
+        """The tokens that span the end of a text, grouped by where they begin, at most `limit` for each position."""
     def learn_encoding(
         self, model: bytes, *, byte_level: bool, space: str, pattern: str | None
     ) -> None:
         """Learn how the tokenizer encodes, from the model of its tokenizer.json.
 
         Raises:
-            ValueError: The model cannot be learned; says what is in the way.
+            ValueError: The model cannot be learned; the message says why.
         """
     def learn_saved_encoding(self, saved: bytes) -> None:
-        """Learn what `saved_encoding` gave.
+        """Learn what `saved_encoding` returned.
 
         Raises:
-            ValueError: It cannot be learned; says what is in the way.
+            ValueError: It cannot be learned; the message says why.
         """
     def saved_encoding(self) -> bytes | None:
-        """What was learned, for `learn_saved_encoding`; None where nothing was."""
+        """What was learned, for `learn_saved_encoding`; None if nothing was."""
     def encode(self, text: str) -> list[int] | None:
-        """The tokens of a text as its tokenizer writes them; None where its encoding was not learned."""
+        """The tokens of a text as its tokenizer writes them; None if its encoding was not learned."""
     def fingerprint(self) -> str:
         """32 hexadecimal digits that are the same for equal vocabularies."""
     def trie_nodes(self) -> int:
-        """How many nodes the trie of all tokens has."""
+        """The number of nodes in the trie of all tokens."""
     @property
     def memory_size_bytes(self) -> int:
-        """What it keeps in memory, in bytes, without what its grammars share."""
+        """The memory that it uses, in bytes, without what its grammars share."""
     @property
     def lexicon_size_bytes(self) -> int:
-        """What the lexemes hold that all its grammars share, in bytes; waits for nobody who works with them."""
+        """The memory of the lexemes that all its grammars share, in bytes; does not wait for threads that use them."""
 
 @final
 class Limits:
-    """How much work and memory a grammar may cost: read once, and used for many grammars."""
+    """How much work and memory a grammar may cost. Read once, used for many grammars."""
 
     def __new__(cls, limits: bounds.Limits) -> Limits: ...
 
 @disjoint_base
 class CancelToken:
-    """Ends the operations that were given it."""
+    """Ends the operations that it was passed to."""
 
     def __new__(cls) -> Self: ...
     def cancel(self) -> None:
-        """Ends these operations."""
+        """End these operations."""
     @property
     def is_cancelled(self) -> bool:
         """Whether `cancel` was called."""
 
 @final
 class LockGuard:
-    """Holds a lock in one `with` statement."""
+    """Holds a lock for one `with` statement."""
 
     def __new__(cls, lock: Any) -> Self: ...
     def __enter__(self) -> None:
@@ -200,7 +200,7 @@ class LockGuard:
 
 @disjoint_base
 class Preparation:
-    """A walk that finds masks."""
+    """Finds masks in the background, before they are needed."""
 
     def __new__(
         cls,
@@ -210,24 +210,24 @@ class Preparation:
         background: bool,
     ) -> Self: ...
     def cancel(self) -> None:
-        """Ends it soon. What was found by then stays."""
+        """End it soon. What was found by then is kept."""
     @property
     def done(self) -> bool:
         """Whether it has ended."""
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits for the end, for at most so many seconds; says whether it has come."""
+        """Wait until it has ended, for at most `timeout` seconds; returns whether it has."""
     @property
     def ended_by(self) -> str | None:
         """Why it has ended."""
     @property
     def masks(self) -> int:
-        """How many masks it has found that were not known."""
+        """The number of new masks that it has found."""
     @property
     def bytes(self) -> int:
-        """By how much the grammar and the shared lexemes have grown, in bytes."""
+        """The growth of the grammar and the shared lexemes, in bytes."""
     @property
     def milliseconds(self) -> float:
-        """How long it has worked, in milliseconds."""
+        """The time that it has worked, in milliseconds."""
 
 @disjoint_base
 class CompiledGrammar:
@@ -246,14 +246,14 @@ class CompiledGrammar:
         """The tokenizer of the vocabulary."""
     @property
     def _source(self) -> Any:
-        """What the grammar was made of; none where it comes from a text that `serialize_json` wrote."""
+        """What the grammar was made of; None if it was read from the output of `serialize_json`."""
     def _grammar(self) -> Grammar:
         """The grammar without its source."""
     def serialize_json(self) -> str:
         """The grammar as JSON text, with the fingerprint of the vocabulary."""
     @property
     def memory_size_bytes(self) -> int:
-        """What it keeps in memory by now, in bytes."""
+        """The memory that it uses so far, in bytes."""
 
 @disjoint_base
 class Matcher:
@@ -271,14 +271,14 @@ class Matcher:
         whitespace_budget: int | None = None,
     ) -> Self: ...
     def accept_token(self, token_id: int) -> bool:
-        """Accept the next token of the sequence; a token that is refused changes nothing.
+        """Accept the next token of the sequence; a refused token changes nothing.
 
         Args:
             token_id: Its id, from 0 to `vocab_size - 1`.
 
         Returns:
-            True where the grammar allows the token here; False where it does not, where there is no such id, and after the
-            end of the text.
+            True if the grammar allows the token here; False if it does not, if there is no such id, or after the end of
+            the text.
 
         Raises:
             TypeError: `token_id` is not an int.
@@ -290,15 +290,15 @@ class Matcher:
             (True, False)
         """
     def accept_string(self, text: str | bytes) -> bool:
-        """Accept a text; one that does not fit as a whole is refused and changes nothing.
+        """Accept a text. If it does not fit as a whole, it is refused and changes nothing.
 
         The text counts as one token of the history: `rollback(1)` takes all of it back.
 
         Args:
-            text: Text, or bytes, which may end in the middle of a character.
+            text: Text as str, or as bytes, which may end in the middle of a character.
 
         Returns:
-            True where the text fits here, False where it does not.
+            True if the text fits here, otherwise False.
 
         Raises:
             TypeError: `text` is neither str nor bytes.
@@ -313,16 +313,17 @@ class Matcher:
         """Write the mask of the next token into one row of a bitmask.
 
         Args:
-            bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), or of one row
-                alone: `allocate_token_bitmask` makes one. Bit `i % 32` of word `i // 32` is 1 where token `i` is allowed.
+            bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), as from
+                `allocate_token_bitmask`, or of one row alone. Bit `i % 32` of word `i // 32` is 1 if token `i` is
+                allowed.
             index: The row to write, counted from 0.
 
         Returns:
-            True where the mask must be applied; False where it allows every token.
+            True if the mask must be applied; False if it allows every token.
 
         Raises:
-            TypeError: `bitmask` holds no int32.
-            ValueError: Its shape is another, or it is read-only.
+            TypeError: `bitmask` is not of dtype int32.
+            ValueError: `bitmask` has another shape, or is read-only.
             IndexError: There is no such row.
             MatcherError: The text has ended, or another thread is using this matcher.
             LimitExceeded: As in `accept_token`.
@@ -335,12 +336,12 @@ class Matcher:
             '0b101'
         """
     def _find_mask_patch(self) -> tuple[int, bytes]:
-        """The number of a row, and the ids in which the mask differs from it, as int32 in the machine's byte order."""
+        """The number of a row, and the ids in which the mask differs from it, as int32 in native byte order."""
     def is_allowed(self, token_id: int) -> bool:
         """Whether `accept_token` would accept a token here; changes nothing.
 
         Args:
-            token_id: Its id. One that the vocabulary does not have is not allowed.
+            token_id: Its id. An id that the vocabulary does not have is not allowed.
 
         Raises:
             TypeError: `token_id` is not an int.
@@ -352,7 +353,7 @@ class Matcher:
             (True, False)
         """
     def num_allowed_tokens(self) -> int:
-        """How many tokens the mask allows here; changes nothing.
+        """The number of tokens that the mask allows here; changes nothing.
 
         Raises:
             MatcherError: The text has ended, or another thread is using this matcher.
@@ -363,7 +364,7 @@ class Matcher:
             2
         """
     def validate_tokens(self, token_ids: Iterable[int]) -> int:
-        """How many of these tokens could be accepted one after the other; changes nothing.
+        """How many of these tokens could be accepted in order; changes nothing.
 
         Args:
             token_ids: Ids: any iterable of ints.
@@ -381,11 +382,11 @@ class Matcher:
             3
         """
     def _longest_valid_prefix(self, text: str | bytes) -> tuple[str, int]:
-        """The status of a text, "complete", "viable" or "dead", and how many of its bytes fit."""
+        """The status of a text ("complete", "viable" or "dead"), and how many of its bytes fit."""
     def find_jump_forward_string(self) -> str:
-        """The text that must come next, whatever the model would choose; empty where there is a choice.
+        """The text that must come next, whatever the model would choose; empty if there is a choice.
 
-        Changes nothing. What is forced is cut at the end of its last whole character.
+        The forced text is cut after its last whole character. Changes nothing.
 
         Raises:
             LimitExceeded: As in `accept_token`.
@@ -396,10 +397,10 @@ class Matcher:
             'ab'
         """
     def explain(self, token_id: int) -> str:
-        """Why a token is allowed or refused here, in a sentence for people; changes nothing.
+        """Why a token is allowed or refused here, as a sentence for people; changes nothing.
 
         Args:
-            token_id: Its id; that of a token which does not exist is explained, too.
+            token_id: Its id. An id without a token is explained, too.
 
         Raises:
             TypeError: `token_id` is not an int.
@@ -411,10 +412,10 @@ class Matcher:
             'token 3 "c" cannot come next: here comes "a", and not "c"'
         """
     def get_captures(self) -> list[tuple[str, bytes]]:
-        r"""The texts of what the grammar names as captures, by where they begin, outer ones first; changes nothing.
+        r"""The texts of the grammar's captures, in the order in which they begin, outer ones first; changes nothing.
 
         Returns:
-            Pairs of a name and its bytes. A name that was captured more often comes more often.
+            Pairs of a name and its bytes. A name appears as often as its part was captured.
 
         Raises:
             LimitExceeded: As in `accept_token`.
@@ -427,16 +428,16 @@ class Matcher:
             (True, [('word', b'abb')])
         """
     def _candidates(self, limit: int) -> list[tuple[bool, str]]:
-        """Whether each is a literal, and its text."""
+        """For each candidate, whether it is a literal, and its text."""
     def shortest_completion(self, *, max_bytes: int = 65_536) -> bytes:
-        """A shortest text that completes what was accepted; empty where it is complete. Changes nothing.
+        """A shortest text that completes the accepted text; empty if it is complete. Changes nothing.
 
         Args:
             max_bytes: The longest text to look for, in bytes.
 
         Raises:
-            MatcherError: Every completion is longer than `max_bytes`, which may be negative, or another thread is using this
-                matcher.
+            MatcherError: Every completion is longer than `max_bytes` (which may be negative), or another thread is
+                using this matcher.
             LimitExceeded: As in `accept_token`.
             TypeError: `max_bytes` is not an int.
 
@@ -445,7 +446,9 @@ class Matcher:
             b'ab'
         """
     def tokens_to_end(self) -> int:
-        """The fewest tokens that complete the text, the stop token not counted; changes nothing.
+        """The number of tokens that complete the text, not counting the stop token; changes nothing.
+
+        They are the fewest that spell the shortest known completion; another text may take fewer.
 
         Raises:
             MatcherError: The grammar has budgets of its own, the vocabulary cannot spell the end, or another thread is
@@ -458,9 +461,9 @@ class Matcher:
         """
     @property
     def token_budget(self) -> int | None:
-        """In how many tokens from its beginning the text must be complete; None where there is no budget.
+        """The number of tokens from its beginning within which the text must be complete; None without a budget.
 
-        As given, and for a fork within a text with the tokens before it.
+        It is the given number; for a fork, it includes the tokens accepted before the fork.
 
         Examples:
             >>> matcher.fork(token_budget=3).token_budget
@@ -468,7 +471,7 @@ class Matcher:
         """
     @property
     def token_budget_left(self) -> int | None:
-        """How many tokens of the budget are left; below 0 where it could not be kept, None where there is none.
+        """How many tokens of the budget are left; below 0 if it could not be kept, None without a budget.
 
         Examples:
             >>> short = matcher.fork(token_budget=3)
@@ -477,7 +480,7 @@ class Matcher:
         """
     @property
     def whitespace_budget(self) -> int | None:
-        """How many bytes of whitespace a JSON text may have between its parts, as given; None where that is not bounded.
+        """The most bytes of whitespace between the parts of a JSON text, as given; None without a limit.
 
         Examples:
             >>> stencilm.GrammarMatcher(compiled, whitespace_budget=3).whitespace_budget
@@ -485,7 +488,7 @@ class Matcher:
         """
     @property
     def whitespace_budget_left(self) -> int | None:
-        """How many bytes of whitespace are left; below 0 where nothing else could come, None where they are not bounded.
+        """How many bytes of whitespace are left; below 0 if nothing else could come, None without a limit.
 
         Examples:
             >>> matcher.whitespace_budget_left is None
@@ -493,14 +496,14 @@ class Matcher:
         """
     @property
     def is_narrowed(self) -> bool:
-        """Whether the mask that was filled last, of this step, lacks tokens for the budget.
+        """Whether the last mask of this step lacks tokens because of the budget.
 
         Examples:
             >>> matcher.is_narrowed
             False
         """
     def _withheld(self) -> bytes:
-        """What the budget took from the last mask, as the bytes of a row; nothing where it took nothing."""
+        """The tokens that the budget removed from the last mask, as the bytes of a row; empty if it removed none."""
     def _traverse_draft_tree(
         self,
         next_token: NDArray[np.int64],
@@ -521,10 +524,10 @@ class Matcher:
     ) -> list[float | None]:
         """`GrammarMatcher.draft_tree_temperatures` over contiguous int64 arrays."""
     def rollback(self, num_tokens: int | None = None) -> None:
-        """Take back the last accepted tokens; a text that `accept_string` took counts as one.
+        """Take back the last accepted tokens; a text passed to `accept_string` counts as one.
 
         Args:
-            num_tokens: How many, 1 where it is not given.
+            num_tokens: How many, by default 1.
 
         Raises:
             MatcherError: Fewer were accepted, `num_tokens` is negative, or another thread is using this matcher.
@@ -554,7 +557,7 @@ class Matcher:
             (True, True)
         """
     def is_completed(self) -> bool:
-        """Whether what was accepted is a whole text of the grammar, so that it may end here; it may also go on.
+        """Whether the accepted text is a whole text of the grammar and may end here. It may also go on.
 
         Examples:
             >>> matcher.is_completed(), matcher.accept_token(2), matcher.is_completed()
@@ -570,7 +573,7 @@ class Matcher:
         """
     @property
     def num_accepted_tokens(self) -> int:
-        """How many tokens were accepted since the beginning; each text that `accept_string` took counts as one.
+        """The number of tokens accepted so far; each text passed to `accept_string` counts as one.
 
         Examples:
             >>> matcher.accept_string("abb"), matcher.num_accepted_tokens
@@ -578,7 +581,7 @@ class Matcher:
         """
     @property
     def temperature(self) -> float | None:
-        """The temperature at which the grammar wants the next token sampled, from 0 on; None where it says nothing.
+        """The temperature, 0 or more, at which the grammar wants the next token sampled; None if it specifies none.
 
         Examples:
             >>> matcher.temperature is None
@@ -586,7 +589,7 @@ class Matcher:
         """
     @property
     def max_rollback_tokens(self) -> int:
-        """As given: kept for callers that know this option; rollback has no bound here.
+        """The given value. It is accepted for compatibility; rollback has no limit here.
 
         Examples:
             >>> matcher.max_rollback_tokens
@@ -597,31 +600,31 @@ class Matcher:
         """The tokenizer of its grammar."""
     @property
     def memory_size_bytes(self) -> int:
-        """What this matcher itself keeps in memory, in bytes, without the compiled grammar that it shares.
+        """The memory that this matcher itself uses, in bytes, without the compiled grammar that it shares.
 
         Examples:
             >>> matcher.memory_size_bytes > 0
             True
         """
     def _naive_bitmask(self, bitmask: Any, index: int) -> None:
-        """The mask by the slow twin: every token tried on its own. For tests."""
+        """The mask from the slow reference, which tries every token by itself. For tests."""
     def _forced_bytes(self) -> bytes:
         """The bytes that must come next; they may end within a character."""
     def _forced_spans(self, limit: int) -> tuple[bytes, list[tuple[int, list[int]]]]:
-        """The forced bytes, and the tokens that span their end by where they begin."""
+        """The forced bytes, and the tokens that span their end, grouped by where they begin."""
     def _forced_token(self) -> int | None:
-        """The one token by its id that the grammar asks for here; None where it asks for text, or for more than one."""
+        """The id of the single token that the grammar asks for here; None if it asks for text, or for more than one."""
     def _recent_tokens(self, limit: int) -> list[int]:
-        """The last accepted tokens, at most `limit`, the oldest first."""
+        """The last accepted tokens, at most `limit`, oldest first."""
 
 @disjoint_base
 class BatchMatcher:
-    """Threads that work on the sequences of a batch."""
+    """A pool of threads that work on the sequences of a batch."""
 
     def __new__(cls, max_threads: int | None = None) -> BatchMatcher: ...
     @property
     def max_threads(self) -> int:
-        """How many threads work on a batch at most.
+        """The most threads that work on a batch.
 
         Examples:
             >>> batch.max_threads
@@ -635,16 +638,16 @@ class BatchMatcher:
         Args:
             matchers: One for each sequence, all of one vocabulary.
             bitmask: As in `GrammarMatcher.fill_next_token_bitmask`, int32 of shape (batch, ceil(vocab_size / 32)).
-            indices: The row of each sequence, each row once; 0, 1, 2 and so on by default.
+            indices: The row of each sequence, each row once; by default 0, 1, 2 and so on.
 
         Returns:
-            For each sequence whether its mask must be applied.
+            For each sequence, whether its mask must be applied.
 
         Raises:
-            BatchError: Some sequences failed; their rows are zeros, those of the others are filled.
-            TypeError: `bitmask` holds no int32, or one of the matchers is none.
-            ValueError: There are not as many indices as matchers, a row or a matcher comes twice, or the bitmask has another
-                shape.
+            BatchError: Some sequences failed; their rows are zeros, and the rows of the others are filled.
+            TypeError: `bitmask` is not of dtype int32, or an element of `matchers` is not a matcher.
+            ValueError: There are not as many indices as matchers, a row or a matcher occurs twice, or the bitmask has
+                another shape.
 
         Examples:
             >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
@@ -654,7 +657,7 @@ class BatchMatcher:
     def batch_find_mask_patches(
         self, matchers: Sequence[Matcher], row_ids: Any, offsets: Any, flipped: Any
     ) -> int:
-        """Write the patches of all masks, and say how many flipped tokens there are; these are written only where all fit."""
+        """Write the patches of all masks, and return the number of flipped tokens; these are written only if all fit."""
     def batch_accept_and_fill(
         self,
         matchers: Sequence[Matcher],
@@ -662,23 +665,23 @@ class BatchMatcher:
         bitmask: Any,
         indices: Sequence[int] | None = None,
     ) -> list[tuple[bool, bool]]:
-        """Accept a token for every sequence, where one is given, and fill the mask after it."""
+        """Accept the given token, if any, for every sequence, and fill the mask after it."""
     def batch_accept_token(
         self, matchers: Sequence[Matcher], token_ids: Iterable[int]
     ) -> list[bool]:
-        """Accept one token for every sequence; one whose token is refused stays where it is.
+        """Accept one token for every sequence; a refused token leaves its sequence unchanged.
 
         Args:
             matchers: One for each sequence.
-            token_ids: As many ids: any iterable of ints.
+            token_ids: An id for each: any iterable of ints.
 
         Returns:
-            For each sequence what `GrammarMatcher.accept_token` returns.
+            For each sequence, what `GrammarMatcher.accept_token` returns.
 
         Raises:
             BatchError: Some sequences failed; the others have accepted or refused their tokens.
-            TypeError: An id is not an int, or one of the matchers is none.
-            ValueError: There are not as many ids as matchers, or a matcher comes twice.
+            TypeError: An id is not an int, or an element of `matchers` is not a matcher.
+            ValueError: There are not as many ids as matchers, or a matcher occurs twice.
 
         Examples:
             >>> batch.batch_accept_token(matchers, [0, 1])
@@ -687,34 +690,34 @@ class BatchMatcher:
     def batch_accept_string(
         self, matchers: Sequence[Matcher], texts: Sequence[str | bytes]
     ) -> list[bool]:
-        """Accept one text for every sequence; one whose text is refused stays where it is.
+        """Accept one text for every sequence; a refused text leaves its sequence unchanged.
 
         Args:
             matchers: One for each sequence.
-            texts: As many texts, str or bytes.
+            texts: A text for each, str or bytes.
 
         Returns:
-            For each sequence what `GrammarMatcher.accept_string` returns.
+            For each sequence, what `GrammarMatcher.accept_string` returns.
 
         Raises:
             BatchError: Some sequences failed; the others have accepted or refused their texts.
-            TypeError: A text is neither str nor bytes, or one of the matchers is none.
-            ValueError: There are not as many texts as matchers, or a matcher comes twice.
+            TypeError: A text is neither str nor bytes, or an element of `matchers` is not a matcher.
+            ValueError: There are not as many texts as matchers, or a matcher occurs twice.
 
         Examples:
             >>> batch.batch_accept_string(matchers, ["ab", b"b"])
             [True, False]
         """
     def batch_temperature(self, matchers: Sequence[Matcher]) -> list[float | None]:
-        """What `GrammarMatcher.temperature` is for every sequence: a number from 0 on, or None.
+        """`GrammarMatcher.temperature` of every sequence: a number, 0 or more, or None.
 
         Args:
             matchers: One for each sequence.
 
         Raises:
             BatchError: Some sequences failed.
-            TypeError: One of the matchers is none.
-            ValueError: A matcher comes twice.
+            TypeError: An element of `matchers` is not a matcher.
+            ValueError: A matcher occurs twice.
 
         Examples:
             >>> batch.batch_temperature(matchers)
@@ -730,8 +733,8 @@ class BatchMatcher:
         Raises:
             BatchError: Some sequences have accepted fewer; the others were rolled back.
             MatcherError: A count is negative.
-            TypeError: A count is not an int, or one of the matchers is none.
-            ValueError: There are not as many counts as matchers, or a matcher comes twice.
+            TypeError: A count is not an int, or an element of `matchers` is not a matcher.
+            ValueError: There are not as many counts as matchers, or a matcher occurs twice.
 
         Examples:
             >>> batch.batch_accept_token(matchers, [0, 2]), batch.batch_rollback(matchers, [1, 0])
@@ -740,17 +743,17 @@ class BatchMatcher:
 
 @final
 class IndexBuilder:
-    """An index in the making."""
+    """A token index under construction."""
 
     def __new__(
         cls, compiled: CompiledGrammar, *, max_states: int, max_bytes: int
     ) -> IndexBuilder: ...
     def advance(self, seconds: float) -> bool:
-        """Works for about so many seconds; says whether it is done."""
+        """Work for about this many seconds; returns whether it is done."""
     def progress(self) -> tuple[int, int]:
-        """States that are done, and states that are known, of the stage at hand."""
+        """The finished states and the known states of the current stage."""
     def finish(self) -> TokenIndex | None:
-        """The index, once `advance` has said True; None before, and where it was taken already."""
+        """The index, once `advance` has returned True; None before that, and after it was taken."""
 
 @final
 class TokenIndex:
@@ -763,22 +766,22 @@ class TokenIndex:
         """The index as bytes, for `from_bytes` with the same vocabulary."""
     @property
     def num_states(self) -> int:
-        """How many states it has; they are numbered from 0, the initial one."""
+        """The number of states; they are numbered from 0, which is the initial state."""
     @property
     def num_transitions(self) -> int:
-        """How many transitions all states have together."""
+        """The number of transitions of all states."""
     @property
     def memory_size_bytes(self) -> int:
-        """What it keeps in memory, in bytes."""
+        """The memory that it uses, in bytes."""
     def is_final(self, state: int) -> bool:
         """Whether a text may end at a state."""
     def next_state(self, state: int, token_id: int) -> int | None:
-        """The state after a token; None where the token is not allowed."""
+        """The state after a token; None if the token is not allowed."""
     def transitions(self, state: int) -> list[tuple[int, int]]:
-        """The allowed tokens of a state and the states after them, by ascending token id."""
+        """The allowed tokens of a state and the states after them, in ascending order of token id."""
     def fill_bitmask(self, state: int, bitmask: Any, index: int) -> None:
         """Write the mask of a state into a row of a bitmask."""
     def forced_states(self) -> list[int]:
         """The states at which the next byte is forced."""
     def forced_spans(self, state: int, limit: int) -> tuple[bytes, list[tuple[int, list[int]]]]:
-        """The forced bytes at a state, and the tokens that span their end by where they begin."""
+        """The forced bytes at a state, and the tokens that span their end, grouped by where they begin."""

@@ -1,4 +1,4 @@
-"""Texts that hold halves of surrogate pairs, which Python has and no UTF-8 spells."""
+"""Texts with halves of surrogate pairs, which Python strings may hold and UTF-8 cannot spell."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The one tree of errors.
 
-Every error is a sentence that shows the offending value, the place it stands at, and the way out.
-The place is kept apart from the sentence, so that a program can point at it: a JSON pointer for
+Every error is a sentence that shows the offending value, its location, and the way out. The
+location is also kept apart from the sentence, so that a program can use it: a JSON pointer for
 schemas, line and column or an offset for texts.
 """
 

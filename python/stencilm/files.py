@@ -1,4 +1,4 @@
-"""Files that somebody names: to be run as a module, or to be written at the end."""
+"""Files that a caller names: to be run as a module, or to be written at the end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What other libraries raise, reported as an error of ours.
+"""Exceptions of other libraries, reported as errors of this package.
 
-One idea: a library that is given the files of others may fail in any way. One in Python raises
-whatever the line at fault raises, one in Rust panics too, and a panic comes as a
+One idea: a library that reads other people's files may fail in any way. One in Python raises
+whatever the faulty line raises; one in Rust may also panic, and a panic arrives as a
 `BaseException` that `except Exception` lets through.
 """
 

@@ -1,4 +1,4 @@
-"""Calls that a coroutine waits for while they run in a thread."""
+"""Calls that run in a thread while a coroutine waits for them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Batches on Ray: rows of a dataset in, typed rows out.
 
-One idea: Ray Data moves the rows, keeps the workers and puts them on machines; a worker is a class
-that loads a model once and answers batches. So all there is here is that class.
+One idea: Ray Data moves the rows, keeps the workers and places them on machines; a worker is a
+class that loads a model once and answers batches. This module is only that class.
 
     answers = dataset.map_batches(
         stencilm.ray.Generate(model="tiny", output_type=Person, prompt="Describe {name}."),
@@ -9,7 +9,7 @@ that loads a model once and answers batches. So all there is here is that class.
         batch_size=32,
     )
 
-A row that fails is a row with its error. With `resume`, a job that was killed goes on where it was.
+A row that fails becomes a row with its error. With `resume`, a killed job continues where it was.
 """
 
 from __future__ import annotations

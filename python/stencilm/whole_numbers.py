@@ -1,7 +1,7 @@
-"""Numbers that callers give, checked: one sentence with the value and the way out.
+"""Numbers from callers, checked: a wrong one gets one sentence with the value and the way out.
 
-What is an integer to Python's own functions, as those of NumPy and torch are, is one here, and goes
-on as an int. True is none, though Python counts with it.
+What Python's own functions take as an integer, such as those of NumPy and torch, is one here, and
+becomes an int. True is not a number, although Python counts with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! Many sequences at once: the same call for every one, on a few threads that wait for the next batch.
+//! Many sequences at once: the same call for each, on a few threads that then wait for the next batch.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{self, Arc, PoisonError};

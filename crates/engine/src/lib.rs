@@ -1,4 +1,4 @@
-//! Grammar times vocabulary: the trie of a tokenizer, the pushdown machine of a grammar, and the masks between them.
+//! Grammar times vocabulary: the trie of a tokenizer, the pushdown machine of a grammar, and the masks that both give.
 //!
 //! The flow is one way: [`Grammar`](stencilm_grammar::Grammar) × [`Vocabulary`] → [`CompiledGrammar`] →
 //! [`GrammarMatcher`] → mask words.

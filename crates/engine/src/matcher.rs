@@ -1,6 +1,6 @@
-//! One sequence's cursor in a compiled grammar: accept, mask, roll back, fork.
+//! The state of one sequence in a compiled grammar: accept, mask, roll back, fork.
 //!
-//! History is a list of configurations with the size that the memory had at each; undoing is truncating both.
+//! The history is a list of configurations with the size of the memory at each; undoing truncates both.
 
 use std::sync::{Arc, Weak};
 

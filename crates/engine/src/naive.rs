@@ -1,4 +1,4 @@
-//! The slow twin of every mask: each token of the vocabulary is tried byte by byte, from the state as it is.
+//! The slow reference for every mask: each token of the vocabulary is tried byte by byte, from the current state.
 
 use crate::error::MatcherError;
 use crate::matcher::GrammarMatcher;

@@ -1,6 +1,7 @@
-//! Compiled grammars as JSON text: the grammar as it writes itself, and the tokenizer by its fingerprint.
+//! Compiled grammars as JSON text: the serialized grammar, and the tokenizer by its fingerprint.
 //!
-//! Nothing laid out is written down: it comes back as fast as masks ask for it, and what is not in the text needs no trust.
+//! Nothing that was built is written: it is rebuilt as fast as masks ask for it, and what is not in the text needs no
+//! trust.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Caches and special cases that may be switched off, each alone: none of them may change an answer, and each must pay.
+//! Caches and special cases that can be switched off, each alone: none of them may change an answer, and each must pay.
 //!
-//! In a usual build each of these questions is the constant `true`. With the feature `switches`, which the fuzzer and
-//! `bench/ablation.py` ask for, every thread says for itself what is off.
+//! In a normal build each of these functions is the constant `true`. With the feature `switches`, which the fuzzer and
+//! `bench/ablation.py` use, every thread decides for itself what is off.
 
 macro_rules! switches {
     ($($switch:ident $name:literal,)*) => {

@@ -1,4 +1,4 @@
-//! One error for every notation: what kind it is, where it stands, and one sentence with the value and the way out.
+//! One error for every notation: its kind, its location, and one sentence with the value and the way out.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Grammars as JSON text: lists in which everything refers to earlier entries by number, checked when read.
 //!
-//! Expressions are made anew by their constructors, so a text cannot hold one that is not in normal form. Nodes may refer
-//! to later rules, but to earlier nodes only: a cycle that no rule breaks cannot be written down.
+//! Expressions are rebuilt by their constructors, so a text cannot hold one that is not in normal form. Nodes may refer
+//! to later rules, but only to earlier nodes: a cycle that no rule breaks cannot be written.
 
 use std::convert::Infallible;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Python values as what the engine takes; whatever does not fit gets one sentence with the value and the way out.
+//! Converts Python arguments to what the engine takes; a refused value is reported in one sentence with a way out.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use pyo3::types::{
 
 use crate::errors;
 
-/// An argument that may be left out, which `None` is not.
+/// An argument that may be left out; passing `None` is not leaving it out.
 pub struct Given<'py>(Option<Bound<'py, PyAny>>);
 
 impl Given<'_> {
-    /// It was left out.
+    /// The argument was left out.
     pub const NOTHING: Self = Given(None);
 }
 
 impl<'py> Given<'py> {
-    /// What was given.
+    /// The given value.
     pub fn value(&self) -> Option<&Bound<'py, PyAny>> {
         self.0.as_ref()
     }
@@ -35,7 +35,7 @@ impl<'py> FromPyObject<'_, 'py> for Given<'py> {
     }
 }
 
-/// A token id; `None` for an integer that can be none.
+/// A token id; `None` for an integer that cannot be one.
 ///
 /// # Errors
 /// `TypeError` for anything but an integer.
@@ -51,7 +51,7 @@ pub fn token_id(value: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
 /// Token ids in a sequence.
 ///
 /// # Errors
-/// `TypeError` for anything but integers that can be iterated.
+/// `TypeError` for anything but an iterable of integers.
 pub fn token_ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Option<u32>>> {
     let ordered = if is_set(values) { None } else { iterable(values)? };
     let ordered = ordered.ok_or_else(|| {
@@ -60,10 +60,10 @@ pub fn token_ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Option<u32>>> {
     ordered.try_iter()?.map(|item| token_id(&item?)).collect()
 }
 
-/// The values of an argument that is a list of them, or what else has an order.
+/// The values of an argument that is a list or another ordered iterable.
 ///
 /// # Errors
-/// `TypeError` for what has none: with its name, its value, and what of it is `wanted`.
+/// `TypeError` for anything without an order; it names the argument, its value, and the `wanted` elements.
 pub fn items<'py>(name: &str, wanted: &str, values: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let ordered = if is_set(values) { None } else { iterable(values)? };
     let ordered = ordered
@@ -74,10 +74,10 @@ pub fn items<'py>(name: &str, wanted: &str, values: &Bound<'py, PyAny>) -> PyRes
     }
 }
 
-/// What can be iterated in the place of a value: a list of what an array holds, and else the value itself.
+/// An iterable for a value: the list of an array's elements, otherwise an iterator over the value itself.
 ///
-/// `None` for what cannot be iterated, and for texts and dicts: what these give one by one is not what is meant. Bytes are
-/// integers, and tokens of vocabularies that have one for each.
+/// `None` for what cannot be iterated, and for texts and dicts, whose elements are not what is meant. Bytes are
+/// integers, and are token ids in vocabularies with one token for each byte.
 fn iterable<'py>(values: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     // Most are lists, and known the faster way.
     if values.is_exact_instance_of::<PyList>() || values.is_exact_instance_of::<PyTuple>() {
@@ -102,7 +102,7 @@ fn iterable<'py>(values: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny
     }
 }
 
-/// It is a set, which has no order.
+/// Whether it is a set, which has no order.
 fn is_set(values: &Bound<'_, PyAny>) -> bool {
     values.is_instance_of::<PySet>() || values.is_instance_of::<PyFrozenSet>()
 }
@@ -117,10 +117,10 @@ pub fn truth(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         .map_err(|_| PyTypeError::new_err(format!("{name} is {}, but must be True or False", short(value))))
 }
 
-/// The tokens that may end a text: one id, or several.
+/// The tokens that may end a text: one or several ids.
 ///
 /// # Errors
-/// `TypeError` for anything but ids, `ValueError` for one that the vocabulary does not have.
+/// `TypeError` for anything but ids, `ValueError` for an id that the vocabulary does not have.
 pub fn stop_tokens(value: &Bound<'_, PyAny>, vocab_size: usize) -> PyResult<Vec<u32>> {
     let id = |value: &Bound<'_, PyAny>| {
         let id = token_id(value).map_err(|error| match error.is_instance_of::<PyTypeError>(value.py()) {
@@ -146,7 +146,7 @@ pub fn stop_tokens(value: &Bound<'_, PyAny>, vocab_size: usize) -> PyResult<Vec<
     }
 }
 
-/// A number of things from 0 up.
+/// A count: 0 or more.
 ///
 /// # Errors
 /// `TypeError` for anything but an integer, `MatcherError` for one that is negative or huge.
@@ -170,7 +170,7 @@ pub fn whole(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     }
 }
 
-/// A number of seconds or of thousandths; `None` for one that is no time.
+/// A number of seconds, or of another unit; `None` for a number that is not a duration.
 ///
 /// # Errors
 /// `TypeError` for anything but a number.
@@ -183,7 +183,7 @@ pub fn time(name: &str, value: &Bound<'_, PyAny>, unit: Duration) -> PyResult<Op
     }
 }
 
-/// It is `True` or `False`, of Python, numpy or torch: Python counts with them, and they are no numbers here.
+/// Whether it is `True` or `False` of Python, NumPy or torch. To Python these are numbers; here they are not.
 fn is_truth(value: &Bound<'_, PyAny>) -> bool {
     // Whatever is an int or a float itself is none, and is known the faster way.
     !value.is_exact_instance_of::<PyInt>()
@@ -226,7 +226,7 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     Err(PyTypeError::new_err(format!("a text is str or bytes, not {}", shown(value))))
 }
 
-/// A value as a message shows it: its type, and itself where that is short.
+/// A value as shown in a message: its type, and the value itself if it is short.
 pub fn shown(value: &Bound<'_, PyAny>) -> String {
     let kind = kind(value);
     match value.repr() {
@@ -235,7 +235,7 @@ pub fn shown(value: &Bound<'_, PyAny>) -> String {
     }
 }
 
-/// A value alone as a message shows it; its type where it is long.
+/// A value as shown in a message, without its type; only the type if it is long.
 pub fn short(value: &Bound<'_, PyAny>) -> String {
     // Integers of numpy are shown as what they are.
     let text = if value.hasattr("__index__").unwrap_or(false) { value.str() } else { value.repr() };

@@ -16,10 +16,10 @@ use crate::errors;
 use crate::matcher::Matcher;
 use crate::watch;
 
-/// More threads than any machine has use for; each costs memory.
+/// More threads than any machine can use; each costs memory.
 const MAX_THREADS: usize = 1024;
 
-/// Threads that work on the sequences of a batch.
+/// A pool of threads that work on the sequences of a batch.
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct BatchMatcher {
     workers: Workers,
@@ -40,7 +40,7 @@ impl BatchMatcher {
         Ok(BatchMatcher { workers: Workers::new(max_threads.map(threads).transpose()?) })
     }
 
-    /// How many threads work on a batch at most.
+    /// The most threads that work on a batch.
     ///
     /// Examples:
     ///     >>> batch.max_threads
@@ -55,16 +55,16 @@ impl BatchMatcher {
     /// Args:
     ///     matchers: One for each sequence, all of one vocabulary.
     ///     bitmask: As in `GrammarMatcher.fill_next_token_bitmask`, int32 of shape (batch, ceil(vocab_size / 32)).
-    ///     indices: The row of each sequence, each row once; 0, 1, 2 and so on by default.
+    ///     indices: The row of each sequence, each row once; by default 0, 1, 2 and so on.
     ///
     /// Returns:
-    ///     For each sequence whether its mask must be applied.
+    ///     For each sequence, whether its mask must be applied.
     ///
     /// Raises:
-    ///     BatchError: Some sequences failed; their rows are zeros, those of the others are filled.
-    ///     TypeError: `bitmask` holds no int32, or one of the matchers is none.
-    ///     ValueError: There are not as many indices as matchers, a row or a matcher comes twice, or the bitmask has another
-    ///         shape.
+    ///     BatchError: Some sequences failed; their rows are zeros, and the rows of the others are filled.
+    ///     TypeError: `bitmask` is not of dtype int32, or an element of `matchers` is not a matcher.
+    ///     ValueError: There are not as many indices as matchers, a row or a matcher occurs twice, or the bitmask has
+    ///         another shape.
     ///
     /// Examples:
     ///     >>> bitmask = stencilm.allocate_token_bitmask(2, info.vocab_size)
@@ -87,7 +87,7 @@ impl BatchMatcher {
         self.run(py, jobs, |matcher, row| matcher.fill_mask(row).inspect_err(|_| row.fill(0)))
     }
 
-    /// Write the patches of all masks, and say how many flipped tokens there are; these are written only where all fit.
+    /// Write the patches of all masks, and return the number of flipped tokens; these are written only if all fit.
     fn batch_find_mask_patches(
         &self,
         py: Python<'_>,
@@ -128,7 +128,7 @@ impl BatchMatcher {
         Err(errors::batch(py, patches.into_iter().map(|patch| patch.map(|patch| patch.row)).collect(), failed))
     }
 
-    /// Accept a token for every sequence, where one is given, and fill the mask after it.
+    /// Accept the given token, if any, for every sequence, and fill the mask after it.
     #[pyo3(signature = (matchers, token_ids, bitmask, indices = None))]
     fn batch_accept_and_fill(
         &self,
@@ -171,19 +171,19 @@ impl BatchMatcher {
         })
     }
 
-    /// Accept one token for every sequence; one whose token is refused stays where it is.
+    /// Accept one token for every sequence; a refused token leaves its sequence unchanged.
     ///
     /// Args:
     ///     matchers: One for each sequence.
-    ///     token_ids: As many ids: any iterable of ints.
+    ///     token_ids: An id for each: any iterable of ints.
     ///
     /// Returns:
-    ///     For each sequence what `GrammarMatcher.accept_token` returns.
+    ///     For each sequence, what `GrammarMatcher.accept_token` returns.
     ///
     /// Raises:
     ///     BatchError: Some sequences failed; the others have accepted or refused their tokens.
-    ///     TypeError: An id is not an int, or one of the matchers is none.
-    ///     ValueError: There are not as many ids as matchers, or a matcher comes twice.
+    ///     TypeError: An id is not an int, or an element of `matchers` is not a matcher.
+    ///     ValueError: There are not as many ids as matchers, or a matcher occurs twice.
     ///
     /// Examples:
     ///     >>> batch.batch_accept_token(matchers, [0, 1])
@@ -198,19 +198,19 @@ impl BatchMatcher {
         self.each(py, &matchers, "token_ids", ids, |matcher, id| id.map_or(Ok(false), |id| matcher.accept_token(id)))
     }
 
-    /// Accept one text for every sequence; one whose text is refused stays where it is.
+    /// Accept one text for every sequence; a refused text leaves its sequence unchanged.
     ///
     /// Args:
     ///     matchers: One for each sequence.
-    ///     texts: As many texts, str or bytes.
+    ///     texts: A text for each, str or bytes.
     ///
     /// Returns:
-    ///     For each sequence what `GrammarMatcher.accept_string` returns.
+    ///     For each sequence, what `GrammarMatcher.accept_string` returns.
     ///
     /// Raises:
     ///     BatchError: Some sequences failed; the others have accepted or refused their texts.
-    ///     TypeError: A text is neither str nor bytes, or one of the matchers is none.
-    ///     ValueError: There are not as many texts as matchers, or a matcher comes twice.
+    ///     TypeError: A text is neither str nor bytes, or an element of `matchers` is not a matcher.
+    ///     ValueError: There are not as many texts as matchers, or a matcher occurs twice.
     ///
     /// Examples:
     ///     >>> batch.batch_accept_string(matchers, ["ab", b"b"])
@@ -226,15 +226,15 @@ impl BatchMatcher {
         self.each(py, &matchers, "texts", texts, |matcher, text| matcher.accept_bytes(text))
     }
 
-    /// What `GrammarMatcher.temperature` is for every sequence: a number from 0 on, or None.
+    /// `GrammarMatcher.temperature` of every sequence: a number, 0 or more, or None.
     ///
     /// Args:
     ///     matchers: One for each sequence.
     ///
     /// Raises:
     ///     BatchError: Some sequences failed.
-    ///     TypeError: One of the matchers is none.
-    ///     ValueError: A matcher comes twice.
+    ///     TypeError: An element of `matchers` is not a matcher.
+    ///     ValueError: A matcher occurs twice.
     ///
     /// Examples:
     ///     >>> batch.batch_temperature(matchers)
@@ -254,8 +254,8 @@ impl BatchMatcher {
     /// Raises:
     ///     BatchError: Some sequences have accepted fewer; the others were rolled back.
     ///     MatcherError: A count is negative.
-    ///     TypeError: A count is not an int, or one of the matchers is none.
-    ///     ValueError: There are not as many counts as matchers, or a matcher comes twice.
+    ///     TypeError: A count is not an int, or an element of `matchers` is not a matcher.
+    ///     ValueError: There are not as many counts as matchers, or a matcher occurs twice.
     ///
     /// Examples:
     ///     >>> batch.batch_accept_token(matchers, [0, 2]), batch.batch_rollback(matchers, [1, 0])
@@ -268,7 +268,7 @@ impl BatchMatcher {
     }
 }
 
-/// What a batch does for one sequence.
+/// The work of a batch for one sequence.
 struct Job<'a, A, R> {
     matcher: &'a mut GrammarMatcher,
     argument: A,
@@ -287,7 +287,8 @@ thread_local! {
     static ROUND: RefCell<Option<(u64, Parts)>> = const { RefCell::new(None) };
 }
 
-/// The watch over one sequence of a round: what this thread has done for others counts, since one deadline is that of the batch.
+/// The watch over one sequence of a round. What this thread did for other sequences counts, since the batch has one
+/// deadline.
 fn watch_over(matcher: &GrammarMatcher, round: u64) -> Watch {
     let watch = matcher.compiled().limits().watch();
     ROUND.with_borrow_mut(|current| {
@@ -325,7 +326,7 @@ impl BatchMatcher {
         Err(errors::batch(py, results, failed))
     }
 
-    /// Works in rounds: what was stopped in one, for a signal or a fork, is done in the next.
+    /// Works in rounds: what a signal or a fork stopped in one is done in the next.
     fn results<'a, A: Send, R: Send>(
         &self,
         py: Python<'_>,
@@ -399,7 +400,7 @@ fn lock_all<'a>(py: Python<'_>, matchers: &'a [Bound<'_, PyAny>]) -> PyResult<Ve
     Ok(guards)
 }
 
-/// The words of a mask, which all sequences of a batch have in common; `None` for a batch of none.
+/// The number of words of a mask, the same for all sequences of a batch; `None` for an empty batch.
 fn words_of_all(guards: &[MutexGuard<'_, GrammarMatcher>]) -> PyResult<Option<usize>> {
     let Some(first) = guards.first() else { return Ok(None) };
     let words = first.compiled().vocabulary().mask_words();
@@ -412,7 +413,7 @@ fn words_of_all(guards: &[MutexGuard<'_, GrammarMatcher>]) -> PyResult<Option<us
     }
 }
 
-/// The results of the sequences, and the errors of those that failed by their places.
+/// The results of the sequences, and the errors of the failed ones by index.
 type Split<R> = (Vec<Option<R>>, Vec<(usize, MatcherError)>);
 
 fn split<R>(results: Vec<Result<R, MatcherError>>) -> Split<R> {
@@ -429,13 +430,12 @@ fn split<R>(results: Vec<Result<R, MatcherError>>) -> Split<R> {
     (kept, failed)
 }
 
-/// A caller's int32 array of one dimension.
+/// A caller's one-dimensional int32 array.
 struct Integers(PyBuffer<i32>);
 
 impl Integers {
     /// # Errors
-    /// `TypeError` for what is no int32 array, `ValueError` for one that cannot be written, that is not contiguous, or that
-    /// has no room for so many.
+    /// `TypeError` for anything but an int32 array, `ValueError` if it is read-only, not contiguous, or too short.
     fn of(name: &'static str, array: &Bound<'_, PyAny>, at_least: usize) -> PyResult<Integers> {
         let buffer = PyBuffer::<i32>::get(array).map_err(|_| {
             PyTypeError::new_err(format!("{name} is a {}, but must be an int32 numpy array", arguments::kind(array)))
@@ -457,7 +457,7 @@ impl Integers {
         self.0.item_count()
     }
 
-    /// Writes numbers from the beginning on.
+    /// Writes numbers, starting at the beginning.
     fn write(&self, numbers: &[i32]) {
         assert!(numbers.len() <= self.len(), "there is room, as was asked");
         // SAFETY: the array is held, writable, contiguous, and has so many numbers; bytes may lie anywhere. Who writes to it from

@@ -13,12 +13,12 @@ use crate::arguments::{self, Given};
 /// How a buffer's format names the byte order of this machine.
 const NATIVE_ORDER: u8 = if cfg!(target_endian = "little") { b'<' } else { b'>' };
 
-/// Whether the numbers of a buffer have another byte order than those of this machine.
+/// Whether a buffer's numbers have another byte order than this machine.
 pub fn is_foreign(buffer: &PyBuffer<i32>) -> bool {
     buffer.format().to_bytes().first().is_some_and(|order| b"><!".contains(order) && *order != NATIVE_ORDER)
 }
 
-/// An int32 bitmask of shape (batch, words) or (words,), found right and kept alive.
+/// An int32 bitmask of shape (batch, words) or (words,), checked and kept alive.
 pub struct Rows<'py> {
     base: *mut u32,
     row_stride: isize,
@@ -35,7 +35,7 @@ enum Owner<'py> {
 }
 
 impl<'py> Rows<'py> {
-    /// The rows of a bitmask that has `words` words in each.
+    /// The rows of a bitmask, of `words` words each.
     ///
     /// # Errors
     /// `TypeError` for another element type or device, `ValueError` for another shape or a read-only array.
@@ -154,7 +154,7 @@ impl<'py> Rows<'py> {
     /// These rows, in this order, or the first ones.
     ///
     /// # Errors
-    /// `TypeError` for what is no number, `IndexError` for a row that does not exist, `ValueError` for one that is named twice.
+    /// `TypeError` for what is no number, `IndexError` for a row that does not exist, `ValueError` for a repeated row.
     pub fn rows(&mut self, indices: Option<&[Bound<'_, PyAny>]>, count: usize) -> PyResult<Vec<&mut [u32]>> {
         let indices: Vec<usize> = match indices {
             Some(indices) => indices.iter().map(|index| self.number(index)).collect::<PyResult<_>>()?,
@@ -189,10 +189,10 @@ impl<'py> Rows<'py> {
         PyIndexError::new_err(format!("row {index} is outside of a bitmask with {} rows; count from 0", self.rows))
     }
 
-    /// All rows one after the other, where they lie like that.
+    /// All rows as one slice, if they are contiguous.
     ///
     /// # Errors
-    /// `ValueError` where there are gaps between them.
+    /// `ValueError` if there are gaps between them.
     pub fn all(&mut self) -> PyResult<&mut [u32]> {
         if self.rows > 1 && self.row_stride != self.words as isize {
             return Err(PyValueError::new_err(
@@ -204,7 +204,7 @@ impl<'py> Rows<'py> {
     }
 
     /// # Safety
-    /// The row must exist, and no other slice of it may live.
+    /// The row must exist, and no other slice of it may be alive.
     unsafe fn slice<'a>(&self, row: usize) -> &'a mut [u32] {
         // SAFETY: the memory is a live, writable int32 array, and `layout` has checked that the words of a row lie inside
         // of it and next to each other. Who writes to it from another thread meanwhile races with us as with numpy.
@@ -212,7 +212,7 @@ impl<'py> Rows<'py> {
     }
 }
 
-/// A capsule of the tensor, of DLPack 1 where the library knows it: only there it says whether it may be written.
+/// A capsule of the tensor, DLPack 1 if the library knows it: only there is it known whether the tensor is read-only.
 fn export<'py>(bitmask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCapsule>> {
     let py = bitmask.py();
     let versioned = [("max_version", (1, 0))].into_py_dict(py)?;
@@ -261,7 +261,7 @@ struct DlTensor {
 /// The first word of a bitmask.
 ///
 /// # Errors
-/// `ValueError` where it does not lie at a multiple of four bytes, as a field of a packed record may not.
+/// `ValueError` if its address is no multiple of four, as in a field of a packed record.
 fn aligned(first: *mut u8) -> PyResult<*mut u32> {
     let first = first.cast::<u32>();
     match first.is_aligned() {
@@ -273,10 +273,10 @@ fn aligned(first: *mut u8) -> PyResult<*mut u32> {
     }
 }
 
-/// How many rows there are and how many words they lie apart, once shape and strides have been found right.
+/// The number of rows and the distance between them in words, after checking shape and strides.
 ///
-/// `unit` is how much of a stride makes a word: 4 where strides count bytes, 1 where they count words. A stride along
-/// which there is one step at most is never used and may be anything.
+/// `unit` is the part of a stride that makes a word: 4 if strides count bytes, 1 if they count words. The stride of a
+/// dimension of length 0 or 1 is never used and may be anything.
 fn layout(shape: &[usize], strides: &[isize], unit: usize, words: usize) -> PyResult<(usize, isize)> {
     let wrong_shape = || {
         PyValueError::new_err(format!(

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use stencilm_support as support;
 
-/// Ends the operations that were given it.
+/// Ends the operations that it was passed to.
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct CancelToken {
     pub inner: support::CancelToken,
@@ -16,7 +16,7 @@ impl CancelToken {
         CancelToken { inner: support::CancelToken::default() }
     }
 
-    /// Ends these operations.
+    /// End these operations.
     fn cancel(&self) {
         self.inner.cancel();
     }

@@ -17,7 +17,7 @@ use crate::watch;
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct CompiledGrammar {
     pub inner: Arc<engine::CompiledGrammar>,
-    /// What the grammar was made of; none where it comes from a text that `serialize_json` wrote.
+    /// What the grammar was made of; None if it was read from the output of `serialize_json`.
     #[pyo3(get, name = "_source")]
     source: Py<PyAny>,
     /// The tokenizer of the vocabulary.
@@ -25,16 +25,16 @@ pub struct CompiledGrammar {
     pub tokenizer_info: Py<PyAny>,
 }
 
-/// What the source of a compiled grammar is, or was made into.
+/// What the source of a compiled grammar is, or was turned into.
 #[derive(FromPyObject)]
 enum Made<'py> {
-    /// The first of the source is the text of a JSON Schema, to be read with these options.
+    /// The first item of the source is the text of a JSON Schema, to be read with these options.
     Options(PyRef<'py, JsonSchemaOptions>),
     /// A grammar.
     Grammar(PyRef<'py, Grammar>),
 }
 
-/// What is in the way of compiling.
+/// Why compiling failed.
 enum Refused {
     Grammar(GrammarError),
     Compiling(EngineError),
@@ -43,7 +43,7 @@ enum Refused {
 
 #[pymethods]
 impl CompiledGrammar {
-    /// Of a text that `serialize_json` wrote, where nothing is `made` of it.
+    /// From the output of `serialize_json` if `made` is `None`.
     #[new]
     fn new(
         source: Bound<'_, PyAny>,
@@ -104,7 +104,7 @@ impl CompiledGrammar {
         watch::writing(py, || self.inner.serialize_json_in_time())
     }
 
-    /// What it keeps in memory by now, in bytes.
+    /// The memory that it uses so far, in bytes.
     #[getter]
     fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         watch::unstoppable(py, || self.inner.memory_bytes())

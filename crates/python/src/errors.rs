@@ -1,4 +1,4 @@
-//! Errors of the engine as the exception classes of `stencilm.errors`, each with its place.
+//! Errors of the engine as the exception classes of `stencilm.errors`, each with its location.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -90,7 +90,7 @@ pub fn saved(py: Python<'_>, error: SavedError) -> PyErr {
     }
 }
 
-/// The error of a batch in which some sequences failed: all results, with `None` for those, and their errors by index.
+/// The error of a batch in which some sequences failed: all results, `None` for those, and their errors by index.
 pub fn batch<R: for<'py> IntoPyObject<'py>>(
     py: Python<'_>,
     results: Vec<Option<R>>,

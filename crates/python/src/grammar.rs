@@ -14,10 +14,10 @@ use crate::errors;
 use crate::limits::Limits;
 use crate::watch;
 
-/// Keyword, place, note.
+/// Keyword, location, note.
 type Row = (String, String, String);
 
-/// How a schema is read and how its instances are written: made once, and used for many schemas.
+/// How a schema is read and how its instances are written. Made once, used for many schemas.
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct JsonSchemaOptions {
     inner: grammar::JsonSchemaOptions,
@@ -68,7 +68,7 @@ impl JsonSchemaOptions {
 }
 
 impl JsonSchemaOptions {
-    /// The options for a schema beside these documents.
+    /// The options for a schema with these documents.
     pub fn within(&self, documents: Vec<(String, String)>, limits: &Limits) -> grammar::JsonSchemaOptions {
         let (max_bytes, max_exprs) = (limits.schema_bytes, limits.compiling.grammar_expressions);
         grammar::JsonSchemaOptions { documents, max_bytes, max_exprs, ..self.inner.clone() }
@@ -79,13 +79,13 @@ impl JsonSchemaOptions {
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct Grammar {
     pub inner: Arc<grammar::Grammar>,
-    /// What answers questions about holes, while no question is being answered; a second one at the same time makes its own.
+    /// Answers questions about holes. Taken out while it answers one; a concurrent question makes its own.
     holes: Mutex<Option<Box<Holes>>>,
 }
 
 #[pymethods]
 impl Grammar {
-    /// The instances of a schema; `documents` are the schemas that it may name, each with its URI.
+    /// The instances of a schema; `documents` are the schemas that it may refer to, each with its URI.
     #[staticmethod]
     fn from_json_schema(
         py: Python<'_>,
@@ -172,7 +172,7 @@ impl Grammar {
         Grammar::wrap(py, result)
     }
 
-    /// Those of some names of special tokens that the grammar spells out as text only.
+    /// Those of the given special-token names that the grammar spells only as text.
     fn names_as_text(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vec<String>> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         watch::unstoppable(py, || self.inner.names_as_text(&names).into_iter().map(str::to_owned).collect())
@@ -196,7 +196,7 @@ impl Grammar {
         Grammar::wrap(py, result)
     }
 
-    /// The texts of the grammars one after the other.
+    /// The concatenations of one text of each grammar, in order.
     #[staticmethod]
     fn concat(py: Python<'_>, grammars: Vec<PyRef<'_, Grammar>>, limits: &Limits) -> PyResult<Grammar> {
         Grammar::combine(py, &grammars, limits, grammar::Grammar::concat)
@@ -208,7 +208,7 @@ impl Grammar {
         Grammar::combine(py, &grammars, limits, grammar::Grammar::union)
     }
 
-    /// Whether something can be put into the holes, each `None`, so that a text of the grammar comes of it.
+    /// Whether the holes, each `None`, can be filled so that the result is a text of the grammar.
     fn is_completable(&self, py: Python<'_>, pieces: Vec<Option<PyBackedBytes>>, limits: &Limits) -> PyResult<bool> {
         self.ask(py, &pieces, limits, Holes::is_completable)
     }
@@ -219,7 +219,7 @@ impl Grammar {
         Ok(Grammar::of(Arc::new(filling)))
     }
 
-    /// What became of every keyword of a schema: enforced, annotations, relaxed; each as keyword, place and note.
+    /// How every keyword of a schema was treated: enforced, annotations, relaxed; each as keyword, location and note.
     fn report(&self, py: Python<'_>) -> PyResult<(Vec<Row>, Vec<Row>, Vec<Row>)> {
         let rows = |findings: &[Finding]| {
             findings.iter().map(|f| (f.keyword.clone(), f.place.clone(), f.note.clone())).collect::<Vec<_>>()
@@ -230,7 +230,7 @@ impl Grammar {
         })
     }
 
-    /// What it keeps in memory, in bytes.
+    /// The memory that it uses, in bytes.
     #[getter]
     fn memory_size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         watch::unstoppable(py, || self.inner.memory_bytes())
@@ -244,7 +244,7 @@ enum Named<'py> {
     Lark(String),
 }
 
-/// Makes one grammar of several.
+/// Combines several grammars into one.
 type Combine = fn(&[&grammar::Grammar]) -> Result<grammar::Grammar, grammar::GrammarError>;
 
 impl Grammar {
@@ -269,7 +269,7 @@ impl Grammar {
         }
     }
 
-    /// A grammar that was made.
+    /// Wraps a finished grammar.
     pub fn of(inner: Arc<grammar::Grammar>) -> Grammar {
         Grammar { inner, holes: Mutex::new(None) }
     }

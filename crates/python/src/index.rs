@@ -15,10 +15,10 @@ use crate::matcher::Spans;
 use crate::vocabulary::Vocabulary;
 use crate::watch;
 
-/// Work is done for at most so long without a look at the caller, in seconds.
+/// The longest that one call works before it returns to the caller, in seconds.
 const MAX_SECONDS: f64 = 1.0;
 
-/// An index in the making.
+/// A token index under construction.
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct IndexBuilder {
     inner: Mutex<engine::IndexBuilder>,
@@ -57,19 +57,19 @@ impl IndexBuilder {
         }
     }
 
-    /// Works for about so many seconds; says whether it is done.
+    /// Work for about this many seconds; returns whether it is done.
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         // NaN is no time.
         let time = Duration::try_from_secs_f64(seconds.clamp(0.0, MAX_SECONDS)).unwrap_or_default();
         watch::unstoppable(py, || self.lock().advance(time))?.map_err(|error| refused(py, error))
     }
 
-    /// States that are done, and states that are known, of the stage at hand.
+    /// The finished states and the known states of the current stage.
     fn progress(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
         watch::unstoppable(py, || self.lock().progress())
     }
 
-    /// The index, once `advance` has said True; None before, and where it was taken already.
+    /// The index, once `advance` has returned True; None before that, and after it was taken.
     fn finish(&self, py: Python<'_>) -> PyResult<Option<TokenIndex>> {
         watch::unstoppable(py, || self.lock().finish().map(|inner| TokenIndex { inner }))
     }
@@ -82,7 +82,7 @@ impl IndexBuilder {
 }
 
 impl TokenIndex {
-    /// A state that there is.
+    /// A state that exists.
     fn state(&self, value: &Bound<'_, PyAny>) -> PyResult<u32> {
         let count = self.inner.num_states();
         match arguments::token_id(value) {
@@ -112,19 +112,19 @@ impl TokenIndex {
         Ok(PyBytes::new(py, &watch::unstoppable(py, || self.inner.to_bytes())?))
     }
 
-    /// How many states it has; they are numbered from 0, the initial one.
+    /// The number of states; they are numbered from 0, which is the initial state.
     #[getter]
     fn num_states(&self) -> usize {
         self.inner.num_states()
     }
 
-    /// How many transitions all states have together.
+    /// The number of transitions of all states.
     #[getter]
     fn num_transitions(&self) -> usize {
         self.inner.num_transitions()
     }
 
-    /// What it keeps in memory, in bytes.
+    /// The memory that it uses, in bytes.
     #[getter]
     fn memory_size_bytes(&self) -> usize {
         self.inner.memory_bytes()
@@ -135,13 +135,13 @@ impl TokenIndex {
         Ok(self.inner.is_final(self.state(state)?))
     }
 
-    /// The state after a token; None where the token is not allowed.
+    /// The state after a token; None if the token is not allowed.
     fn next_state(&self, state: &Bound<'_, PyAny>, token_id: &Bound<'_, PyAny>) -> PyResult<Option<u32>> {
         let state = self.state(state)?;
         Ok(arguments::token_id(token_id)?.and_then(|token| self.inner.next(state, token)))
     }
 
-    /// The allowed tokens of a state and the states after them, by ascending token id.
+    /// The allowed tokens of a state and the states after them, in ascending order of token id.
     fn transitions(&self, state: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, u32)>> {
         Ok(self.inner.transitions(self.state(state)?).collect())
     }
@@ -159,7 +159,7 @@ impl TokenIndex {
         watch::unstoppable(py, || self.inner.forced_states())?.map_err(|error| refused(py, error))
     }
 
-    /// The forced bytes at a state, and the tokens that span their end by where they begin.
+    /// The forced bytes at a state, and the tokens that span their end, grouped by where they begin.
     fn forced_spans<'py>(&self, state: &Bound<'py, PyAny>, limit: usize) -> PyResult<(Bound<'py, PyBytes>, Spans)> {
         let number = self.state(state)?;
         let (forced, spans) = watch::unstoppable(state.py(), || self.inner.forced_spans(number, limit))?;

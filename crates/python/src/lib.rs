@@ -21,17 +21,17 @@ use libmimalloc_sys::{mi_option_set_default, mi_option_t};
 use mimalloc::MiMalloc;
 use pyo3::prelude::*;
 
-/// Compiling a grammar allocates some thousand small things that live together: an allocator that lays them side by side
-/// costs fewer cache misses.
+/// Compiling a grammar allocates thousands of small objects that are used together: an allocator that places them side
+/// by side costs fewer cache misses.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// After how many milliseconds the allocator gives memory back to the system that nobody uses; its variable
-/// `MIMALLOC_PURGE_DELAY` in the environment counts more.
+/// The number of milliseconds after which the allocator returns unused memory to the system; the environment variable
+/// `MIMALLOC_PURGE_DELAY` overrides it.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// A minute: where grammars come and go each would have its memory from the system anew, page by page, and these pages were
-/// a twentieth of the dearer masks.
+/// A minute. Otherwise, where grammars come and go, each would get its memory from the system anew, page by page; these
+/// pages were a twentieth of the cost of the expensive masks.
 const KEPT_MILLISECONDS: i64 = 60_000;
 
 /// The Rust core of stencilm. Use the classes of the package `stencilm`, which wrap these.

@@ -1,4 +1,4 @@
-//! `_core.Limits`: how much a grammar may cost, and reading and compiling within that until somebody cancels it.
+//! `_core.Limits`: how much a grammar may cost; reading and compiling within these limits, until cancelled.
 
 use pyo3::prelude::*;
 use stencilm_engine as engine;
@@ -24,7 +24,7 @@ struct Bounds {
     cancel: Option<Py<CancelToken>>,
 }
 
-/// How much work and memory a grammar may cost: read once, and used for many grammars.
+/// How much work and memory a grammar may cost. Read once, used for many grammars.
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct Limits {
     pub schema_bytes: usize,
@@ -55,7 +55,7 @@ impl Limits {
     /// Reads a notation within these limits.
     ///
     /// # Errors
-    /// `OperationCancelled`, and what the handler of a signal raises.
+    /// `OperationCancelled`, and what a signal handler raises.
     pub fn read<T: Send, E: Send>(
         &self,
         py: Python<'_>,
@@ -64,7 +64,7 @@ impl Limits {
         self.unless_cancelled(py, || watch::reading(&self.compiling, &read))
     }
 
-    /// Runs an operation, which whatever it says has not failed but was cancelled where that is so.
+    /// Runs an operation. If it fails after it was cancelled, the error is the cancellation.
     pub fn unless_cancelled<T: Send, E: Send>(
         &self,
         py: Python<'_>,

@@ -1,11 +1,11 @@
-//! `_core.LockGuard`: a lock of Python that is given back whatever the handler of a signal raises.
+//! `_core.LockGuard`: a Python lock that is released whatever a signal handler raises.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// Holds a lock in one `with` statement.
+/// Holds a lock for one `with` statement.
 // Python 3.14 looks for signals between the return of `__enter__` and the first step that the `with` statement guards. Where
 // a handler raises there, `__exit__` is not called, and a lock of `threading` stays taken for ever. This guard is dropped then.
 #[pyclass(frozen, module = "stencilm._core")]
@@ -15,7 +15,7 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    /// Gives the lock back, once.
+    /// Releases the lock, once.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
         if self.is_taken.swap(false, Ordering::Relaxed) {
             self.lock.call_method0(py, "release")?;
@@ -31,7 +31,7 @@ impl LockGuard {
         LockGuard { lock, is_taken: AtomicBool::new(false) }
     }
 
-    /// Waits for the lock and takes it.
+    /// Wait for the lock and acquire it.
     fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
         // No step of Python lies between the two: the lock is taken by one call of C.
         self.lock.call_method0(py, "acquire")?;
@@ -39,7 +39,7 @@ impl LockGuard {
         Ok(())
     }
 
-    /// Gives the lock back.
+    /// Release the lock.
     #[pyo3(signature = (*_error))]
     fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) -> PyResult<()> {
         self.release(py)

@@ -16,7 +16,7 @@ use crate::compiled::CompiledGrammar;
 use crate::errors;
 use crate::watch;
 
-/// Tokens by where they begin.
+/// Tokens, grouped by where they begin.
 pub type Spans = Vec<(usize, Vec<u32>)>;
 
 /// The state of one sequence. Made from a compiled grammar, or from another matcher as its fork.
@@ -26,7 +26,7 @@ pub struct Matcher {
     /// The tokenizer of its grammar.
     #[pyo3(get, name = "_tokenizer_info")]
     tokenizer_info: Py<PyAny>,
-    /// As given: kept for callers that know this option; rollback has no bound here.
+    /// The given value. It is accepted for compatibility; rollback has no limit here.
     ///
     /// Examples:
     ///     >>> matcher.max_rollback_tokens
@@ -36,7 +36,7 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// The matcher, for this thread alone.
+    /// The matcher, locked for this thread.
     pub fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, engine::GrammarMatcher>> {
         let message = match self.inner.try_lock() {
             Ok(guard) => return Ok(guard),
@@ -60,7 +60,7 @@ impl Matcher {
         Ok(Matcher { inner, tokenizer_info, max_rollback_tokens: self.max_rollback_tokens })
     }
 
-    /// Runs an operation that changes nothing where it fails: see [`watch::short`].
+    /// Runs an operation that changes nothing if it fails: see [`watch::short`].
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -74,7 +74,7 @@ impl Matcher {
 
 #[pymethods]
 impl Matcher {
-    /// Of a compiled grammar; or the fork of a matcher, where a tuple holds one.
+    /// From a compiled grammar; or the fork of the matcher in a tuple.
     #[new]
     #[pyo3(signature = (compiled_grammar, *, override_stop_tokens = None, terminate_without_stop_token = Given::NOTHING,
                         max_rollback_tokens = Given::NOTHING, canonical = Given::NOTHING, token_budget = None,
@@ -148,14 +148,14 @@ impl Matcher {
         }
     }
 
-    /// Accept the next token of the sequence; a token that is refused changes nothing.
+    /// Accept the next token of the sequence; a refused token changes nothing.
     ///
     /// Args:
     ///     token_id: Its id, from 0 to `vocab_size - 1`.
     ///
     /// Returns:
-    ///     True where the grammar allows the token here; False where it does not, where there is no such id, and after the
-    ///     end of the text.
+    ///     True if the grammar allows the token here; False if it does not, if there is no such id, or after the end of
+    ///     the text.
     ///
     /// Raises:
     ///     TypeError: `token_id` is not an int.
@@ -172,15 +172,15 @@ impl Matcher {
         }
     }
 
-    /// Accept a text; one that does not fit as a whole is refused and changes nothing.
+    /// Accept a text. If it does not fit as a whole, it is refused and changes nothing.
     ///
     /// The text counts as one token of the history: `rollback(1)` takes all of it back.
     ///
     /// Args:
-    ///     text: Text, or bytes, which may end in the middle of a character.
+    ///     text: Text as str, or as bytes, which may end in the middle of a character.
     ///
     /// Returns:
-    ///     True where the text fits here, False where it does not.
+    ///     True if the text fits here, otherwise False.
     ///
     /// Raises:
     ///     TypeError: `text` is neither str nor bytes.
@@ -198,16 +198,17 @@ impl Matcher {
     /// Write the mask of the next token into one row of a bitmask.
     ///
     /// Args:
-    ///     bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), or of one row
-    ///         alone: `allocate_token_bitmask` makes one. Bit `i % 32` of word `i // 32` is 1 where token `i` is allowed.
+    ///     bitmask: A writable, contiguous int32 array or CPU tensor of shape (batch, ceil(vocab_size / 32)), as from
+    ///         `allocate_token_bitmask`, or of one row alone. Bit `i % 32` of word `i // 32` is 1 if token `i` is
+    ///         allowed.
     ///     index: The row to write, counted from 0.
     ///
     /// Returns:
-    ///     True where the mask must be applied; False where it allows every token.
+    ///     True if the mask must be applied; False if it allows every token.
     ///
     /// Raises:
-    ///     TypeError: `bitmask` holds no int32.
-    ///     ValueError: Its shape is another, or it is read-only.
+    ///     TypeError: `bitmask` is not of dtype int32.
+    ///     ValueError: `bitmask` has another shape, or is read-only.
     ///     IndexError: There is no such row.
     ///     MatcherError: The text has ended, or another thread is using this matcher.
     ///     LimitExceeded: As in `accept_token`.
@@ -227,7 +228,7 @@ impl Matcher {
         watch::short(py, || inner.fill_mask(row))?.map_err(|error| errors::matcher(py, &error))
     }
 
-    /// The number of a row, and the ids in which the mask differs from it, as int32 in the machine's byte order.
+    /// The number of a row, and the ids in which the mask differs from it, as int32 in native byte order.
     fn _find_mask_patch<'py>(&self, py: Python<'py>) -> PyResult<(u32, Bound<'py, PyBytes>)> {
         let patch = self.with(py, engine::GrammarMatcher::mask_patch)?;
         let flipped: Vec<u8> = patch.flipped.iter().flat_map(|id| id.to_ne_bytes()).collect();
@@ -237,7 +238,7 @@ impl Matcher {
     /// Whether `accept_token` would accept a token here; changes nothing.
     ///
     /// Args:
-    ///     token_id: Its id. One that the vocabulary does not have is not allowed.
+    ///     token_id: Its id. An id that the vocabulary does not have is not allowed.
     ///
     /// Raises:
     ///     TypeError: `token_id` is not an int.
@@ -254,7 +255,7 @@ impl Matcher {
         }
     }
 
-    /// How many tokens the mask allows here; changes nothing.
+    /// The number of tokens that the mask allows here; changes nothing.
     ///
     /// Raises:
     ///     MatcherError: The text has ended, or another thread is using this matcher.
@@ -267,7 +268,7 @@ impl Matcher {
         self.with(py, engine::GrammarMatcher::num_allowed_tokens)
     }
 
-    /// How many of these tokens could be accepted one after the other; changes nothing.
+    /// How many of these tokens could be accepted in order; changes nothing.
     ///
     /// Args:
     ///     token_ids: Ids: any iterable of ints.
@@ -288,7 +289,7 @@ impl Matcher {
         self.with(token_ids.py(), |inner| inner.validate_tokens(ids.iter().map_while(|&id| id)))
     }
 
-    /// The status of a text, "complete", "viable" or "dead", and how many of its bytes fit.
+    /// The status of a text ("complete", "viable" or "dead"), and how many of its bytes fit.
     fn _longest_valid_prefix(&self, text: &Bound<'_, PyAny>) -> PyResult<(&'static str, usize)> {
         let bytes = &*arguments::text(text)?;
         let verdict = self.with(text.py(), |inner| inner.longest_valid_prefix(bytes))?;
@@ -300,9 +301,9 @@ impl Matcher {
         Ok((status, verdict.valid_bytes))
     }
 
-    /// The text that must come next, whatever the model would choose; empty where there is a choice.
+    /// The text that must come next, whatever the model would choose; empty if there is a choice.
     ///
-    /// Changes nothing. What is forced is cut at the end of its last whole character.
+    /// The forced text is cut after its last whole character. Changes nothing.
     ///
     /// Raises:
     ///     LimitExceeded: As in `accept_token`.
@@ -315,26 +316,26 @@ impl Matcher {
         self.with(py, engine::GrammarMatcher::forced_text)
     }
 
-    /// The forced bytes, and the tokens that span their end by where they begin.
+    /// The forced bytes, and the tokens that span their end, grouped by where they begin.
     fn _forced_spans<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<(Bound<'py, PyBytes>, Spans)> {
         let (forced, spans) = self.with(py, |inner| inner.forced_spans(limit))?;
         Ok((PyBytes::new(py, &forced), spans.into_iter().map(|span| (span.start, span.tokens)).collect()))
     }
 
-    /// The one token by its id that the grammar asks for here; None where it asks for text, or for more than one.
+    /// The id of the single token that the grammar asks for here; None if it asks for text, or for more than one.
     fn _forced_token(&self, py: Python<'_>) -> PyResult<Option<u32>> {
         self.with(py, engine::GrammarMatcher::forced_token)
     }
 
-    /// The last accepted tokens, at most `limit`, the oldest first.
+    /// The last accepted tokens, at most `limit`, oldest first.
     fn _recent_tokens(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<u32>> {
         Ok(self.lock(py)?.recent_tokens(limit))
     }
 
-    /// Why a token is allowed or refused here, in a sentence for people; changes nothing.
+    /// Why a token is allowed or refused here, as a sentence for people; changes nothing.
     ///
     /// Args:
-    ///     token_id: Its id; that of a token which does not exist is explained, too.
+    ///     token_id: Its id. An id without a token is explained, too.
     ///
     /// Raises:
     ///     TypeError: `token_id` is not an int.
@@ -356,10 +357,10 @@ impl Matcher {
         Ok(format!("token {id}{} {why}", text.unwrap_or_default()))
     }
 
-    /// The texts of what the grammar names as captures, by where they begin, outer ones first; changes nothing.
+    /// The texts of the grammar's captures, in the order in which they begin, outer ones first; changes nothing.
     ///
     /// Returns:
-    ///     Pairs of a name and its bytes. A name that was captured more often comes more often.
+    ///     Pairs of a name and its bytes. A name appears as often as its part was captured.
     ///
     /// Raises:
     ///     LimitExceeded: As in `accept_token`.
@@ -375,7 +376,7 @@ impl Matcher {
         Ok(captures.into_iter().map(|(name, text)| (name, PyBytes::new(py, &text))).collect())
     }
 
-    /// Whether each is a literal, and its text.
+    /// For each candidate, whether it is a literal, and its text.
     fn _candidates(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<(bool, String)>> {
         let candidates = self.with(py, |inner| inner.candidates(limit))?;
         let converted = candidates.into_iter().map(|candidate| match candidate {
@@ -385,14 +386,14 @@ impl Matcher {
         Ok(converted.collect())
     }
 
-    /// A shortest text that completes what was accepted; empty where it is complete. Changes nothing.
+    /// A shortest text that completes the accepted text; empty if it is complete. Changes nothing.
     ///
     /// Args:
     ///     max_bytes: The longest text to look for, in bytes.
     ///
     /// Raises:
-    ///     MatcherError: Every completion is longer than `max_bytes`, which may be negative, or another thread is using this
-    ///         matcher.
+    ///     MatcherError: Every completion is longer than `max_bytes` (which may be negative), or another thread is
+    ///         using this matcher.
     ///     LimitExceeded: As in `accept_token`.
     ///     TypeError: `max_bytes` is not an int.
     ///
@@ -407,7 +408,9 @@ impl Matcher {
         Ok(PyBytes::new(py, &text))
     }
 
-    /// The fewest tokens that complete the text, the stop token not counted; changes nothing.
+    /// The number of tokens that complete the text, not counting the stop token; changes nothing.
+    ///
+    /// They are the fewest that spell the shortest known completion; another text may take fewer.
     ///
     /// Raises:
     ///     MatcherError: The grammar has budgets of its own, the vocabulary cannot spell the end, or another thread is
@@ -421,9 +424,9 @@ impl Matcher {
         self.with(py, engine::GrammarMatcher::tokens_to_end)
     }
 
-    /// In how many tokens from its beginning the text must be complete; None where there is no budget.
+    /// The number of tokens from its beginning within which the text must be complete; None without a budget.
     ///
-    /// As given, and for a fork within a text with the tokens before it.
+    /// It is the given number; for a fork, it includes the tokens accepted before the fork.
     ///
     /// Examples:
     ///     >>> matcher.fork(token_budget=3).token_budget
@@ -433,7 +436,7 @@ impl Matcher {
         Ok(self.lock(py)?.token_budget())
     }
 
-    /// How many tokens of the budget are left; below 0 where it could not be kept, None where there is none.
+    /// How many tokens of the budget are left; below 0 if it could not be kept, None without a budget.
     ///
     /// Examples:
     ///     >>> short = matcher.fork(token_budget=3)
@@ -444,7 +447,7 @@ impl Matcher {
         Ok(self.lock(py)?.token_budget_left())
     }
 
-    /// How many bytes of whitespace a JSON text may have between its parts, as given; None where that is not bounded.
+    /// The most bytes of whitespace between the parts of a JSON text, as given; None without a limit.
     ///
     /// Examples:
     ///     >>> stencilm.GrammarMatcher(compiled, whitespace_budget=3).whitespace_budget
@@ -454,7 +457,7 @@ impl Matcher {
         Ok(self.lock(py)?.whitespace_budget())
     }
 
-    /// How many bytes of whitespace are left; below 0 where nothing else could come, None where they are not bounded.
+    /// How many bytes of whitespace are left; below 0 if nothing else could come, None without a limit.
     ///
     /// Examples:
     ///     >>> matcher.whitespace_budget_left is None
@@ -464,7 +467,7 @@ impl Matcher {
         Ok(self.lock(py)?.whitespace_budget_left())
     }
 
-    /// Whether the mask that was filled last, of this step, lacks tokens for the budget.
+    /// Whether the last mask of this step lacks tokens because of the budget.
     ///
     /// Examples:
     ///     >>> matcher.is_narrowed
@@ -474,7 +477,7 @@ impl Matcher {
         Ok(self.lock(py)?.is_narrowed())
     }
 
-    /// What the budget took from the last mask, as the bytes of a row; nothing where it took nothing.
+    /// The tokens that the budget removed from the last mask, as the bytes of a row; empty if it removed none.
     fn _withheld<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let inner = self.lock(py)?;
         let words = inner.withheld().unwrap_or_default();
@@ -533,10 +536,10 @@ impl Matcher {
             .map_err(|error| errors::matcher(py, &error))
     }
 
-    /// Take back the last accepted tokens; a text that `accept_string` took counts as one.
+    /// Take back the last accepted tokens; a text passed to `accept_string` counts as one.
     ///
     /// Args:
-    ///     num_tokens: How many, 1 where it is not given.
+    ///     num_tokens: How many, by default 1.
     ///
     /// Raises:
     ///     MatcherError: Fewer were accepted, `num_tokens` is negative, or another thread is using this matcher.
@@ -575,7 +578,7 @@ impl Matcher {
         Ok(self.lock(py)?.is_terminated())
     }
 
-    /// Whether what was accepted is a whole text of the grammar, so that it may end here; it may also go on.
+    /// Whether the accepted text is a whole text of the grammar and may end here. It may also go on.
     ///
     /// Examples:
     ///     >>> matcher.is_completed(), matcher.accept_token(2), matcher.is_completed()
@@ -594,7 +597,7 @@ impl Matcher {
         Ok(self.lock(py)?.stop_token_ids().to_vec())
     }
 
-    /// How many tokens were accepted since the beginning; each text that `accept_string` took counts as one.
+    /// The number of tokens accepted so far; each text passed to `accept_string` counts as one.
     ///
     /// Examples:
     ///     >>> matcher.accept_string("abb"), matcher.num_accepted_tokens
@@ -604,7 +607,7 @@ impl Matcher {
         Ok(self.lock(py)?.num_accepted_tokens())
     }
 
-    /// The temperature at which the grammar wants the next token sampled, from 0 on; None where it says nothing.
+    /// The temperature, 0 or more, at which the grammar wants the next token sampled; None if it specifies none.
     ///
     /// Examples:
     ///     >>> matcher.temperature is None
@@ -614,7 +617,7 @@ impl Matcher {
         self.with(py, engine::GrammarMatcher::temperature)
     }
 
-    /// What this matcher itself keeps in memory, in bytes, without the compiled grammar that it shares.
+    /// The memory that this matcher itself uses, in bytes, without the compiled grammar that it shares.
     ///
     /// Examples:
     ///     >>> matcher.memory_size_bytes > 0
@@ -624,7 +627,7 @@ impl Matcher {
         Ok(self.lock(py)?.memory_bytes())
     }
 
-    /// The mask by the slow twin: every token tried on its own. For tests.
+    /// The mask from the slow reference, which tries every token by itself. For tests.
     fn _naive_bitmask(&self, py: Python<'_>, bitmask: &Bound<'_, PyAny>, index: Given<'_>) -> PyResult<()> {
         let mask = self.with(py, |inner| engine::naive::mask(inner))?;
         Rows::of(bitmask, mask.words().len())?.row(&index)?.copy_from_slice(mask.words());

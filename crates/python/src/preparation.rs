@@ -1,7 +1,7 @@
 //! `_core.Preparation`: masks that a thread finds before they are asked for.
 //!
-//! One thread of the process works on all preparations, one after the other: they are work that can wait, and must not keep
-//! the processors from what cannot. It exists while there is something to do.
+//! One thread of the process works on all preparations, one after the other: they can wait, and must not take the
+//! processors from work that cannot. The thread exists while there is something to do.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ use crate::compiled::CompiledGrammar;
 use crate::errors;
 use crate::watch;
 
-/// A step that was interrupted is tried again after this.
+/// After this, an interrupted step is tried again.
 const BEFORE_RETRY: Duration = Duration::from_micros(100);
 
-/// Who waits looks for signals so often.
+/// How often a waiting caller checks for signals.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(10);
 
-/// What is known of a preparation.
+/// What is known about a preparation.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     masks: usize,
@@ -33,10 +33,10 @@ struct Progress {
     end: Option<PreparationEnd>,
 }
 
-/// A preparation as its thread and those who wait for it share it.
+/// A preparation, shared by its thread and those who wait for it.
 struct Shared {
     cancel: support::CancelToken,
-    /// The process that it began in: one that was forked off does not have the thread.
+    /// The process in which it began: a forked child does not have the thread.
     process: u32,
     progress: Mutex<Progress>,
     ended: Condvar,
@@ -47,7 +47,7 @@ impl Shared {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One step, and what is known then.
+    /// Takes one step, and stores what is known after it.
     fn step(&self, work: &mut engine::Preparation) -> PreparationStep {
         let step = work.step();
         let now = Progress { masks: work.masks(), bytes: work.bytes(), elapsed: work.elapsed(), end: work.end() };
@@ -73,14 +73,14 @@ struct Queue {
     has_thread: bool,
 }
 
-/// Changed only by who holds Python's lock, or is counted as running: so no fork finds it locked.
+/// Changed only by a thread that holds Python's lock or is counted as running, so no fork finds it locked.
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { process: 0, waiting: VecDeque::new(), has_thread: false });
 
 fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets the thread of this process work on a preparation; gives it back where the system refuses one.
+/// Lets the thread of this process work on a preparation; returns it if the system refuses a thread.
 fn enqueue(work: engine::Preparation, shared: Arc<Shared>) -> Option<(engine::Preparation, Arc<Shared>)> {
     let mut queue = queue();
     if queue.process != std::process::id() {
@@ -118,7 +118,7 @@ fn work_on_all() {
     }
 }
 
-/// A walk that finds masks.
+/// Finds masks in the background, before they are needed.
 #[pyclass(subclass, frozen, weakref, module = "stencilm._core")]
 pub struct Preparation {
     shared: Arc<Shared>,
@@ -172,7 +172,7 @@ impl Preparation {
         Ok(Preparation { shared })
     }
 
-    /// Ends it soon. What was found by then stays.
+    /// End it soon. What was found by then is kept.
     fn cancel(&self) {
         self.shared.cancel.cancel();
     }
@@ -183,7 +183,7 @@ impl Preparation {
         self.shared.progress().end.is_some()
     }
 
-    /// Waits for the end, for at most so many seconds; says whether it has come.
+    /// Wait until it has ended, for at most `timeout` seconds; returns whether it has.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let timeout = match timeout {
@@ -226,19 +226,19 @@ impl Preparation {
         })
     }
 
-    /// How many masks it has found that were not known.
+    /// The number of new masks that it has found.
     #[getter]
     fn masks(&self) -> usize {
         self.shared.progress().masks
     }
 
-    /// By how much the grammar and the shared lexemes have grown, in bytes.
+    /// The growth of the grammar and the shared lexemes, in bytes.
     #[getter]
     fn bytes(&self) -> usize {
         self.shared.progress().bytes
     }
 
-    /// How long it has worked, in milliseconds.
+    /// The time that it has worked, in milliseconds.
     #[getter]
     fn milliseconds(&self) -> f64 {
         self.shared.progress().elapsed.as_secs_f64() * 1e3

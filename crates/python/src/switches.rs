@@ -1,10 +1,10 @@
-//! What the engine can do without, switched off for `bench/ablation.py`: only in builds with the feature `switches`.
+//! Optional parts of the engine, switched off for `bench/ablation.py`: only in builds with the feature `switches`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stencilm_engine::Switch;
 
-/// Switches off what has these names for the calling thread, and all else on. Gives the names of all.
+/// Switch off the parts with these names for the calling thread, and all others on. Returns the names of all.
 #[pyfunction]
 pub fn switch_off(names: Vec<String>) -> PyResult<Vec<&'static str>> {
     let named = |name: &String| {

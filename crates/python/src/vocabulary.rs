@@ -1,4 +1,4 @@
-//! `_core.Vocabulary`: the bytes of every token, once, for all grammars.
+//! `_core.Vocabulary`: the bytes of every token, stored once for all grammars.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::bitmask::Rows;
 use crate::errors;
 use crate::watch;
 
-/// What each token of a tokenizer spells, which tokens stop, and the trie of all of them.
+/// What each token of a tokenizer spells, which tokens are stop tokens, and the trie of all tokens.
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct Vocabulary {
     pub inner: Arc<engine::Vocabulary>,
@@ -47,12 +47,12 @@ impl Vocabulary {
         }
     }
 
-    /// Work out ahead of the first grammar what grammars have in common: numbers, dates, addresses.
+    /// Compute, before the first grammar, what grammars have in common: numbers, dates, addresses.
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         watch::unstoppable(py, || self.inner.prepare())
     }
 
-    /// The number of token ids, those without a token included.
+    /// The number of token ids, including those without a token.
     #[getter]
     fn vocab_size(&self) -> usize {
         self.inner.vocab_size()
@@ -64,30 +64,30 @@ impl Vocabulary {
         self.inner.stop_token_ids().to_vec()
     }
 
-    /// The ids of the special tokens, ascending.
+    /// The ids of the special tokens, in ascending order.
     #[getter]
     fn special_token_ids(&self) -> Vec<u32> {
         self.inner.special_tokens().iter().map(|(id, _)| *id).collect()
     }
 
-    /// The bytes that a token stands for; None for a special token, a stop token and an id without a token.
+    /// The bytes of a token; None for a special token, a stop token, or an id without a token.
     fn token_bytes<'py>(&self, py: Python<'py>, token_id: u32) -> Option<Bound<'py, PyBytes>> {
         self.inner.token_bytes(token_id).map(|bytes| PyBytes::new(py, bytes))
     }
 
-    /// The bytes of every token by its id; empty where it stands for no text.
+    /// The bytes of every token, by id; empty if it has no text.
     fn all_token_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let all = (0..self.inner.vocab_size() as u32).map(|id| self.inner.token_bytes(id).unwrap_or_default());
         PyList::new(py, all.map(|bytes| PyBytes::new(py, bytes)).collect::<Vec<_>>())
     }
 
-    /// Write the row of a mask patch; False where the grammars that had it are gone.
+    /// Write the row of a mask patch; False if the grammars that had it are gone.
     fn fill_mask_row(&self, row: u32, bitmask: &Bound<'_, PyAny>, index: Given<'_>) -> PyResult<bool> {
         let mut rows = Rows::of(bitmask, self.inner.mask_words())?;
         Ok(self.inner.write_row(row, rows.row(&index)?))
     }
 
-    /// The tokens that span the end of a text, at most `limit` for each place, by where they begin.
+    /// The tokens that span the end of a text, grouped by where they begin, at most `limit` for each position.
     fn spans(&self, py: Python<'_>, text: &[u8], limit: usize) -> PyResult<Vec<(usize, Vec<u32>)>> {
         watch::unstoppable(py, || {
             self.inner.spans(text, limit).into_iter().map(|span| (span.start, span.tokens)).collect()
@@ -97,7 +97,7 @@ impl Vocabulary {
     /// Learn how the tokenizer encodes, from the model of its tokenizer.json.
     ///
     /// Raises:
-    ///     ValueError: The model cannot be learned; says what is in the way.
+    ///     ValueError: The model cannot be learned; the message says why.
     #[pyo3(signature = (model, *, byte_level, space, pattern))]
     fn learn_encoding(
         &self,
@@ -115,10 +115,10 @@ impl Vocabulary {
         watch::unstoppable(py, learn)?.map_err(PyValueError::new_err)
     }
 
-    /// Learn what `saved_encoding` gave.
+    /// Learn what `saved_encoding` returned.
     ///
     /// Raises:
-    ///     ValueError: It cannot be learned; says what is in the way.
+    ///     ValueError: It cannot be learned; the message says why.
     fn learn_saved_encoding(&self, py: Python<'_>, saved: &[u8]) -> PyResult<()> {
         let learn = || match EncodingSource::from_bytes(saved) {
             Some(source) => self.inner.learn_encoding(&source),
@@ -127,13 +127,13 @@ impl Vocabulary {
         watch::unstoppable(py, learn)?.map_err(PyValueError::new_err)
     }
 
-    /// What was learned, for `learn_saved_encoding`; None where nothing was.
+    /// What was learned, for `learn_saved_encoding`; None if nothing was.
     fn saved_encoding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let saved = watch::unstoppable(py, || self.inner.encoding_source().map(|source| source.to_bytes()))?;
         Ok(saved.map(|saved| PyBytes::new(py, &saved)))
     }
 
-    /// The tokens of a text as its tokenizer writes them; None where its encoding was not learned.
+    /// The tokens of a text as its tokenizer writes them; None if its encoding was not learned.
     fn encode(&self, py: Python<'_>, text: &str) -> PyResult<Option<Vec<u32>>> {
         watch::unstoppable(py, || self.inner.encode(text))
     }
@@ -143,18 +143,18 @@ impl Vocabulary {
         format!("{:032x}", self.inner.fingerprint())
     }
 
-    /// How many nodes the trie of all tokens has.
+    /// The number of nodes in the trie of all tokens.
     fn trie_nodes(&self) -> usize {
         self.inner.trie().len()
     }
 
-    /// What it keeps in memory, in bytes, without what its grammars share.
+    /// The memory that it uses, in bytes, without what its grammars share.
     #[getter]
     fn memory_size_bytes(&self) -> usize {
         self.inner.memory_bytes() + self.inner.encoding_bytes()
     }
 
-    /// What the lexemes hold that all its grammars share, in bytes; waits for nobody who works with them.
+    /// The memory of the lexemes that all its grammars share, in bytes; does not wait for threads that use them.
     #[getter]
     fn lexicon_size_bytes(&self) -> usize {
         self.inner.lexicon_bytes()

@@ -1,15 +1,15 @@
-//! Calls into the engine: how long they hold Python's lock, and what ends them before they are done.
+//! Calls into the engine: how long they hold Python's lock, and what interrupts them.
 //!
-//! A short call holds Python's lock, because giving it up costs more than a mask that is known. Once it turns out to be long, or
-//! has to wait for a lock of the engine, it gives Python's up in its midst ([`short`]). A call that is long from the start does so at
-//! once ([`long`]). Python's lock is only ever taken while no lock of the engine is held:
+//! A short call holds Python's lock, because releasing it costs more than a cached mask. If the call turns out to be
+//! long, or must wait for an engine lock, it releases Python's lock on the way ([`short`]). A call that is long from
+//! the start releases it at once ([`long`]). Python's lock is only taken while no engine lock is held:
 //!
-//! - Non-main threads take it when the call is over.
-//! - The main thread has to take it to run the handlers of signals. An operation that holds locks of the engine cannot be paused
-//!   for that. So the operation of a long call on the main thread is ended, which leaves everything as it was, and done again by
-//!   a thread of its own, while the main thread waits and runs the handlers.
-//! - Before the process forks, all operations are ended in the same way, so that the child finds every lock of the engine
-//!   free. In the parent they are done again.
+//! - Other threads than the main thread take it when the call is over.
+//! - The main thread must take it to run signal handlers. An operation that holds engine locks cannot be paused for
+//!   that. So the operation of a long call on the main thread is stopped, which leaves everything as it was, and
+//!   repeated on a separate thread, while the main thread waits and runs the handlers.
+//! - Before the process forks, all operations are stopped in the same way, so that the child finds every engine lock
+//!   free. The parent repeats them.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -28,56 +28,56 @@ use stencilm_engine::Limits;
 use stencilm_grammar::GrammarError;
 use stencilm_support::{Host, Watch, assert_none_held, set_host};
 
-/// A short call gives up Python's lock after this. It is looked for when the engine looks at the clock.
+/// A short call releases Python's lock after this. It is checked when the engine reads the clock.
 const SHORT: Duration = Duration::from_micros(300);
 
-/// An operation on the main thread is done again by another thread after this.
+/// After this, an operation on the main thread is repeated on another thread.
 const ON_MAIN_THREAD: Duration = Duration::from_millis(20);
 
-/// The main thread looks for signals so often while it waits.
+/// How often the main thread checks for signals while it waits.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(10);
 
-/// Before a fork, operations are waited for this long.
+/// How long a fork waits for operations to end.
 const BEFORE_FORK: Duration = Duration::from_secs(5);
 
-/// How many operations run without Python's lock.
+/// The number of operations that run without Python's lock.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the process is about to fork. Set and reset by a thread that holds Python's lock.
 static IS_FORKING: AtomicBool = AtomicBool::new(false);
 
-/// Whether an operation was still running when this process was forked off, so that its locks may never be free.
+/// Whether an operation was still running when this process was forked, so that its locks may never be free.
 static IS_BROKEN: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The call that this thread works on, where it is one that can be stopped.
+    /// The call that this thread works on, if it can be stopped.
     static CALL: Cell<*const Call<'static>> = const { Cell::new(ptr::null()) };
-    /// What a handler of a signal raised during the call.
+    /// What a signal handler raised during the call.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-    /// Whether this is Python's main thread, once somebody has asked.
+    /// Whether this is Python's main thread, once known.
     static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
 /// One attempt at an operation.
 struct Call<'a> {
-    /// Whether the thread holds Python's lock, and may give it up.
+    /// Whether the thread holds Python's lock, and may release it.
     is_attached: Cell<bool>,
-    /// What Python knows of the thread, where the call has given the lock up in its midst.
+    /// Python's state of the thread, if the call has released the lock on the way.
     released: Cell<*mut ffi::PyThreadState>,
-    /// Whether the operation must end here when it is long, because handlers of signals run on this thread.
+    /// Whether the operation must be stopped if it is long, because signal handlers run on this thread.
     ends_when_long: Cell<bool>,
-    /// Set by who waits for the operation and does not want it any more.
+    /// Set by the thread that waits for the operation, if the result is no longer wanted.
     is_cancelled: Option<&'a AtomicBool>,
-    /// When somebody looked first.
+    /// The time of the first check.
     begun: Cell<Option<Instant>>,
     is_stopped: Cell<bool>,
 }
 
-/// One operation that runs without Python's lock, counted as long as this lives.
+/// One operation that runs without Python's lock, counted while this value lives.
 struct Running(());
 
 impl Running {
-    /// While a fork is under way, waits for its end: only to be called without Python's lock.
+    /// If a fork is under way, waits until it is over. Only to be called without Python's lock.
     fn begin() -> Running {
         loop {
             let running = Running::new();
@@ -101,7 +101,7 @@ impl Drop for Running {
     }
 }
 
-/// Ends an attempt, also one that panics: takes Python's lock where the call gave it up, and forgets the call.
+/// Ends an attempt, even if it panics: takes Python's lock again if the call released it, and forgets the call.
 struct End<'a> {
     call: &'a Call<'a>,
     outer: *const Call<'static>,
@@ -129,14 +129,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Runs the operation; [`Call::is_stopped`] says whether it was stopped. `Send` keeps everything of Python out of it.
+    /// Runs the operation; [`Call::is_stopped`] tells whether it was stopped. `Send` keeps Python objects out of it.
     #[inline]
     fn run<T: Send>(&self, operation: impl FnOnce() -> T + Send) -> T {
         let _end = End { call: self, outer: CALL.replace(ptr::from_ref(self).cast()) };
         operation()
     }
 
-    /// Looks whether the operation is to end. Locks of the engine may be held.
+    /// Whether the operation must stop. Engine locks may be held.
     fn look(&self) -> bool {
         if self.is_stopped.get() {
             return true;
@@ -160,7 +160,7 @@ impl<'a> Call<'a> {
         self.is_stopped.get()
     }
 
-    /// Gives up Python's lock until the end of the call. Locks of the engine may be held: nobody waits here.
+    /// Releases Python's lock until the end of the call. Engine locks may be held: nothing waits here.
     fn release(&self) {
         // No fork begins while this thread holds Python's lock. Where one is under way, other hooks of it run Python; the lock
         // is kept then, so that the fork waits.
@@ -202,7 +202,7 @@ fn before_waiting() {
     });
 }
 
-/// Gives what was freed back to the system now: it was too much to be kept until the usual delay is over.
+/// Returns freed memory to the system at once: it is too much to be kept for the usual delay.
 fn after_freeing() {
     // SAFETY: the allocator may be asked for this at any time, by any thread.
     unsafe {
@@ -212,7 +212,7 @@ fn after_freeing() {
     }
 }
 
-/// Makes the calls of this module known to the engine, and to Python the hooks for forks.
+/// Registers this module's callbacks with the engine, and its fork hooks with Python.
 pub fn set_up(module: &Bound<'_, PyModule>) -> PyResult<()> {
     set_host(Host { is_stopped, before_waiting, after_freeing });
     let py = module.py();
@@ -228,7 +228,7 @@ pub fn set_up(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Ends all operations. Python's lock is held all the time, so that none begins meanwhile.
+/// Stops all operations. Python's lock is held throughout, so that none begins meanwhile.
 #[pyfunction]
 fn before_fork() {
     IS_FORKING.store(true, Ordering::SeqCst);
@@ -263,7 +263,7 @@ fn check_process() -> PyResult<()> {
     ))
 }
 
-/// Whether handlers of signals run on this thread.
+/// Whether signal handlers run on this thread.
 fn is_main(py: Python<'_>) -> bool {
     if let Some(known) = IS_MAIN.get() {
         return known;
@@ -279,7 +279,7 @@ fn is_main(py: Python<'_>) -> bool {
     is_main
 }
 
-/// Runs an operation that is mostly short. It leaves everything as it was where it fails, and may be run again then.
+/// Runs an operation that is usually short. If it fails, it leaves everything as it was, and may be run again.
 pub fn short<T: Send, E: Send>(
     py: Python<'_>,
     mut operation: impl FnMut() -> Result<T, E> + Send,
@@ -290,7 +290,7 @@ pub fn short<T: Send, E: Send>(
     if result.is_err() && call.is_stopped.get() { again(py, operation) } else { Ok(result) }
 }
 
-/// Runs an operation that may take long. It leaves everything as it was where it fails, and may be run again then.
+/// Runs an operation that may take long. If it fails, it leaves everything as it was, and may be run again.
 pub fn long<T: Send, E: Send>(
     py: Python<'_>,
     mut operation: impl FnMut() -> Result<T, E> + Send,
@@ -304,7 +304,7 @@ pub fn long<T: Send, E: Send>(
     if result.is_err() && is_stopped { again(py, operation) } else { Ok(result) }
 }
 
-/// Runs an operation that nothing stops, without Python's lock.
+/// Runs an operation that cannot be stopped, without Python's lock.
 pub fn unstoppable<T: Send>(py: Python<'_>, operation: impl FnOnce() -> T + Send) -> PyResult<T> {
     check_process()?;
     Ok(py.detach(|| {
@@ -316,7 +316,8 @@ pub fn unstoppable<T: Send>(py: Python<'_>, operation: impl FnOnce() -> T + Send
     }))
 }
 
-/// Runs a part of what a thread does that Python knows nothing of. A fork waits for its end, and ends what looks at the clock.
+/// Runs a part of the work of a thread that Python does not know. A fork waits until it ends, and stops what reads the
+/// clock.
 pub fn background<T: Send>(operation: impl FnOnce() -> T + Send) -> T {
     let _running = Running::begin();
     let result = Call::new(false, false, None).run(operation);
@@ -333,7 +334,7 @@ fn detached<T: Send>(is_main: bool, operation: impl FnOnce() -> T + Send) -> (T,
     (result, call.is_stopped.get())
 }
 
-/// Goes on with an operation that was stopped: runs the handlers of signals, and begins anew.
+/// Continues an operation that was stopped: runs the signal handlers, and starts again.
 #[cold]
 #[inline(never)]
 fn again<T: Send, E: Send>(
@@ -351,7 +352,7 @@ fn again<T: Send, E: Send>(
     }
 }
 
-/// What a thread of its own brings to whom waits for it.
+/// The place where a separate thread puts its result for the thread that waits for it.
 struct Place<T> {
     result: Mutex<Option<thread::Result<T>>>,
     arrived: Condvar,
@@ -367,7 +368,7 @@ impl<T> Place<T> {
         self.arrived.notify_all();
     }
 
-    /// Waits, and runs the handlers of signals meanwhile. When one raises, `cancelled` is set and its error comes back, once the
+    /// Waits, and runs signal handlers meanwhile. If one raises, sets `cancelled`, and returns its error once the
     /// operation has ended.
     fn wait(&self, py: Python<'_>, cancelled: &AtomicBool) -> PyResult<thread::Result<T>>
     where
@@ -393,7 +394,7 @@ impl<T> Place<T> {
     }
 }
 
-/// Runs one attempt on a thread of its own, while this one runs the handlers of signals.
+/// Runs one attempt on a separate thread, while this one runs the signal handlers.
 fn apart<T: Send, E: Send>(
     py: Python<'_>,
     operation: &mut (impl FnMut() -> Result<T, E> + Send),
@@ -428,7 +429,7 @@ fn apart<T: Send, E: Send>(
     }
 }
 
-/// What the threads of a batch know of the call that it is part of.
+/// What the threads of a batch know about its call.
 pub struct Shared<'a> {
     ends_when_long: bool,
     is_cancelled: Option<&'a AtomicBool>,
@@ -437,7 +438,7 @@ pub struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Runs an operation that is part of the call, from any thread; `None` where it was stopped and is to be run again.
+    /// Runs an operation that is part of the call, from any thread; `None` if it was stopped and must be run again.
     pub fn run<T: Send, E: Send>(&self, operation: impl FnOnce() -> Result<T, E> + Send) -> Option<Result<T, E>> {
         let call = Call::new(false, self.ends_when_long, self.is_cancelled);
         call.begun.set(Some(self.begun));
@@ -450,7 +451,7 @@ impl Shared<'_> {
     }
 }
 
-/// Lets other threads take part in the call of this thread, which is [`long`].
+/// Lets other threads take part in the [`long`] call of this thread.
 pub fn share<T>(operation: impl FnOnce(&Shared<'_>) -> T) -> T {
     let shared = |call: &Call<'_>| {
         let begun = call.begun.get().unwrap_or_else(Instant::now);
@@ -464,8 +465,8 @@ pub fn share<T>(operation: impl FnOnce(&Shared<'_>) -> T) -> T {
     Call::with_current(shared).expect("only called within a call")
 }
 
-/// Reads a notation within limits, as a part of a [`long`] call. It holds no locks of the engine, so handlers of signals run in
-/// its midst.
+/// Reads a notation within limits, as a part of a [`long`] call. It holds no engine locks, so signal handlers run while
+/// it works.
 pub fn reading<T>(limits: &Limits, read: impl FnOnce() -> T) -> T {
     let ended_when_long = Call::with_current(|call| call.ends_when_long.replace(false));
     let watch = Watch::new(limits.milliseconds, Some(is_interrupted)).until(limits.cancel.clone()).from_now();
@@ -477,18 +478,17 @@ pub fn reading<T>(limits: &Limits, read: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Writes something down, as long as that takes: it has no deadline, and handlers of signals run in its midst. It holds no locks of
-/// the engine.
+/// Writes a text, without a deadline. It holds no engine locks, so signal handlers run while it works.
 ///
 /// # Errors
-/// What such a handler raises.
+/// What a signal handler raises.
 pub fn writing<T: Send>(py: Python<'_>, write: impl Fn() -> Result<T, GrammarError> + Send + Sync) -> PyResult<T> {
     let limits = Limits::default();
     let written = long(py, || reading(&limits, &write))?;
     Ok(written.expect("without limits only a handler that raised or a fork ends it, and after a fork it begins anew"))
 }
 
-/// Runs the handlers of signals; whether one raised.
+/// Runs the signal handlers; returns whether one raised.
 fn is_interrupted() -> bool {
     if IS_MAIN.get() != Some(true) {
         return false;

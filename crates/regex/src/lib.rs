@@ -1,7 +1,7 @@
 //! Bytes in, states out: pattern syntax, hash-consed expressions, derivatives and lazy automata.
 //!
-//! This crate has never heard of a token or a grammar. The flow is one way:
-//! pattern text → [`ExprId`] in an [`ExprSet`] → derivatives ([`Deriver`]) → automaton ([`Dfa`]).
+//! This crate knows neither tokens nor grammars. The flow is one way: pattern text → [`ExprId`] in an [`ExprSet`] →
+//! derivatives ([`Deriver`]) → automaton ([`Dfa`]).
 
 mod analysis;
 mod derivative;

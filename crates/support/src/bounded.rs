@@ -1,8 +1,8 @@
-//! Caches of what can be found again, each within a budget of bytes: one that is full begins anew.
+//! Caches of what can be recomputed, each within a budget of bytes: a full one starts again empty.
 //!
-//! To begin anew is the simplest fair eviction. What is in use comes back at once and the rest is gone; a hit costs nothing but
-//! the look-up, for no order is kept in which entries were used. The few lists that a look-up goes through from end to end are
-//! bounded by their number instead, and lose what was used longest ago.
+//! Starting again is the simplest fair eviction. What is in use comes back at once and the rest is gone; a hit costs
+//! only the look-up, because no order of use is kept. The few lists that a look-up scans from end to end are bounded by
+//! their number of entries instead, and lose the least recently used.
 
 use std::hash::Hash;
 

@@ -1,11 +1,11 @@
 //! A deadline for what a thread is doing, and a way to interrupt it.
 //!
-//! Everything that may take long comes by [`check_time`] often; a watch is set around it by whoever answers for the time, and
-//! costs next to nothing where the work is soon done: the clock is first read after some checks.
+//! Everything that may take long calls [`check_time`] often. Whoever is responsible for the time sets a watch around
+//! it; that costs next to nothing if the work is soon done, because the clock is first read after some checks.
 //!
-//! The deadline is processor time of the thread, so that a loaded machine refuses nothing that a calm one takes. That clock
-//! takes a call to the system, about ten times as long as the wall clock. No more processor time goes by than wall-clock
-//! time, so it is read only where enough of the latter has gone by.
+//! The deadline is processor time of the thread, so that a busy machine refuses nothing that an idle one accepts.
+//! Reading that clock takes a system call, about ten times as long as the wall clock. Processor time never exceeds
+//! wall-clock time, so it is read only once enough of the latter has passed.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! What later rooms keep with what an earlier one owns: the earlier one need not know of them.
+//! What later rooms keep with a value of an earlier one, which need not know of them.
 //!
-//! The lexemes of a vocabulary are shared by all its grammars, and so are the shapes of values, which are found by masks; each
+//! The lexemes of a vocabulary are shared by all its grammars, and so are the shapes of values, which masks find; each
 //! is kept under its own type, and counts as memory of its owner.
 
 use std::any::Any;

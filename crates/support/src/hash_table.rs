@@ -1,9 +1,9 @@
-//! Hash tables whose code is shared.
+//! Hash tables that share their code.
 //!
-//! A generic hash table is compiled once for every type of key and value. To compile a grammar takes some twenty
-//! tables, most with a handful of entries, and where a program does so between other work, what it costs is fetching
-//! code, not running it. Here probing and growing are the same few functions for all: a [`Table`] keeps hashes and
-//! numbers, and what the numbers stand for is kept, and compared, by its user.
+//! A generic hash table is compiled once for every type of key and value. Compiling a grammar takes some twenty tables,
+//! most with a handful of entries, and if a program does so between other work, fetching code costs more than running
+//! it. Here probing and growing are the same few functions for all: a [`Table`] keeps hashes and numbers; its user
+//! keeps and compares what the numbers stand for.
 
 use std::borrow::Borrow;
 use std::hash::Hash;

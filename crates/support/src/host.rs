@@ -1,8 +1,8 @@
-//! The program that calls the core, as far as a long operation has to know it: it may stop an operation, and it is notified
-//! before a thread waits for a lock, and after much memory was freed.
+//! The program that calls the core, as far as a long operation must know it: it may stop an operation, and it is
+//! notified before a thread waits for a lock, and after much memory was freed.
 //!
-//! The core knows nothing of interpreters and allocators. Whoever embeds it sets three functions, once; without them nothing is
-//! ever stopped. In debug builds every thread counts the locks of the core that it holds, so that the host can assert that it
+//! The core knows no interpreter and no allocator. Whoever embeds it sets three functions, once; without them nothing
+//! is ever stopped. In debug builds every thread counts the core's locks that it holds, so the host can assert that it
 //! takes none of its own locks meanwhile.
 
 #[cfg(debug_assertions)]

@@ -1,5 +1,5 @@
-//! Drops what is large in a thread of its own: to drop a full lexeme cache takes up to half a second, which nobody should
-//! wait for.
+//! Drops large values on a separate thread: dropping a full lexeme cache takes up to half a second, and nobody should
+//! wait for that.
 
 use std::collections::VecDeque;
 use std::ptr;

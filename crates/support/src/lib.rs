@@ -1,8 +1,8 @@
-//! What all crates stand on: hash tables, bounds on time and memory, caches within a budget, locks.
+//! What all crates build on: hash tables, bounds on time and memory, caches within a budget, locks.
 //!
-//! This crate has never heard of an expression, a grammar or a token. Whatever may take long here or in a crate above asks
-//! [`check_time`] whether to go on, counts bytes in the one way of [`memory`], keeps what it can find again in a [`Bounded`]
-//! map, and lets the host know before it waits for a [`Mutex`].
+//! This crate knows no expressions, grammars or tokens. Whatever may take long here or in a crate above asks
+//! [`check_time`] whether to go on, counts bytes with [`memory`], keeps what can be recomputed in a [`Bounded`] map,
+//! and tells the host before it waits for a [`Mutex`].
 
 mod bounded;
 mod cpus;

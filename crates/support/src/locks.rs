@@ -1,12 +1,12 @@
 //! The locks of the crates above.
 //!
-//! Whoever waits for one lets the program that called know before (`before_waiting`), which gives up what locks of its own the
-//! thread holds. So nobody holds one of the host's while he waits for one of ours; the other way round, a host takes none
-//! of its own while a thread holds one of these, which debug builds check by counting them ([`Held`]).
+//! Before waiting for one, a thread notifies the host (`before_waiting`), which releases its own locks that the thread
+//! holds. So nobody holds a host lock while waiting for one of these; conversely, a host takes none of its own locks
+//! while a thread holds one of these, which debug builds check by counting them ([`Held`]).
 //!
-//! A thread that lets go of a lock and wants it again at once mostly gets it, since it runs and those that wait do not. That is
-//! quick, and a thread with long work can keep all others from theirs for seconds. So it gets in line once another one has
-//! waited for [`PATIENCE`].
+//! A thread that releases a lock and wants it again at once mostly gets it, because it is running and the waiting
+//! threads are not. That is fast, but a thread with long work can keep all others waiting for seconds. So it queues
+//! once another one has waited for [`PATIENCE`].
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
-//! How many bytes of memory a value holds, counted in one way everywhere.
+//! How many bytes of memory a value holds, counted in the same way everywhere.
 //!
-//! What is counted is what the allocator hands out: the room that a list or a table has, used or not, and what an allocation
-//! of its own costs beside its bytes.
+//! What counts is what the allocator hands out: the capacity of a list or a table, used or not, and the overhead of an
+//! allocation.
 
 /// What an allocator takes for each allocation, and what it rounds up to: those of the common ones are no larger.
 const HEADER: usize = 8;

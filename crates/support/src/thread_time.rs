@@ -1,4 +1,4 @@
-//! The processor time of the thread that asks: it stands still while the thread does not run.
+//! The processor time of the calling thread: it stands still while the thread does not run.
 
 use std::time::Duration;
 

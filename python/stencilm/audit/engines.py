@@ -1,7 +1,7 @@
-"""What an engine is for the audit, and the engines that are given.
+"""What an engine is for the audit, and the built-in engines.
 
 One idea: an engine is four calls over the ids of one vocabulary, with masks as bits. Each engine is
-made and asked in a process of its own, and nothing but its class and its package is loaded there.
+made and asked in its own process, which loads only its class and its package.
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
 """What an independent validator says of a text, and of the beginning of one.
 
 One idea: the validator of the package `jsonschema` reads values of which parts are still open, and
-every keyword that more text could mend says nothing of these. What is left is reported only where
-no completion is valid. By induction over the schema:
+every keyword that more text could repair is silent about these. The rest is reported only if no
+completion is valid. By induction over the schema:
 
-* A keyword that speaks of members or elements one by one (`properties`, `items`, ...), and one that
-  joins schemas by "and" (`allOf`, `$ref`, `dependentSchemas`), is broken for good where a part is.
-* `anyOf` and `oneOf` are broken for good where all of their branches are.
-* Greatest counts (`maxItems`, `maxLength`, `maxProperties`, `maxContains`), repeated elements under
-  `uniqueItems`, and keys that nothing allows stay broken, since nothing that is written goes away.
-* `not`, `if`, `required`, least counts, `pattern`, `unevaluatedProperties` and the like are asked
-  of closed values alone.
+* A keyword about single members or elements (`properties`, `items`, ...), and one that joins
+  schemas by "and" (`allOf`, `$ref`, `dependentSchemas`), is violated for good if a part is.
+* `anyOf` and `oneOf` are violated for good if all of their branches are.
+* Maximum counts (`maxItems`, `maxLength`, `maxProperties`, `maxContains`), repeated elements under
+  `uniqueItems`, and keys that nothing allows stay violated, since nothing that is written goes
+  away.
+* `not`, `if`, `required`, minimum counts, `pattern`, `unevaluatedProperties` and the like are
+  checked only for closed values.
 
-The validator is not asked what it cannot know: patterns that Python reads in another way than
+The validator is not asked what it cannot know: patterns that Python reads differently from
 ECMA-262, references that lead out of the schema, schemas that their own draft refuses. `format` is
 never asserted, since every draft lets it be an annotation. A schema without `$schema` is judged by
-drafts 7 and 2020-12, each where its meta-schema takes the schema (by draft 4 where neither does),
-and a verdict is one in which they agree.
+drafts 7 and 2020-12, each if its meta-schema accepts the schema (by draft 4 if neither does), and a
+verdict is one in which they agree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else; every text in it is escaped."""
+"""A report as one self-contained HTML page; every text in it is escaped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One engine with one schema: walks through its masks, texts read by them, and what that proves.
 
-One idea: what is broken for good stays so, so a whole walk is judged by its end, and halving finds
-the first token that is wrong.
+One idea: a violation is permanent, so a whole walk is judged by its end, and bisection finds the
+first wrong token.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The audit: schemas are handed to processes, one for each engine, and answers are gathered.
 
-One idea: a process may crash, hang or grow; then it is ended and begun anew, and that is what the
-report says of the schema that it had.
+One idea: a process may crash, hang or grow; then it is ended and restarted, and the report says so
+for the schema that it had.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Token bitmasks: making them, and closing logits with them.
+"""Token bitmasks: how to allocate them, and how to mask logits with them.
 
 One idea: a bitmask is int32 words of shape (batch, ceil(vocab_size / 32)), bit 1 = allowed, lowest
 bit first; everything is checked before a byte is written. NumPy does the work for every tensor in
 main memory, sharing it, because it is several times faster than torch there. Other devices are
-served by a Triton kernel where Triton can run, else by torch's own operations; arrays of MLX by
-operations of MLX.
+served by a Triton kernel where Triton can run, otherwise by torch's own operations; MLX arrays by
+MLX operations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Closing logits in MLX arrays, by operations of MLX, so on whichever device it computes.
+"""Masking logits in MLX arrays with MLX operations, so on whichever device it computes.
 
 One idea: an MLX array is written by giving it a new value, as `array[...] = value` does. All who
-hold this very array see it; what was cut out of it before, or computed from it, keeps the old one.
+hold this very array see it; what was sliced or computed from it before keeps the old value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Masks as rows and patches, for engines that keep rows on the device where the logits are.
+"""Masks as rows and patches, for engines that keep rows on the device of the logits.
 
-One idea: nearly every mask is one of a few rows but for a few tokens, so only a number and those
-tokens need to travel. A row is sent once, when it is met for the first time.
+One idea: nearly every mask is one of a few rows except for a few tokens, so only a number and those
+tokens need to be sent. A row is sent once, when it first occurs.
 """
 
 from __future__ import annotations

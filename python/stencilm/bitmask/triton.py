@@ -1,6 +1,6 @@
-"""Bitmasks on a GPU: logits closed by one Triton kernel, and rows patched by another.
+"""Bitmasks on a GPU: one Triton kernel masks logits, and another patches rows.
 
-Imported only where torch has tensors on a GPU and Triton is at hand.
+Imported only if torch has tensors on a GPU and Triton is available.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Chat templates, which come with models and may be broken or hostile: rendered within bounds.
+"""Chat templates, which come with models and may be broken or hostile: rendered within limits.
 
-`budget` counts what a template takes, `costs` knows what filters and methods can make, and
-`environment` is the sandbox of Jinja that asks both. `renderer` renders, as transformers does, and
-`huggingface` the template of one of its tokenizers.
+`budget` counts what a template uses, `costs` knows the size of what filters and methods make, and
+`environment` is the Jinja sandbox that asks both. `renderer` renders as transformers does, and
+`huggingface` renders the template of one of its tokenizers.
 """

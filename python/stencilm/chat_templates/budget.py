@@ -1,9 +1,9 @@
-"""How much one rendering of a chat template may take: processor time, and bytes of what it makes.
+"""How much one rendering of a chat template may use: processor time, and bytes of what it makes.
 
-One idea: what a template made is never counted back, though Python may have freed it long ago. So
-what is alive is never more than what was counted, and no memory has to be measured. A value that
-holds one list twice is as large as it is when it is written out, so that no small value is long to
-write, to compare or to hash.
+One idea: what a template made is never subtracted again, even if Python has long freed it. So live
+memory never exceeds the count, and no memory needs to be measured. A value that holds one list
+twice counts as large as it is when written out, so no small value takes long to write, to compare
+or to hash.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """What the filters, tests, operators and methods of a chat template can make, before they do.
 
-One idea: whatever Python does in one step must be bounded before it begins, for nothing ends it. So
-what can make much of little has a rule here, what is known to be linear is held to the largest text
-that may still be made, and what is not known at all takes short texts only.
+One idea: whatever Python does in one step must be bounded before it begins, because nothing can
+stop it. So what can make much from little has a rule here, what is known to be linear is limited by
+the largest text that may still be made, and anything unknown accepts only short texts.
 
-A rule is given the budget and the arguments, and returns the first of them anew where they had to
-be read already, or are to be counted while they are read.
+A rule gets the budget and the arguments. It returns new arguments if they had to be read already,
+or are to be counted while they are read.
 """
 
 from __future__ import annotations

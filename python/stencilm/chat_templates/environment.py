@@ -1,8 +1,8 @@
-"""The sandbox of Jinja in which chat templates run: that of transformers, and it counts.
+"""The Jinja sandbox in which chat templates run: that of transformers, with counting.
 
-One idea: nothing that Python does for a template is out of reach. Calls, operators, filters, tests
-and what is written go through the environment already; loops, comparisons, slices, joins and lists
-are led there by filters that no template can name.
+One idea: everything that Python does for a template is within reach. Calls, operators, filters,
+tests and output go through the environment already; loops, comparisons, slices, joins and lists are
+routed there by filters that no template can name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Renders chat templates as transformers does, within bounds of time and memory."""
+"""Renders chat templates as transformers does, within limits of time and memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The command line: `stencilm generate`, `stencilm check` and others.
 
-Each command has a file of its own; `app.py` lists them. Nothing heavy is imported before a
-command needs it.
+Each command has its own file; `app.py` lists them. Nothing heavy is imported before a command needs
+it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    0 means done, 1 that an input was refused or something failed, 2 that the command was called
-    wrongly, 130 that it was interrupted. Results go to standard output; problems go to standard
+    0 means success, 1 that an input was refused or something failed, 2 that the command line is
+    wrong, 130 that it was interrupted. Results go to standard output; problems go to standard
     error, as one sentence.
 
     Args:
-        argv: The arguments after the program's name; those of the process where None.
+        argv: The arguments after the program's name; None for those of the process.
     """
     try:
         from stencilm.cli.app import run

@@ -1,4 +1,4 @@
-"""`stencilm audit`: looks for wrong masks of engines; an independent validator is the judge."""
+"""`stencilm audit`: finds wrong masks of engines, judged by an independent validator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_SHOWN = 5
 
 def audit(
     schemas: Annotated[
-        str, typer.Option(help="A file or folder of schemas, also in the layout of MaskBench.")
+        str, typer.Option(help="A file or folder of schemas, also in MaskBench's layout.")
     ],
     engine: Annotated[
         list[str] | None,
@@ -36,38 +36,41 @@ def audit(
             "--engine",
             "-e",
             help="stencilm, xgrammar, llguidance, outlines-core, glrmask, module:Class or "
-            "file.py:Class; may be given again.",
+            "file.py:Class; may be repeated.",
         ),
     ] = None,
     tokenizer: Tokenizer = EMBEDDED,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="How many schemas are drawn; all without it.")
+        int | None, typer.Option(min=1, help="The number of schemas to draw; by default all.")
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="What schemas, walks and texts are drawn by.")
+        int, typer.Option(min=0, help="The seed for drawing schemas, walks and texts.")
     ] = 0,
     jobs: Annotated[
-        int, typer.Option(min=1, max=64, help="Schemas that are looked at side by side.")
+        int, typer.Option(min=1, max=64, help="The number of schemas to audit in parallel.")
     ] = 1,
     time_limit: Annotated[
         float, typer.Option(min=0.1, help="Processor seconds for each half of a schema.")
     ] = 20.0,
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Write all of it as JSON; - prints it."),
+        typer.Option("--json", metavar="FILE", help="Write the report as JSON; - prints it."),
     ] = None,
     html_file: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Draw it to a page; - prints it.")
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="Write the report as an HTML page; - prints it."
+        ),
     ] = None,
     scripts: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write a program for each error that replays it."),
+        typer.Option(metavar="FOLDER", help="Write a program for each error that reproduces it."),
     ] = None,
 ) -> int:
     """Find masks that provably allow what cannot be completed, or refuse what can.
 
-    Engines that are named by a file or a module are run: name only those that you trust. Exits with
-    1 when an error is proved.
+    Engines named by a file or a module are executed: name only those that you trust. Exits with 1
+    if an error is proved.
     """
     from stencilm.audit import audit as look
 

@@ -21,16 +21,18 @@ def bench(
     tokenizer: Tokenizer = EMBEDDED,
     text: Annotated[
         str | None,
-        typer.Option(help="A text of the grammar; - reads standard input; else its shortest one."),
+        typer.Option(
+            help="A text of the grammar, by default a shortest one; - reads standard input."
+        ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, max=1000, help="How often all is done.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, max=1000, help="The number of rounds.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Measure what reading, compiling and masking a grammar costs, token by token over a text.
+    """Measure what reading and compiling a grammar costs, and each mask along a text.
 
-    Each round compiles anew, and goes over the text twice: masks that are new to the grammar, and
-    masks that are known. What grammars of one tokenizer share is new in the first round only.
-    Exits with 1 when the text does not fit.
+    Each round compiles again, and goes over the text twice: first with new masks, then with known
+    ones. What grammars of one tokenizer share is new in the first round only. Exits with 1 if the
+    text does not fit.
     """
     written = None if text is None else read_prompt(text)
     info = read_tokenizer(tokenizer)

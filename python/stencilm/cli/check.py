@@ -18,13 +18,13 @@ def check(
     grammar: GivenGrammar,
     relax: Annotated[
         bool,
-        typer.Option("--relax", help="Drop what a schema asks for in vain, and list what it was."),
+        typer.Option("--relax", help="Drop what cannot be enforced in a schema, and list it."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> int:
-    """Say what of a schema is enforced, or why a grammar is refused.
+    """Report which keywords of a schema are enforced, or why a grammar is refused.
 
-    Exits with 1 when it is refused; the reason names the keyword and its place.
+    Exits with 1 if it is refused; the reason names the keyword and its location.
     """
     try:
         made = grammar.grammar(on_unsupported="relax" if relax else "error")

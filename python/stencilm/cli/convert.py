@@ -38,7 +38,7 @@ def convert(
 ) -> int:
     """Print a grammar in another notation; plain GBNF is what llama.cpp reads.
 
-    Exits with 1 when the grammar is refused, or cannot be said in that notation.
+    Exits with 1 if the grammar is refused, or cannot be expressed in that notation.
     """
     if target not in _targets():
         raise Failure(

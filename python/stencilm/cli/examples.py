@@ -1,4 +1,4 @@
-"""What `--help` shows of each command: calls that work from the folder of the repository."""
+"""The examples in each command's `--help`; they work from the repository's folder."""
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "generate": (

@@ -24,16 +24,16 @@ def explain(
     text: WrittenText = "",
     token: Annotated[
         list[str] | None,
-        typer.Option("--token", help="A token by id or by its text; may be given again."),
+        typer.Option("--token", help="A token to explain, by id or text; may be repeated."),
     ] = None,
     limit: Annotated[
-        int, typer.Option(min=0, max=1000, help="The most that is shown of what may come.")
+        int, typer.Option(min=0, max=1000, help="The most possible next texts to show.")
     ] = 16,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Say how a text stands in a grammar, what may come next, and why a token may not.
+    """Say whether a text fits a grammar, what may come next, and why a token may not.
 
-    Exits with 1 when the text does not fit; what could have come in place of the rest is shown.
+    Exits with 1 if the text does not fit, and shows what could have come instead of the rest.
     """
     from stencilm.matching.matcher import GrammarMatcher
 

@@ -18,12 +18,12 @@ class Failure(Exception):
 
 
 def sentence_of(error: Exception) -> str:
-    """The sentence, with the option of the shell in place of the argument of a call."""
+    """The sentence, with the command-line option instead of the argument of a call."""
     return re.sub(r"raise `(\w+)` of the limits", r"raise it by --limits \1=NUMBER", str(error))
 
 
 def sentence_of_system(error: OSError) -> str:
-    """What the system says, with the file that it says it of, and without its number."""
+    """The system's message with its file, without the error number."""
     if error.strerror is None:
         return str(error)
     return error.strerror if error.filename is None else f"{error.filename!r}: {error.strerror}"

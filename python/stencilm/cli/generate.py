@@ -49,47 +49,48 @@ def generate(
         typer.Option(
             metavar="auto|mask|guide",
             autocompletion=lambda: list(STRATEGIES),
-            help="Mask each token, or draft freely and correct; auto is what the model does.",
+            help="Mask each token, or draft freely and correct; auto does as model.generate.",
         ),
     ] = "auto",
     max_tokens: Annotated[
         int | None,
-        typer.Option(help="The most tokens to write; local models write at most 512 without it."),
+        typer.Option(help="The most tokens to write; for local models 512 by default."),
     ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option(help="0 takes the most probable token, as local models do without it."),
+        typer.Option(help="0 takes the most probable token, the default of local models."),
     ] = None,
     top_p: Annotated[float, typer.Option(help="Keep tokens up to this total probability.")] = 1.0,
     top_k: Annotated[int | None, typer.Option(help="Keep this many tokens.")] = None,
     min_p: Annotated[
-        float, typer.Option(help="Keep tokens of this probability next to the most probable one.")
+        float,
+        typer.Option(help="Keep tokens with at least this fraction of the highest probability."),
     ] = 0.0,
     stop: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help="A text that ends the text; may be given again."),
+        typer.Option(metavar="TEXT", help="A text that ends the output; may be repeated."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same text.")] = None,
     finish: Annotated[
         str | None,
         typer.Option(
             metavar="valid|cut",
-            help="valid: the text is whole within max-tokens; cut: it is cut there. Local models "
-            "take valid without it, endpoints cut.",
+            help="valid: the text is complete within max-tokens; cut: it is cut there. By "
+            "default valid for local models, cut for endpoints.",
         ),
     ] = None,
     reasoning: Annotated[
         str,
         typer.Option(
             metavar="auto|true|false|draft|TOKENS",
-            help="Let the model reason first, in up to so many tokens, or write a draft.",
+            help="Let the model reason first, in at most TOKENS tokens, or write a draft.",
         ),
     ] = "auto",
     compact: Annotated[
         bool, typer.Option("--compact", help="Write no whitespace between the parts of JSON.")
     ] = False,
     indent: Annotated[
-        int | None, typer.Option(help="Write JSON with this indent, one entry on a line.")
+        int | None, typer.Option(help="Write JSON with this indent, one entry per line.")
     ] = None,
     max_whitespace: Annotated[
         int | None, typer.Option(help="The longest run of whitespace between the parts of JSON.")
@@ -97,7 +98,7 @@ def generate(
     escapes: Annotated[
         str,
         typer.Option(
-            metavar="any|minimal", help="minimal escapes in strings only what JSON needs escaped."
+            metavar="any|minimal", help="minimal: in strings, escape only what JSON requires."
         ),
     ] = "any",
     as_json: Annotated[
@@ -113,14 +114,15 @@ def generate(
     html: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Draw what happened to an HTML file; - prints it, not the text."
+            metavar="FILE",
+            help="Write an HTML page of what happened; - prints it instead of the text.",
         ),
     ] = None,
 ) -> int:
-    """Write one text that fits a schema, a type or another grammar; free text without one.
+    """Write one text that fits a schema, a type or another grammar; without one, free text.
 
-    A text that max-tokens cuts, or that the grammar had to fill in, is not printed, except with
-    --json; the exit code is then 1.
+    A text that max-tokens cuts, or that the grammar had to fill in, is printed only with --json;
+    the exit code is then 1.
     """
     assert grammar is not None, "free text is a grammar here, too"
     prompt_text = read_prompt(prompt)

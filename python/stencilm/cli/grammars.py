@@ -11,7 +11,7 @@ EMBEDDED = "tiny"
 
 
 def new_compiler(info: Any, limits: Any, **options: Any) -> Any:
-    """A compiler within limits, or within the usual ones for None."""
+    """A compiler with limits; None for the defaults."""
     from stencilm.limits import DEFAULT_LIMITS
     from stencilm.matching.compiler import GrammarCompiler
 

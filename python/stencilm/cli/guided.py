@@ -23,12 +23,12 @@ _ENDPOINTS = ("openai:", "anthropic:")
 
 
 def is_endpoint(model: str) -> bool:
-    """Whether the name is that of a model behind an API."""
+    """Whether this names a model behind an API."""
     return model.startswith(_ENDPOINTS)
 
 
 def chosen_strategy(strategy: str, model: str) -> str:
-    """`auto` leaves it to the model: masks where the logits are at hand."""
+    """`auto` leaves the choice to the model: masks if its logits are at hand."""
     if strategy not in STRATEGIES:
         raise Failure(
             f"--strategy is {shown_value(strategy):.80}, "
@@ -41,7 +41,7 @@ def chosen_strategy(strategy: str, model: str) -> str:
 
 
 def shown_live(wanted: bool, most: int) -> AbstractContextManager[Callable[[Event], None] | None]:
-    """Shows the text while it is written, where that is wanted or somebody watches."""
+    """Shows the text while it is written, if wanted or if standard error is a terminal."""
     if not wanted and not sys.stderr.isatty():
         return nullcontext()
     from stencilm.views.terminal import live
@@ -72,9 +72,9 @@ def generate_guided(
     trace: bool,
     html: str | None,
 ) -> int:
-    """Run `guide`, and print the text; Failure where it is none that the model wrote.
+    """Run `guide`, and print the text; Failure if it is not what the model wrote.
 
-    `grammar` is that of the output type where limits were given for it.
+    `grammar` is the grammar of the output type if limits were given for it.
     """
     from stencilm.grammars.outputs import resolve
     from stencilm.guiding.api import guide

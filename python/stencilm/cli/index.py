@@ -38,17 +38,19 @@ def index(
     output: Annotated[
         Format,
         typer.Option(
-            "--format", "-f", help="text, json, dot and svg for graphviz, or saved to load it."
+            "--format",
+            "-f",
+            help="text, json, dot, svg (drawn by Graphviz), or saved for loading it later.",
         ),
     ] = Format.text,
     coalesce: Annotated[
         bool, typer.Option("--coalesce", help="List the stretches where every continuation agrees.")
     ] = False,
-    max_states: Annotated[int, typer.Option(help="The most states.")] = 100_000,
+    max_states: Annotated[int, typer.Option(help="The most states of the automaton.")] = 100_000,
 ) -> int:
-    """Lay a regular grammar out as an automaton over tokens: list, draw or keep it.
+    """Build the automaton over tokens of a regular grammar: list, draw or save it.
 
-    Exits with 1 when the grammar nests, or has more than max-states states.
+    Exits with 1 if the grammar nests, or has more than max-states states.
     """
     try:
         whole_number("max_states", max_states, least=1)

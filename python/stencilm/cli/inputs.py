@@ -1,4 +1,4 @@
-"""Reading what a command is given: text from files or standard input, types by their name."""
+"""Reads a command's inputs: text from files or standard input, types by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_BYTES = 1 << 30
 
 
 def read_text(source: str) -> str:
-    """The text of a file, or of standard input for "-"; UTF-8, with or without a mark."""
+    """The text of a file, or of standard input for "-": UTF-8, with or without a BOM."""
     try:
         if source == STANDARD_INPUT:
             if sys.stdin is None:
@@ -49,7 +49,7 @@ def read_text(source: str) -> str:
 
 
 def _bytes_of(source: str) -> bytes:
-    """What a file holds, or a pipe that somebody writes into.
+    """The content of a file, or of a pipe that has a writer.
 
     A named pipe is opened without waiting for its writer, who may never come. Raises OSError for
     what cannot be opened.
@@ -73,7 +73,7 @@ def _bytes_of(source: str) -> bytes:
 
 
 def _is_of_shell(source: str) -> bool:
-    """Whether a pipe has no name of its own, as `<(command)` makes one, which may write nothing."""
+    """Whether a pipe is one of the shell's, as from `<(command)`, which may write nothing."""
     return source.startswith(("/dev/fd/", "/proc/"))
 
 
@@ -85,7 +85,7 @@ def read_prompt(source: str) -> str:
 
 
 def checked_text(text: str) -> str:
-    """An argument that is a text; the shell may hand on bytes that are none."""
+    """A text argument; the shell may pass bytes that are not text."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -121,10 +121,10 @@ def read_type(name: str) -> Any:
 
 @contextmanager
 def reported_by(name: str) -> Iterator[None]:
-    """Report what the code of somebody's type raises while pydantic reads a text by it.
+    """Report what the code of a caller's type raises while pydantic reads a text with it.
 
-    It may raise anything, and its name and the reason are what helps; what this package raises, or
-    a model, comes through.
+    It may raise anything; the report names it and the reason. Errors of this package, or of a
+    model, are passed on.
     """
     try:
         yield
@@ -143,12 +143,12 @@ def reported_by(name: str) -> Iterator[None]:
 
 
 def _folder_of(package: str) -> str:
-    """The folder of a package, as the names of its files begin."""
+    """The folder of a package, as a prefix of its files' names."""
     return str(Path(str(importlib.import_module(package).__file__)).parent) + os.sep
 
 
 def read_limits(given: list[str] | None) -> Any:
-    """The limits of `--limits NAME=NUMBER`, also several with commas; None where none is given."""
+    """The limits of `--limits NAME=NUMBER`, also comma-separated; None if none is given."""
     if not given:
         return None
     from stencilm.limits import BOUNDS as names
@@ -175,7 +175,7 @@ def read_limits(given: list[str] | None) -> Any:
 
 
 def shown(source: str) -> str:
-    """How messages call an input."""
+    """The name of an input in messages."""
     return "standard input" if source == STANDARD_INPUT else source
 
 

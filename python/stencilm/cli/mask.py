@@ -22,13 +22,13 @@ def mask(
     tokenizer: Tokenizer = EMBEDDED,
     text: WrittenText = "",
     limit: Annotated[
-        int, typer.Option(min=0, help="The most tokens that are listed; all of them with --json.")
+        int, typer.Option(min=0, help="The most tokens to list; --json lists all of them.")
     ] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """List the tokens that may come next in a text, by their ids.
+    """List the tokens that may come next in a text, by id.
 
-    Exits with 1 when the text does not fit.
+    Exits with 1 if the text does not fit.
     """
     import numpy as np
 

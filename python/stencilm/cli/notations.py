@@ -1,4 +1,4 @@
-"""A grammar as every command is given it: one of several options, or a file in any notation.
+"""The grammar that every command takes: one of several options, or a file in any notation.
 
 One idea: the options for a grammar are written once, and `takes_grammar` adds them to a command. So
 all commands take the same ones, and a new notation is one line here.
@@ -63,7 +63,8 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "file": (
         str | None,
         typer.Argument(
-            metavar="[FILE]", help="A grammar in the notation of its name; - is standard input."
+            metavar="[FILE]",
+            help="A grammar; its suffix names the notation; - reads standard input.",
         ),
         None,
     ),
@@ -98,7 +99,7 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         typer.Option(
             "--limits",
             metavar="NAME=NUMBER",
-            help="Raise a limit that was reached: schema_bytes=4000000; may be given again.",
+            help="Raise a limit that was reached: schema_bytes=4000000; may be repeated.",
             autocompletion=_limit_names,
         ),
         None,
@@ -109,14 +110,14 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
 
 @dataclass(frozen=True)
 class GivenGrammar:
-    """What the options of a command name.
+    """The grammar that the options of a command name.
 
     Attributes:
-        notation: One of `NOTATIONS`, "type", or "text" where nothing is named.
+        notation: One of `NOTATIONS`, "type", or "text" if none is named.
         source: Its text, or the type itself.
-        name: What messages call it.
-        nullable: A schema is read as OpenAPI 3.0 does.
-        limits: Its limits; None for the usual ones.
+        name: Its name in messages.
+        nullable: Whether a schema is read as in OpenAPI 3.0.
+        limits: Its limits; None for the defaults.
     """
 
     notation: str
@@ -126,7 +127,7 @@ class GivenGrammar:
     limits: Limits | None
 
     def output_type(self, *, on_unsupported: OnUnsupported = "error") -> Any:
-        """It as the type of an output."""
+        """The grammar as an output type."""
         from stencilm.grammars.output_types import Ebnf, JsonSchema, Lark, Regex
         from stencilm.grammars.structural_tag import StructuralTag
 
@@ -166,9 +167,9 @@ class GivenGrammar:
 
 
 def takes_grammar(command: Callable[..., int]) -> Callable[..., int]:
-    """A command with all options for a grammar in the place of its parameter `grammar`.
+    """A command with all options for a grammar instead of its parameter `grammar`.
 
-    A parameter that has a default of None may be left out by the user; then it is free text.
+    If that parameter has the default None, the user may leave it out, for free text.
     """
     signature = inspect.signature(command, eval_str=True)
     optional = signature.parameters["grammar"].default is None
@@ -211,7 +212,7 @@ def _is_argument(parameter: inspect.Parameter) -> bool:
 
 
 def given_grammar(options: dict[str, Any], *, optional: bool) -> GivenGrammar:
-    """What one of the options names; Failure where there is none, or more than one."""
+    """The grammar that an option names; Failure if there is none, or more than one."""
     names = {"file": "FILE", "schema": "--schema", "type_name": "--type", "regex": "--regex"}
     names |= {name: f"--{name.replace('_', '-')}" for name in _FILES if name not in names}
     given = [name for name in names if options[name] is not None]
@@ -246,7 +247,7 @@ def given_grammar(options: dict[str, Any], *, optional: bool) -> GivenGrammar:
 def read_notation(file: str, notation: str | None) -> tuple[str, str]:
     """The notation of a file and its text.
 
-    A file tells its notation by its name, and JSON by what it holds, unless `notation` is given.
+    Unless `notation` is given, the file's name decides, and for JSON its content.
     """
     text = read_text(file)
     if notation is None:
@@ -261,7 +262,7 @@ def read_notation(file: str, notation: str | None) -> tuple[str, str]:
 
 
 def _check_json(file: str, text: str, notation: str | None) -> None:
-    """Failure with the place where a text is not the JSON that its notation is."""
+    """Failure with the location if a text is not JSON and its notation requires it."""
     if notation not in (None, "json-schema", "structural-tag"):
         return
     try:

@@ -1,4 +1,4 @@
-"""`stencilm playground`: a local page on which grammars, texts and tokenizers meet."""
+"""`stencilm playground`: a local page to try grammars with texts and tokenizers."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _DEFAULT_PORT = 8642
 
 def playground(
     host: Annotated[
-        str, typer.Option(help="The address to listen on; this machine alone by default.")
+        str, typer.Option(help="The address to listen on; by default only this machine.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")
+        int, typer.Option(min=0, max=65535, help="The port; 0 takes any free port.")
     ] = _DEFAULT_PORT,
     tokenizer: Annotated[
         list[str] | None,
-        typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder; may be given again."),
+        typer.Option("--tokenizer", "-t", help="A tokenizer's file or folder; may be repeated."),
     ] = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address of the page.")
     ] = False,
 ) -> int:
-    """Serve a page to try grammars on: what may come next, why not, how a model goes through it.
+    """Serve a page to try grammars on: what may come next, why not, how a model writes.
 
-    It listens on this machine alone until it is interrupted.
+    By default it listens on this machine only. Runs until interrupted.
     """
     loaders: dict[str, Callable[[], TokenizerInfo]] = {}
     for source in tokenizer or ():

@@ -26,7 +26,7 @@ class Step:
         kind: "sampled": the model would choose it; "forced": nothing else can come; "refused".
         token_id: The token.
         text: What it spells.
-        allowed: How many tokens may come there; None where it is forced.
+        allowed: How many tokens may come there; None if it is forced.
         reason: Why it is refused, else None.
     """
 
@@ -45,12 +45,12 @@ def trace(
     as_json: Annotated[bool, typer.Option("--json", help="Print the steps as JSON.")] = False,
     color: Annotated[
         bool | None,
-        typer.Option("--color/--no-color", help="Colours; by default where a terminal reads."),
+        typer.Option("--color/--no-color", help="Use colours; by default on a terminal."),
     ] = None,
 ) -> int:
-    """Say of each token of a text whether a model would sample it, or it is forced, or refused.
+    """Say for each token of a text whether a model would sample it, or it is forced or refused.
 
-    Exits with 1 when the text does not fit, or is only the beginning of one that does.
+    Exits with 1 if the text does not fit, or is only the beginning of one that does.
     """
     written = read_prompt(text)
     info = read_tokenizer(tokenizer)

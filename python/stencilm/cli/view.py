@@ -1,4 +1,4 @@
-"""How the terminal shows a run: a progress bar while it goes, a trace when it is done."""
+"""How the terminal shows a run: a progress bar while it runs, a trace afterwards."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def print_text(text: str) -> None:
 
 @contextmanager
 def progress(max_tokens: int) -> Iterator[Callable[[Event], None]]:
-    """Gives a function that takes events and moves a bar on standard error.
+    """Yields a function that takes events and advances a progress bar on standard error.
 
-    Where standard error is not a terminal nothing is drawn.
+    If standard error is not a terminal, nothing is drawn.
     """
     if not sys.stderr.isatty():
         yield lambda event: None

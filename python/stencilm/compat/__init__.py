@@ -1,4 +1,4 @@
-"""Other packages' names over this one's engine, so that code written for them runs unchanged.
+"""The names of other packages over this one's engine, so that code written for them runs unchanged.
 
 One idea: a package here only translates names, arguments, results and errors. What it cannot do as
 the original does, it refuses with a sentence; `docs/compat.md` lists every difference.

@@ -1,6 +1,6 @@
-"""Models behind an API: OpenAI and what is like it, and Anthropic.
+"""Models behind an API: OpenAI and compatible servers, and Anthropic.
 
-They draft for `guide`, and give what every model gives (`api_model`). `capabilities` says what an
-endpoint can do, `requests` turns questions into the arguments of a call, `messages` writes prompts
-as a provider takes them, `openai` and `anthropic` make the calls. Nothing is imported here.
+They draft for `guide`, and offer what every model offers (`api_model`). `capabilities` says what an
+endpoint can do, `requests` turns queries into the arguments of a call, `messages` writes prompts in
+a provider's form, `openai` and `anthropic` make the calls. Nothing is imported here.
 """

@@ -1,8 +1,8 @@
-"""How long an answer is read: what the timeout of a client does not bound.
+"""How long an answer is read: what a client's timeout does not bound.
 
-One idea: a client's timeout is for each read, so an endpoint that goes on sending something, be it
-spaces, reasoning or comments, is never late for it. An answer has a time of its own, after which
-what has come is all of it.
+One idea: a client's timeout is for each read, so an endpoint that keeps sending something, such as
+spaces, reasoning or comments, never exceeds it. An answer has its own time limit, after which what
+has come is all of it.
 """
 
 from __future__ import annotations

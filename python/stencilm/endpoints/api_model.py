@@ -1,7 +1,7 @@
-"""A model behind an API: answers questions for `guide`, and gives typed values as other models do.
+"""A model behind an API: answers requests of `guide`, and gives typed values as other models do.
 
-One idea: the client library does what belongs to it, connections, timeouts and retries with
-backoff; what is left here is to send a request, read what comes while it is worth it, and count.
+One idea: the client library does its own part, connections, timeouts and retries with backoff; what
+is left here is to send a request, read the answer while that is useful, and count.
 """
 
 from __future__ import annotations

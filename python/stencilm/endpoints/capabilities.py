@@ -1,6 +1,6 @@
-"""What an endpoint can do, declared and not guessed; `ApiModel.probe` tries each of it.
+"""What an endpoint can do, declared and not guessed; `ApiModel.probe` tries each capability.
 
-One idea: the ladder from best to worst means is read off these flags. Native constraints come
+One idea: the order from best to worst means follows from these flags. Native constraints come
 first, then ways to continue a given text, then ways to choose among few, then asking again.
 """
 

@@ -1,4 +1,4 @@
-"""What the clients of all providers have in common: the library, making one, its timeout."""
+"""What the clients of all providers have in common: the library, its construction, its timeout."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Messages in the form of each provider: a picture is written in three ways.
 
 One idea: a message is read in any of the common forms, and written in the one that its provider
-documents; what is no picture passes through as it is.
+documents; everything except pictures passes through unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""OpenAI, and every endpoint that speaks its language, through the `openai` library."""
+"""OpenAI, and every compatible endpoint, through the `openai` library."""
 
 from __future__ import annotations
 

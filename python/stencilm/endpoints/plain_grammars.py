@@ -1,6 +1,6 @@
 """Patterns and grammars in the notations that servers read alike.
 
-One idea: what the engines of servers read in different ways is not sent at all.
+One idea: what servers' engines read in different ways is not sent at all.
 """
 
 from __future__ import annotations

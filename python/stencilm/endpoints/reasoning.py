@@ -1,8 +1,8 @@
 """How a provider is told to reason before it answers, in its own words.
 
-One idea: what a call asks for, on, off or so many tokens, is said in one of a few ways that
-providers have; a way that knows no number of tokens is told the effort whose usual budget is the
-greatest within it. Pure functions, so that a test reads what would be sent.
+One idea: what a call asks for, on, off or a number of tokens, is expressed in one of a few ways
+that providers have; one without a number of tokens gets the effort with the largest usual budget
+within it. Pure functions, so that a test reads what would be sent.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Questions as the arguments of a call; pure functions, so that a test reads what would be sent."""
+"""Requests as the arguments of a call; pure functions, so that a test reads what would be sent."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Schemas as providers take them: the part of JSON Schema that their strict modes enforce.
 
 One idea: a schema that is sent may allow more than the grammar, because every answer is checked,
-and may ask for one form of what can be said in several, but it is never one that the provider
-refuses. What it does not say is reported. Where a schema cannot be said, nothing strict is sent.
+and may ask for one of several equivalent forms, but it is never one that the provider refuses. What
+it leaves out is reported. If a schema cannot be expressed, nothing strict is sent.
 """
 
 from __future__ import annotations

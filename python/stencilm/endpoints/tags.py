@@ -1,7 +1,7 @@
-"""A structural tag as servers take it: in the form of xgrammar, with nothing that is ours alone.
+"""A structural tag as servers take it: in the form of xgrammar, with nothing specific to stencilm.
 
-One idea: a tag is sent where its JSON means the same there. What a server would read in another
-way, or not at all, and what no text can be checked for, such as a single token, is not sent.
+One idea: a tag is sent if its JSON means the same there. What a server would read differently, or
+not at all, and what no text can be checked for, such as a single token, is not sent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Many texts in one forward pass at a time, and beams.
 
-One idea: a text being written only asks for logits (`Pass`), so a driver may gather the wishes of
-many, run them as rows of one pass, and hand each its row. Rows that end leave the batch.
+One idea: a text being written only asks for logits (`Pass`), so a driver can gather the requests of
+many, run them as rows of one pass, and give each its row. Rows that end leave the batch.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Drafts: guesses at the next tokens that a model reads ahead, several in one forward pass.
 
 One idea: a guess changes only when a row of logits is computed, never what is drawn from it. So a
-loop stays as it is: it appends tokens to a sequence and is given logits, and where the tokens are
-those that were guessed, the logits are at hand already. Guesses come from what was written before,
-or from a smaller model of the same vocabulary; the grammar strikes out those that it refuses.
+loop stays as it is: it appends tokens to a sequence and gets logits, and if the tokens are those
+that were guessed, the logits are already there. Guesses come from earlier text, or from a smaller
+model with the same vocabulary; the grammar removes those that it refuses.
 
 Speculative decoding is that of Leviathan et al. (2023), arXiv:2211.17192. There, the smaller model
-draws a token that is taken or replaced by chance; here the large one draws from its own row, and
-the guess only has to be the same. So a seed gives the same text with a draft and without.
+draws a token that is accepted or replaced at random; here the large one draws from its own row, and
+the guess only has to be equal. So a seed gives the same text with and without a draft.
 """
 
 from __future__ import annotations

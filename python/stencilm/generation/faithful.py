@@ -1,17 +1,17 @@
 """Faithful sampling: whole texts as the model itself would write them, given that they are valid.
 
-Drawing under a mask takes the next token among those allowed, so a text is too probable where the
-model would have left the grammar later. Here the texts of a grammar come with the probabilities
-that the model gives to them, made to add up to 1: of all token sequences that it writes, with the
-stop token and within `max_tokens`, those that the grammar accepts.
+Drawing under a mask takes the next token among those allowed, so a text is too probable if the
+model would have left the grammar later. Here the texts of a grammar have the probabilities that the
+model gives them, normalised to add up to 1: of all token sequences that it writes, with the stop
+token and within `max_tokens`, those that the grammar accepts.
 
 One idea: the mask of a prefix says which part of the model's next token is lost, so what is known
-of a set of prefixes bounds the probability of each to end in a valid text. "exact" draws by these
-bounds and rejects where a new prefix loses more than was known; nothing it was told is forgotten,
-so it rejects less and less, and what it accepts has the right probability at any time. "smc" writes
-several texts side by side, weighs each by what the masks left of it, and draws anew among them
-where few have most of the weight; each wave of texts draws by the bounds that those before it left
-(a twisted proposal).
+about a set of prefixes bounds the probability of each to end in a valid text. "exact" draws by
+these bounds and rejects if a new prefix loses more than was known; it forgets nothing, so it
+rejects less and less, and what it accepts has the right probability at any time. "smc" writes
+several texts side by side, weighs each by what the masks left of it, and resamples among them if
+few have most of the weight; each wave of texts draws by the bounds that those before it left (a
+twisted proposal).
 
 Rejection that learns: Park et al. (2024), arXiv:2405.21047, and Parys et al. (2025),
 arXiv:2510.01902. Sequential Monte Carlo under a grammar: Loula et al. (2025), arXiv:2504.13139, and

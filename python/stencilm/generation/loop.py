@@ -1,9 +1,9 @@
 """The decode loop: mask, model, draw, accept, until the grammar or the model ends the text.
 
 One idea: the grammar comes before the forward pass. Tokens that it forces are written without
-asking, and the model reads them together with its next pass. When only stop tokens are allowed the
+asking the model, which reads them together with its next pass. If only stop tokens are allowed, the
 text is done and the model is not asked again. So a text of n tokens costs at most n + 1 passes, and
-a closed JSON object n less the forced ones. The loop knows a model only by `LanguageModel` and a
+a closed JSON object n minus the forced ones. The loop knows a model only by `LanguageModel` and a
 grammar only by `TokenMatcher`; it records events and draws nothing.
 """
 

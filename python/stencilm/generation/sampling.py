@@ -1,9 +1,9 @@
-"""How the next token is drawn from a row of logits; numpy only, the same bytes for the same seed.
+"""How the next token is drawn from a row of logits; NumPy only, the same bytes for the same seed.
 
-One idea: a masked row has few finite entries, so everything after the first look works on the
-tokens that are left and never on the whole vocabulary. Penalties and biases included: they change
-the scores of tokens, and never which of them the grammar allows.
-Nucleus (top-p) sampling: Holtzman et al. (2020), "The Curious Case of Neural Text Degeneration".
+One idea: a masked row has few finite entries, so everything after the first pass works on the
+remaining tokens and never on the whole vocabulary. That includes penalties and biases: they change
+the scores of tokens, and never which of them the grammar allows. Nucleus (top-p) sampling: Holtzman
+et al. (2020), "The Curious Case of Neural Text Degeneration".
 """
 
 from __future__ import annotations

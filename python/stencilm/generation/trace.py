@@ -1,7 +1,7 @@
-"""What a decode loop did, one frozen event a step; views draw traces, loops never draw.
+"""What a decode loop did, one frozen event per step; views draw traces, loops never draw.
 
-One idea: an event is plain data, so a trace written as JSON reads back as the same events.
-A new kind of event is one more subclass of `Event`; nothing else changes.
+One idea: an event is plain data, so a trace written as JSON reads back as the same events. A new
+kind of event is one more subclass of `Event`; nothing else changes.
 """
 
 from __future__ import annotations

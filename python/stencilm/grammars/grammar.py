@@ -1,7 +1,7 @@
 """Grammars: a notation in, an immutable value out that knows no tokenizer.
 
-One idea: a grammar is known by its source, the notation with all its options. Two grammars of equal
-sources are equal.
+One idea: a grammar is identified by its source, the notation with all its options. Grammars with
+equal sources are equal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Texts with holes: pieces of text, and `HOLE` where something is still to be written.
+"""Texts with holes: pieces of text, and `HOLE` where something must still be written.
 
-One idea: what fills a hole is a grammar like any other, known by the grammar and the pieces that it
-was made of.
+One idea: what fills a hole is a grammar like any other, identified by the grammar and the pieces
+that it was made of.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a user may ask for as output, and the notation of its texts.
 
-One idea: every output type is known by a source, so a grammar of a type is a grammar of a notation.
-How a text becomes a value again is in `outputs`. Strings at the top level are written bare:
-`Literal["yes", "no"]` gives the text `yes`, not `"yes"`.
+One idea: every output type is identified by a source, so a grammar of a type is a grammar of a
+notation. How a text becomes a value again is in `outputs`. Strings at the top level are written
+bare: `Literal["yes", "no"]` gives the text `yes`, not `"yes"`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How a text of an output type is read as its value, and how the value is written again.
 
 One idea: an output type is a pair, the notation of its texts (`output_types`) and the function from
-such a text to the value. Python types go through pydantic for both halves, so what it can describe
-it can read.
+such a text to the value. Python types use pydantic for both, so what pydantic can describe it can
+read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The notations that grammars are made of, each with all its options as one hashable value.
 
-One idea: a source is checked when it is made and built when it is asked for, so that a compiler's
-cache can tell what it has seen before it builds anything.
+One idea: a source is checked when it is made and built when it is needed, so a compiler's cache
+recognises it before anything is built.
 """
 
 from __future__ import annotations

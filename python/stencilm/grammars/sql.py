@@ -2,8 +2,8 @@
 
 One idea: which columns a text may name depends on its FROM clause, which comes after the first of
 them. So the grammar has rules for each FROM clause, a scope, which share the columns of their
-tables: its size grows with the number of columns and of scopes. The first column decides
-the scope: before it there is one alternative for each table, and not for each scope.
+tables: its size grows with the number of columns and of scopes. The first column decides the scope:
+before it there is one alternative for each table, not for each scope.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Structural tags: free text and structure in one tree of formats, as typed values.
 
-One idea: a format is a frozen value whose JSON form is the documented one, so that a tag read from
-a request, built here, or sent to another engine is the same thing. What a format means is decided
+One idea: a format is a frozen value whose JSON form is the documented one, so a tag read from a
+request, built here, or sent to another engine is the same thing. The meaning of a format is decided
 where it is compiled; here only its shape is checked.
 """
 

@@ -1,7 +1,7 @@
 """Names that are known only at run time, as a part of grammars: the tables of a database, ids.
 
 One idea: a table of names is a value like any other option of a source, so a grammar with names is
-still known by what it was made from.
+still identified by its source.
 """
 
 from __future__ import annotations

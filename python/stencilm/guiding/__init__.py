@@ -1,5 +1,5 @@
 """Speculative grammar backtracking: draft freely, keep the valid prefix, correct, go on, end valid.
 
-`local` guides a model whose logits are at hand, `text` anything that maps text to text, `task` says
-what both are given and give back, `api` is the public door. Nothing is imported here.
+`local` guides a model whose logits are at hand, `text` any function from text to text, `task`
+defines what both take and return, `api` is the public interface. Nothing is imported here.
 """

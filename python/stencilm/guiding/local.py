@@ -1,10 +1,10 @@
 """Guiding a model whose logits are at hand: it draws freely, and a refused token costs nothing.
 
-One idea: every row of logits that a forward pass gives is used. A token is drawn from it without a
-mask; where the grammar refuses it, the same row is masked once and drawn from again, so that a
-correction costs no pass and has exactly the masked distribution. What need not be drawn (forced
-text) and what can be guessed (runs that stood before) is read by the model many tokens at a time;
-where it draws something else than the guess, its key-value cache is cut there.
+One idea: every row of logits from a forward pass is used. A token is drawn from it without a mask;
+if the grammar refuses it, the same row is masked and drawn from once more, so that a correction
+costs no pass and has exactly the masked distribution. What need not be drawn (forced text) and what
+can be guessed (runs that occurred before) is read by the model many tokens at a time; where it
+draws something other than the guess, its key-value cache is cut there.
 
 A draft is checked as it is written, because a check costs a microsecond and a forward pass
 milliseconds: nothing is computed after a token that the grammar refuses.

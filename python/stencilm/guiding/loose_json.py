@@ -1,9 +1,9 @@
 """JSON as models write it: read as far as it goes, with the slips that change no value.
 
-One idea: a tree that keeps what was written. Quotes of either kind, commas too many or too few,
-comments, Python's names for constants and an end that is missing change nothing of what a text
-says, so they are read; each scalar keeps its own spelling. A value ends where the next one, or the
-end of what holds it, begins: the `3` of `3/4` and the `1` of `1 000` are none.
+One idea: a tree that keeps what was written. Quotes of either kind, too many or too few commas,
+comments, Python's names for constants and a missing end do not change what a text says, so they are
+read; each scalar keeps its own spelling. A value ends where the next one, or the end of its
+container, begins: the `3` of `3/4` and the `1` of `1 000` are not values.
 """
 
 from __future__ import annotations

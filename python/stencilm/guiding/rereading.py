@@ -1,8 +1,7 @@
-"""What a model wrote as JSON, written again as the grammar wants it: order, quotes, types.
+"""What a model wrote as JSON, rewritten as the grammar wants it: order, quotes, types.
 
-One idea: a draft may be read in several ways, as a document of its own or as one that the text so
-far goes on with. Each is written again (`rewriting`), and the one that keeps most of the draft
-counts.
+One idea: a draft may be read in several ways, as a separate document or as one that continues the
+text so far. Each is rewritten (`rewriting`), and the one that keeps most of the draft counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Writing the values of a draft again, so that a grammar takes them.
+"""Rewriting the values of a draft, so that a grammar accepts them.
 
 One idea: the grammar's matcher is the only judge. Values are offered to it one by one, members in
-whatever order it takes, each scalar in the spellings that say the same (`30` for "30", `"30"` for
-30), and what it takes in no way is left out. Nothing is offered that is not in the draft, so
+whatever order it accepts, each scalar in the spellings that say the same (`30` for "30", `"30"` for
+30), and what it accepts in no form is left out. Nothing is offered that is not in the draft, so
 nothing is made up; the search goes on from where least was lost.
 """
 

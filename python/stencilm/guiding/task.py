@@ -1,6 +1,7 @@
-"""What every guided text is given and gives back: budgets, options, the result with its log.
+"""What every guided text takes and returns: budgets, options, the result with its log.
 
-One idea: the loops only record events; the log of corrections and the drawings are read from them.
+One idea: the loops only record events; the log of corrections and the drawings are derived from
+them.
 """
 
 from __future__ import annotations

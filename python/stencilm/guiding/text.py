@@ -1,9 +1,9 @@
-"""Guiding whatever maps text to text: functions and endpoints, whose logits nobody sees.
+"""Guiding any function from text to text: functions and endpoints, whose logits are not visible.
 
 One idea: the draft is read by a matcher that gives one of three verdicts. Complete: done. Viable:
 no fault, draft on. Dead at byte i: keep what fits, put one candidate there, and draft on after it;
 so every correction makes the text longer, and no draft can keep it from ending. The loop asks and
-is answered (`drafts.Ask`), so that functions, coroutines and tests all drive it.
+is answered (`drafts.Ask`), so functions, coroutines and tests all drive it.
 """
 
 from __future__ import annotations

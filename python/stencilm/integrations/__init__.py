@@ -1,1 +1,1 @@
-"""Plug-ins for engines that serve models, each found by its engine."""
+"""Plug-ins for serving engines; each engine finds its own."""

@@ -1,8 +1,7 @@
 """The token index: a regular grammar as an explicit automaton over tokens.
 
-One idea: it is the matcher with everything worked out. States are numbers, each with the tokens
-that are allowed and where they lead; what a matcher finds out step by step can be looked at,
-drawn and kept.
+One idea: it is the matcher with everything computed. States are numbers, each with the allowed
+tokens and where they lead; what a matcher finds step by step can be examined, drawn and saved.
 """
 
 from __future__ import annotations

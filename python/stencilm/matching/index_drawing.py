@@ -1,4 +1,4 @@
-"""A token index as a drawing: DOT text, and SVG where graphviz is installed."""
+"""A token index as a drawing: DOT text, and SVG if Graphviz is installed."""
 
 from __future__ import annotations
 

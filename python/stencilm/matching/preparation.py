@@ -1,4 +1,4 @@
-"""Masks that are found before they are asked for: what to know of such work, and how to end it."""
+"""Masks found before they are needed: the state of such work, and how to end it."""
 
 from __future__ import annotations
 

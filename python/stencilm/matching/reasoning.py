@@ -1,10 +1,10 @@
-"""Reasoning before the answer: a matcher that lets a model think, and then holds it to its grammar.
+"""Reasoning before the answer: a matcher that lets a model think, and then enforces its grammar.
 
 One idea: a loop knows a grammar only by its matcher, so reasoning is a matcher as well. It allows
-every token of text, watches for the end marker in the bytes that come, counts tokens, writes the
-marker itself where the budget is used up, and from there on is the matcher of the answer. What it
-allows depends on one number, how much of the marker stands at the end of the text; so the masks of
-a whole vocabulary are a few rows that are made once.
+every token of text, watches the incoming bytes for the end marker, counts tokens, writes the marker
+itself when the budget is used up, and from there on is the matcher of the answer. What it allows
+depends on one number, how much of the marker is at the end of the text; so the masks of a whole
+vocabulary are a few rows that are made once.
 
 The search for the marker is that of Knuth, Morris and Pratt (1977), byte by byte: a marker may
 begin and end within tokens.

@@ -1,4 +1,4 @@
-"""Matchers of texts, for which no tokenizer is known: one token for each byte."""
+"""Matchers of texts, without a tokenizer: one token for each byte."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Several sequences of a transformers model in one forward pass.
 
-One idea: rows are as long as they like. What a pass lacks in a row is filled from the left with
-tokens that the attention mask hides, and positions are counted by the tokens that are seen; so rows
-may have prompts of different lengths and take different numbers of tokens in one pass.
+One idea: rows may have any length. What a row lacks in a pass is padded on the left with tokens
+that the attention mask hides, and positions count the visible tokens; so rows may have prompts of
+different lengths and take different numbers of tokens in one pass.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A conversation in which a model calls tools: turns up to a typed answer.
 
-One idea: a turn is a text of one grammar, "calls or an answer", wherever the model runs. Where the
+One idea: a turn is a text of one grammar, "calls or an answer", wherever the model runs. If the
 tokenizer's chat template writes tool calls, the turn is written as the model's family writes it;
-everywhere else, and for every model behind an API, it is one JSON object.
+otherwise, and for every model behind an API, it is one JSON object.
 """
 
 from __future__ import annotations

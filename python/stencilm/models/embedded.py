@@ -1,8 +1,8 @@
 """The embedded model `tiny` in NumPy: for machines without torch.
 
-One idea: a Llama of 3 million weights is a dozen products of matrices, so it needs no framework. It
-is the slow twin of the same model in transformers, which is taken where transformers is installed;
-a test holds the logits of both together.
+One idea: a Llama of 3 million weights is a dozen matrix products, so it needs no framework. It is
+the slow reference of the same model in transformers, which is used if transformers is installed; a
+test compares the logits of both.
 
 The architecture is that of Touvron et al. (2023): pre-normalised layers (RMSNorm), rotary positions
 (Su et al., 2021), grouped queries (Ainslie et al., 2023), and a gated linear unit (Shazeer, 2020).

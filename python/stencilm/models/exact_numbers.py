@@ -1,8 +1,8 @@
-"""Numbers of calls in a conversation: a model is told each digit that it wrote.
+"""Numbers of calls in a conversation: a model is shown each digit that it wrote.
 
 One idea: a chat template writes a number as Python does, which for a float is not what the model
-wrote. So a number that no float holds is given to the template as another one, that stands nowhere
-else, and this is replaced in what the template has written.
+wrote. So a number that no float holds is replaced by another one that occurs nowhere else, and that
+one is replaced in the template's output.
 """
 
 from __future__ import annotations

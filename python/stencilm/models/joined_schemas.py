@@ -1,8 +1,8 @@
 """Schemas of tools and of an answer as parts of one schema.
 
-One idea: each schema refers to its own parts from its own root. Within a larger one these parts
-are definitions under names that no other schema has, and each reference leads there. A schema whose
-references depend on where it stands is a document of its own within the whole.
+One idea: each schema refers to its own parts from its own root. Within a larger one these parts are
+definitions under names that no other schema has, and each reference leads there. A schema whose
+references depend on its location is a separate document within the whole.
 """
 
 from __future__ import annotations

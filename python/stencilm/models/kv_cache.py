@@ -1,8 +1,8 @@
-"""The key-value cache of a transformers model, cut exactly and as often as one likes.
+"""The key-value cache of a transformers model, cut exactly and as often as needed.
 
 One idea: cutting is truncation in every layer at once. Layers that remember everything are cut in
-place: full attention, a sliding window that was told to keep its past, a static buffer whose
-fill mark moves back. A recurrent state cannot go back; then `crop` says so and changes nothing.
+place: full attention, a sliding window that was told to keep its past, a static buffer whose fill
+mark moves back. A recurrent state cannot go back; then `crop` says so and changes nothing.
 """
 
 from __future__ import annotations

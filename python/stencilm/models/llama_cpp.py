@@ -1,9 +1,9 @@
 """Models of llama.cpp, through llama-cpp-python: any GGUF file that writes text.
 
 One idea: a `Llama` has one context, which holds the tokens of one text. Whichever sequence is asked
-next, what the context shares with it from the beginning stays, the rest is cut, and only what is
-missing is read. So sequences are independent, taking tokens back costs nothing, and a prompt that
-was just read is not read again.
+next, the prefix that the context shares with it stays, the rest is cut, and only what is missing is
+read. So sequences are independent, taking tokens back costs nothing, and a prompt that was just
+read is not read again.
 """
 
 from __future__ import annotations

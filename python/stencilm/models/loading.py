@@ -1,7 +1,7 @@
-"""Which backend runs a model, and where a model of a given name lies.
+"""Which backend runs a model, and where a model of a given name is.
 
-One idea: frameworks are imported here, when a model asks for them, and a missing one is named
-together with the extra that brings it.
+One idea: frameworks are imported here, when a model needs them, and a missing one is named together
+with the extra that installs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Models of mlx-lm, which run on Apple's MLX: any language model of it, with its prompt cache.
+"""Models of mlx-lm, which run on Apple's MLX: any of its language models, with its prompt cache.
 
-One idea: MLX computes nothing before it is asked for. So a long prompt is read in pieces whose
-logits are never asked for, and only the last piece has some.
+One idea: MLX computes only what is requested. So a long prompt is read in pieces whose logits are
+never requested, except those of the last piece.
 """
 
 from __future__ import annotations

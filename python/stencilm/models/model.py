@@ -1,7 +1,7 @@
-"""Local models: `model(prompt, OutputType)` gives a typed object.
+"""Local models: `model(prompt, OutputType)` returns a typed object.
 
-One idea: a `Model` only joins parts that know nothing of each other: an output type gives a
-grammar and a reader, the compiler a matcher, the loop a text, and the reader the value.
+One idea: a `Model` only joins parts that know nothing of each other: an output type gives a grammar
+and a reader, the compiler a matcher, the loop a text, and the reader the value.
 """
 
 from __future__ import annotations

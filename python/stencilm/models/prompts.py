@@ -1,7 +1,7 @@
-"""Prompts and stop tokens by the tokenizer of Hugging Face that a model came with.
+"""Prompts and stop tokens by the Hugging Face tokenizer that a model came with.
 
-One idea: several frameworks run their models with the same tokenizers, so what a prompt becomes
-is decided once. No framework is imported here.
+One idea: several frameworks run their models with the same tokenizers, so what a prompt becomes is
+decided once. No framework is imported here.
 """
 
 from __future__ import annotations

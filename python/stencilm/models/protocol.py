@@ -1,7 +1,7 @@
 """The little that a decode loop asks of a language model.
 
-One idea: a sequence is a list of tokens that can grow and be cut; what the backend keeps for it
-(a key-value cache, a handle on a server) is its own business.
+One idea: a sequence is a list of tokens that can grow and be cut; what the backend keeps for it (a
+key-value cache, a handle on a server) is its own business.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reasoning before the answer, for every model.
 
 One idea: a model whose chat template shows how it reasons does so in its own markers, in the text
-itself (`stencilm.matching.reasoning`); any other model is asked twice, first to reason and then for
-the answer, and so is a model that is to write a draft first.
+itself (`stencilm.matching.reasoning`); any other model is called twice, first to reason and then
+for the answer, and so is a model that is to write a draft first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One sequence of tokens over a cache of what the model has read of it.
 
 One idea: a sequence remembers its tokens, and its cache how many of them it has seen; cropping,
-appending and asking again all come down to "run what the cache has not seen". So a backend
-brings only a forward pass and a cache that can be cut.
+appending and asking again all come down to "run what the cache has not seen". So a backend only
+needs a forward pass and a cache that can be cut.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What every model gives, wherever it runs: typed values, texts, streams, batches, asyncio.
+"""What every model offers, wherever it runs: typed values, texts, streams, batches, asyncio.
 
 One idea: a model only says how one text is written and shown as it comes (`_pieces`). Values,
-retries where a type's validators refuse a text, partial values, batches and awaited calls are made
-of that here, once for all models.
+retries if a type's validators refuse a text, partial values, batches and awaited calls are built on
+that here, once for all models.
 """
 
 from __future__ import annotations

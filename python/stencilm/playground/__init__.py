@@ -1,6 +1,5 @@
-"""The playground: one local page that shows how a text, a grammar and a tokenizer meet.
+"""The playground: a local page to try a grammar with a text and a tokenizer.
 
-`session` answers questions and knows no HTTP; `server` carries questions and answers between it and
-the page in `static`; `guard` keeps strangers out; `places` finds where in an editor an error
-stands.
+`session` answers queries and knows no HTTP; `server` carries them between it and the page in
+`static`; `guard` keeps strangers out; `places` finds the location of an error in an editor.
 """

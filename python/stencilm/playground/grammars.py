@@ -1,8 +1,8 @@
 """The grammar that a state of the page describes.
 
-One idea: what stands in the editors is untrusted text, also where it is SQL. Tables are made in a
-database in memory by a connection that may do nothing else: it attaches no file, loads no code,
-and ends when its time or its memory is over.
+One idea: the text in the editors is untrusted, including SQL. Tables are made in an in-memory
+database by a connection that may do nothing else: it attaches no file, loads no code, and ends when
+its time or its memory is used up.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What every request passes: who may ask, how much, and what the browser may do with the answer.
 
-One idea: the page belongs to the person at this machine. A page of somebody else, open in the same
-browser, must be able neither to ask nor to read. Its own address in the Host header tells it when a
-name was bound anew to this machine, its Origin where it asks across, and the type of its body
-where it sends a form.
+One idea: the page belongs to the person at this machine. Another page, open in the same browser,
+must be able neither to ask nor to read. Such a page is recognised by its own address in the Host
+header if a name was rebound to this machine, by its Origin if it asks across, and by the type of
+its body if it sends a form.
 """
 
 from __future__ import annotations

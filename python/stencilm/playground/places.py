@@ -1,7 +1,7 @@
-"""Where in a text an error stands: from the place that it names to a stretch of the editor.
+"""Where in a text an error is: from the location that it names to a stretch of the editor.
 
-One idea: an error's place is text for people (`line 2, column 6`, `offset 5`, `#/properties/age`).
-An editor needs a stretch, counted in the UTF-16 units in which browsers count.
+One idea: an error's location is text for people (`line 2, column 6`, `offset 5`,
+`#/properties/age`). An editor needs a stretch, counted in the UTF-16 units in which browsers count.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the page asks, read from JSON and checked before anything works on it.
 
-One idea: a question holds the whole state of the page, so that answers depend on nothing else, and
-a link that holds the state shows the same again.
+One idea: a query holds the whole state of the page, so that answers depend on nothing else, and a
+link that holds the state shows the same again.
 """
 
 from __future__ import annotations

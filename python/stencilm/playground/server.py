@@ -1,7 +1,7 @@
 """The playground as an ASGI application, and a server for it.
 
-One idea: five routes that translate. A question comes in as JSON, the session answers it in a
-thread of its own, and the answer goes out as JSON. Where the asker is gone, so is the question.
+One idea: five routes that translate. A query comes in as JSON, the session answers it in a separate
+thread, and the answer goes out as JSON. If the client is gone, the query is dropped.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the page wants to know, answered; no HTTP here.
+"""The page's queries, answered; no HTTP here.
 
-One idea: a question brings the whole state with it, and each answer begins at the empty text. What
-is kept between questions is what cost time to make: tokenizers, compiled grammars, the model.
+One idea: a query brings the whole state with it, and each answer begins at the empty text. What is
+kept between queries is what took time to make: tokenizers, compiled grammars, the model.
 
-Every operation of the engine has a deadline, and so has a question as a whole: a hostile grammar
-gets an error, and the page stays.
+Every operation of the engine has a deadline, and so has a query as a whole: a hostile grammar gets
+an error, and the page stays.
 """
 
 from __future__ import annotations

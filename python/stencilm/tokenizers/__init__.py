@@ -1,6 +1,6 @@
 """Tokenizers: what each token id of a model spells, read from real tokenizers and tested at load.
 
-A tokenizer library becomes a `Source` (bytes per id), the self-test holds the source against the
+A tokenizer library becomes a `Source` (bytes per id), the self-test compares the source with the
 tokenizer it came from, and `TokenizerInfo` freezes what passed.
 """
 

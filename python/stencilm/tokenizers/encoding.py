@@ -1,7 +1,7 @@
-"""Text and bytes to tokens: by the tokenizer where it can, else by the shortest spelling.
+"""Text and bytes to tokens: by the tokenizer if it can, otherwise by the shortest spelling.
 
 Tokenizers that put a space before a text are asked to encode it after a sentinel, whose tokens are
-then cut off. Whatever comes back is taken only if its tokens spell exactly what was asked for.
+then cut off. The result is accepted only if its tokens spell exactly what was asked for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known of a loaded vocabulary: gaps, doubles, how it spells spaces and bytes.
+"""What is known about a loaded vocabulary: gaps, duplicates, how it spells spaces and bytes.
 
 None of it is an error by itself. It is what a reader wants to know before wondering why a grammar
 cannot be spelled.

@@ -1,7 +1,7 @@
-"""Tokenizers on disk: a tokenizer.json, a tekken.json, a SentencePiece model, or a folder of one.
+"""Tokenizers on disk: a tokenizer.json, a tekken.json, a SentencePiece model, or a folder with one.
 
-The settings beside it are those that transformers and vLLM read: which tokens are special, which
-ones end a text, and how many logits the model has. transformers itself is not needed.
+The settings read beside it are those that transformers and vLLM read: which tokens are special,
+which ones end a text, and how many logits the model has. transformers itself is not needed.
 """
 
 from __future__ import annotations

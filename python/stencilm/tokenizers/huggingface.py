@@ -1,8 +1,8 @@
 """Tokenizers of transformers, distinguished by what they are made of, so without importing it.
 
 Fast classes carry a `tokenizers.Tokenizer`. Slow ones are Python: some wrap tiktoken, some
-SentencePiece, some spell bytes by an alphabet of their own. For those, each known spelling is
-tried, and only one that passes the whole self-test is taken.
+SentencePiece, some spell bytes with their own alphabet. For those, each known spelling is tried,
+and only one that passes the whole self-test is used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`TokenizerInfo`: what each token id of a model spells, tested at load and frozen.
 
-Engines mask ids, grammars speak of bytes; this is the one place where the two meet. The bytes and
-the special and stop tokens also live in Rust (`core`), where masks are computed; what stays here is
+Engines mask ids, grammars describe bytes; this is the one place where the two meet. The bytes and
+the special and stop tokens are also in Rust (`core`), where masks are computed; what stays here is
 for people and for encoding.
 """
 

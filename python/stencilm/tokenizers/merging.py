@@ -1,8 +1,8 @@
 """The encoding of a tokenizer in the core: byte-pair merges, and the pattern that cuts texts.
 
-Laying the merges out takes up to a second for a large vocabulary, so it is done when it is first
-needed: for canonical masks, and to keep the encoding with the vocabulary as text. What is laid out
-is held against the tokenizer itself before it is used, and then also encodes in its place.
+Building the merge tables takes up to a second for a large vocabulary, so it is done when first
+needed: for canonical masks, and to save the encoding with the vocabulary as text. The result is
+compared with the tokenizer itself before it is used, and then also encodes in its place.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The test of a vocabulary at load: every token spells what the tokenizer itself decodes.
 
-All tokens are decoded in one call, each between two copies of a plain ASCII token. The plain
-neighbour keeps halves of characters apart and leading spaces from being stripped, so equal texts
-mean that every single token agrees. Then texts of many kinds go through `encode` and must come
-back.
+All tokens are decoded in one call, each between two copies of a plain ASCII token. This neighbour
+keeps halves of characters apart and prevents the stripping of leading spaces, so equal texts mean
+that every single token agrees. Then texts of many kinds go through `encode` and must come back.
 """
 
 from __future__ import annotations

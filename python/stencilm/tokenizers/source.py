@@ -1,4 +1,4 @@
-"""What a loader hands over: the bytes of every token id, and the tokenizer to test them with.
+"""What a loader returns: the bytes of every token id, and the tokenizer to test them with.
 
 Every tokenizer library ends here, so nothing after this file knows where a vocabulary came from.
 """

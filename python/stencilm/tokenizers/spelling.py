@@ -1,9 +1,9 @@
 """From the way a vocabulary writes its tokens to the bytes they spell.
 
-Three habits cover the field: byte-level alphabets (GPT-2: every byte has a printable character),
-byte fallback with a visible space (SentencePiece: `▁` and `<0x0A>`), and words joined by spaces
-(WordPiece). A `Spelling` is one of them as data; it works on whole lists, because a call for each
-of 128,256 tokens costs more than all the rest of loading.
+Three conventions cover the field: byte-level alphabets (GPT-2: every byte has a printable
+character), byte fallback with a visible space (SentencePiece: `▁` and `<0x0A>`), and words joined
+by spaces (WordPiece). A `Spelling` is one of them as data; it works on whole lists, because a call
+for each of 128,256 tokens costs more than all the rest of loading.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tokens as people read them: each apart from the next, nothing invisible, nothing lost."""
+"""Tokens as people read them: separated from each other, nothing invisible, nothing lost."""
 
 from __future__ import annotations
 

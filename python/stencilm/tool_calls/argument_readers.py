@@ -1,6 +1,6 @@
 """Readers of the arguments of one call, by the style in which a family writes them.
 
-Each reads up to what stands after the arguments, returns them by name, and hands their JSON text on
+Each reads up to what follows the arguments, returns them by name, and passes on their JSON text
 piece by piece.
 """
 

@@ -1,4 +1,4 @@
-"""The families that are known, as data: taken from their chat templates, encoders and guides.
+"""The known families, as data: taken from their chat templates, encoders and guides.
 
 `docs/tool-calls.md` has them in a table, with what each was checked against.
 """

@@ -1,4 +1,4 @@
-"""Families whose calls are literals of a notation of their own, such as calls in Python."""
+"""Families whose calls are literals in their own notation, such as calls in Python."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Values written without a mark of their type: of two readings of a text, the one that may be.
+"""Values written without a mark of their type: of two readings of a text, the possible one.
 
-One idea: only what is certain to fail is said to fail. A text such as `1.5`, where an integer or
-string may stand, is then the string; what would take a validator is left to one.
+One idea: only what is certain to fail is reported as failing. A text such as `1.5`, where an
+integer or string may stand, is then the string; what would take a validator is left to one.
 """
 
 from __future__ import annotations

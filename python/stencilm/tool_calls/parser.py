@@ -1,9 +1,8 @@
-"""Calls, content and reasoning read back from what a model wrote, while it comes.
+"""Calls, content and reasoning read back from what a model wrote, while it arrives.
 
-One idea: the template that makes the grammar is read the other way round. White space between the
-parts of a call and the order of the keys of a JSON call are left aside, so that what models write
-without a grammar
-is read, too.
+One idea: the template that makes the grammar is read in reverse. White space between the parts of a
+call and the order of the keys of a JSON call are ignored, so what models write without a grammar is
+read, too.
 """
 
 from __future__ import annotations

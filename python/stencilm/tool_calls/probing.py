@@ -1,11 +1,9 @@
-"""The format of a model's calls, learnt from its chat template by writing marked calls with it.
+"""The format of a model's calls, learned from its chat template by rendering marked calls with it.
 
 One idea: a chat template writes earlier answers of the model as the model is to write them. So an
-answer with known names and values is rendered, and what stands around the marks is the format.
-Where a known family
-writes the very same text, it is that family, which knows more than a template shows; else a
-`ToolTemplate` is put
-together from it.
+answer with known names and values is rendered, and what surrounds the marks is the format. If a
+known family writes the very same text, it is that family, which knows more than a template shows;
+otherwise a `ToolTemplate` is made from it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A text that comes in pieces, read by generators that wait for more of it.
 
-One idea: a reader is written as if the whole text were there. Where it needs more it yields, and
-goes on with the same local state when more has come, so that no reader keeps a state machine by
-hand.
+One idea: a reader is written as if the whole text were there. Where it needs more, it yields, and
+goes on with the same local state when more has come, so no reader needs a hand-written state
+machine.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How a model reasons, learnt from its chat template.
+"""How a model reasons, learned from its chat template.
 
 One idea: a chat template shows it in three places: in the prompt, which it may end within the
 reasoning or after an empty one; in how it writes an earlier answer that had reasoning; and in what
-changes where it is told to reason, or not to.
+changes if it is told to reason, or not to.
 """
 
 from __future__ import annotations

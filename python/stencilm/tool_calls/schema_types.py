@@ -1,4 +1,4 @@
-"""Which types of JSON a schema allows: a reader of arguments tells texts from numbers by it."""
+"""Which JSON types a schema allows, by which argument readers tell texts from numbers."""
 
 from __future__ import annotations
 

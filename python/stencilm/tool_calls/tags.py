@@ -1,7 +1,7 @@
 """From a template and a request to the format of an answer.
 
-One idea: the same few steps make a format of every template. What fits no template is a function of
-the same request, under a name of its own.
+One idea: the same few steps make a format from every template. What fits no template is a function
+of the same request under its own name.
 """
 
 from __future__ import annotations

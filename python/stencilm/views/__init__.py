@@ -1,1 +1,1 @@
-"""Drawings of traces: for a browser, a notebook, a terminal. They read events and nothing else."""
+"""Drawings of traces for a browser, a notebook or a terminal. They read events and nothing else."""

@@ -1,7 +1,7 @@
-"""Texts that others wrote, made safe to show: control characters become their escapes.
+"""Texts from others, made safe to show: control characters become their escapes.
 
 One idea: what a model drafts, a schema names or a server answers may hold escape sequences, which a
-terminal would obey, and marks of direction, which would show a line in another order than it has.
+terminal would obey, and direction marks, which would show a line in another order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A trace as HTML that needs nothing else: a page, or a fragment for notebooks.
+"""A trace as self-contained HTML: a page, or a fragment for notebooks.
 
-One idea: the fragment is an island. Its rules are more specific than those of any page around it,
-and begin by undoing these; colours are variables, so that the same spans read in light and in dark;
-and every part is shown by more than its colour: removed text is struck out, healed text underlined.
+One idea: the fragment is isolated. Its rules are more specific than those of any page around it,
+and begin by undoing these; colours are variables, so that the same spans are readable in light and
+in dark; and every part is marked by more than its colour: removed text is struck out, healed text
+underlined.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a notebook shows of a value: a card with its facts, a table, a text with how it came."""
+"""What a notebook shows of a value: a card with its facts, a table, a text with its history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace as stretches of text, each with the part it played; every drawing is made of these."""
+"""A trace as stretches of text, each with its role; every drawing is made of these."""
 
 from __future__ import annotations
 

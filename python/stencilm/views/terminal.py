@@ -1,7 +1,7 @@
 """A trace in a terminal: as it happens, or all at once.
 
-One idea: a terminal has one writer. Where a text is shown while it comes, the bar below it is drawn
-by the same hand, so that neither writes into the other; where no terminal reads, the text alone is
+One idea: a terminal has one writer. If a text is shown while it comes, the same writer draws the
+bar below it, so that neither writes into the other; if the output is no terminal, only the text is
 printed, without colours.
 """
 

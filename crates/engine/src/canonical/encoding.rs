@@ -1,4 +1,4 @@
-//! How a tokenizer makes tokens of text, with what was laid out while it was used.
+//! How a tokenizer makes tokens of text, with what was built while it was used.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Canonical masks of one grammar, kept under what their computation read.
+//! Canonical masks of one grammar, cached under what their computation read.
 //!
-//! A mask of few tokens is kept as a list, by cursor and last token. One of many is the plain mask and the cursor
-//! mask, less the dead ends, which do not depend on the last token and are kept by cursor.
+//! A mask of few tokens is stored as a list, by cursor and last token. One of many is the plain mask and the cursor
+//! mask, minus the dead ends, which do not depend on the last token and are cached by cursor.
 
 use std::sync::Arc;
 

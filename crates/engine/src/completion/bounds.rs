@@ -1,13 +1,14 @@
-//! What completing a text may take after any one token, without a look at the tokens: a bound for far from the end.
+//! How much completing a text may cost after any one token, without looking at the tokens: a bound for far from the
+//! end.
 //!
-//! Of every part of a grammar it is worked out what completes the worst beginning of it. A part may hold itself, and each time
-//! it does one token must open one more bracket: so parts are gone through once for every bracket that a token may open.
-//! Where a part holds itself after other bytes, they are gone through once for every byte of a token; where nothing at all
-//! need come before, there is no bound.
+//! For every part of a grammar, the cost of completing its worst beginning is computed. If a part contains itself and
+//! each level takes an opening bracket within the token, the parts are processed once for every bracket that a token
+//! may open. If a part contains itself after other bytes, they are processed once for every byte of a token; if nothing
+//! at all needs to come before, there is no bound.
 //!
-//! Keys of which infinitely many go on differ from those that the object has by a few bytes at most. What other keys and
-//! elements take that must be new is in `completion/fresh.rs`; where that is not known there is no bound, and what a mask
-//! allows is decided by real paths however far the end is.
+//! Keys with infinitely many continuations differ from those that the object has by a few bytes at most. The cost of
+//! other keys and elements that must be new is in `completion/fresh.rs`; if it is unknown there is no bound, and a mask
+//! is decided by real paths however far away the end is.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};

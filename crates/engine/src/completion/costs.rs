@@ -1,9 +1,10 @@
 //! How many bytes or tokens it takes to complete the parts of a grammar, and what waits on a stack.
 //!
-//! Parts are counted by Knuth's generalisation of Dijkstra's algorithm (1977): a part is settled when nothing cheaper can
-//! come, so recursion needs no special care. In bytes lexemes count as [`stencilm_regex::ExprSet::shortest_at_least`] says,
-//! which is exact for all without intersection and complement. In tokens they count as `completion/token_counts.rs` says:
-//! a token may span lexemes, so the sum of what they take is an upper bound.
+//! Parts are processed by Knuth's generalisation of Dijkstra's algorithm (1977): a part is settled when nothing cheaper
+//! can come, so recursion needs no special care. In bytes, lexemes count as in
+//! [`stencilm_regex::ExprSet::shortest_at_least`], which is exact for all without intersection and complement. In
+//! tokens, they count as in `completion/token_counts.rs`: a token may span lexemes, so the sum of their costs is an
+//! upper bound.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

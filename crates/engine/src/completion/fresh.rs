@@ -1,8 +1,8 @@
-//! What a text takes that differs from others: for elements that must differ, and for keys of which there are few.
+//! The cost of a text that differs from others: for elements that must differ, and for keys of which there are few.
 //!
-//! Of every part of a grammar two bounds are worked out. Where it has very many texts within a few bytes of the shortest, a new
-//! one is among them, however many came before. Where it has few, any of them may be the one that is left, so the longest
-//! counts. Where neither is known there is no bound.
+//! For every part of a grammar, two bounds are computed. If it has very many texts within a few bytes of the shortest,
+//! a new one is among them, however many came before. If it has few, any of them may be the one that is left, so the
+//! longest counts. If neither is known, there is no bound.
 
 use std::collections::hash_map::Entry::Vacant;
 use std::hash::Hash;

@@ -1,13 +1,13 @@
 //! Masks near the end of a budget: of the tokens that may come, those after which the text can still be closed in time.
 //!
-//! The tokens are read together, so that those that lead to the same place are decided at once. What the parts take that wait
-//! there allows most of them; for the others a real path is looked for. Where one may not be found, a token is refused: the
-//! next token of the path that is known is always left.
+//! The tokens are read together, so that those that lead to the same place are decided at once. The costs of the parts
+//! that wait there allow most of them; for the others, a real path is searched for. If none is found, a token is
+//! refused: the next token of the known path is always left.
 //!
-//! None of this hangs on how many tokens are left, so the places and the paths from them are kept with the configuration. Which
-//! keys and elements there are is no part of it: where that matters, each mask looks for paths of its own, beginning with the
-//! one that the text has. A path is read for one token of those that lead to a place, and what is compared on it shows which
-//! others it serves (`completion/shared_path.rs`).
+//! None of this depends on how many tokens are left, so the places and the paths from them are kept with the
+//! configuration. Which keys and elements there are is no part of it: where that matters, each mask searches for its
+//! own paths, beginning with the one that the text has. A path is read for one of the tokens that lead to a place, and
+//! the comparisons made on it show which others it serves (`completion/shared_path.rs`).
 
 use std::sync::Arc;
 

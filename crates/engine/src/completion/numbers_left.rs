@@ -1,9 +1,9 @@
-//! What arrays of different numbers still take, found by counting instead of reading paths.
+//! The cost of what arrays of different numbers still need, found by counting instead of reading paths.
 //!
-//! Which numbers such an array does not have yet is known, and what each of them takes. So what is left takes the cheapest of them and the
-//! signs between them: that a token leaves enough shows without reading a path to the end, which has as many parts as elements
-//! are missing. Where no token holds a part of a number and a sign of the array, nothing takes less, so that a token which does
-//! not leave enough is refused without a search.
+//! It is known which numbers such an array does not have yet, and what each of them costs. So the rest costs the
+//! cheapest of them and the signs between them: this shows that a token leaves enough, without reading a path to the
+//! end, which has as many parts as elements are missing. If no token holds both a part of a number and a sign of the
+//! array, nothing costs less, so a token which does not leave enough is refused without a search.
 
 use std::rc::Rc;
 use std::sync::Arc;

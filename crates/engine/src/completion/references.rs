@@ -1,8 +1,8 @@
-//! What references to declared names take: a name that is there, or one that is being written.
+//! The cost of references to declared names: a name that exists, or one that is being written.
 //!
-//! A reference matches the names of its own text, so what it takes is no property of the grammar. Two bounds are read off the
-//! stacks: what the cheapest name takes from its first byte on, and what ends a reference that has begun, which may be to the
-//! longest. They are rounded up, so that few different ones come about while a text grows.
+//! A reference matches the names of its own text, so its cost is no property of the grammar. Two bounds are read off
+//! the stacks: the cost of the cheapest name from its first byte, and of ending a reference that has begun, which may
+//! be to the longest. They are rounded up, so that few different ones occur while a text grows.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};

@@ -1,11 +1,12 @@
 //! A short path to the end of a text.
 //!
-//! One lexeme after the other, first the one with which the rest takes the fewest bytes or tokens (`completion/costs.rs`). What is
-//! chosen is then read for real, so that the result is right whatever the estimate; where a path comes out longer than it
-//! looked, the next best one is tried. Of a lexeme that is its shortest text; others follow where that leads nowhere, or where
-//! elements must differ, as `[1, 1]` and `[1, 22]`. Where many are tried in vain, as the keys of a large object are in every
-//! order for one byte that the estimate lacks, the path that looks nearest to the end goes first from then on. From the end
-//! that this finds, shorter ones are looked for as long again (branch and bound).
+//! It takes one lexeme after the other, first the one with which the rest costs the fewest bytes or tokens
+//! (`completion/costs.rs`). The choice is then read for real, so the result is right whatever the estimate; if a path
+//! comes out longer than estimated, the next best one is tried. Of a lexeme, its shortest text is taken; others follow
+//! if that leads nowhere, or if elements must differ, as in `[1, 1]` and `[1, 22]`. If many are tried in vain, as the
+//! keys of a large object in every order for one byte that the estimate lacks, the path that looks nearest to the end
+//! goes first from then on. From the end that this finds, shorter ones are searched for as long again (branch and
+//! bound).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

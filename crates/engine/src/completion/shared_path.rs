@@ -1,9 +1,10 @@
-//! Which of the tokens that lead to the same place one path to the end serves, where keys or elements must be new.
+//! Which of the tokens that lead to the same place are served by one path to the end, if keys or elements must be new.
 //!
-//! After each of them the path is read the same but for the key and the elements that the token is a part of: these are others.
-//! So the path is read for one token, and what is compared on it is noted. For the others it is enough that theirs differ from
-//! all that are compared with them, which mostly shows from the string that is being written. Where the order of elements makes
-//! no difference, the one of the first token may take the place of one on the path.
+//! After each of them the path is read the same way, except for the key and the elements that the token is a part of:
+//! these differ. So the path is read for one token, and the comparisons made on it are noted. For the others it is
+//! enough that theirs differ from everything compared with them, which mostly follows from the string that is being
+//! written. If the order of elements makes no difference, the one of the first token may take the place of one on the
+//! path.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{MembersId, canonical_json};

@@ -1,4 +1,5 @@
-//! The fewest tokens that spell a text, and what the lexemes of a grammar take in tokens: those of a shortest text of each.
+//! The fewest tokens that spell a text, and the cost of a grammar's lexemes in tokens: those of a shortest text of
+//! each.
 
 use std::convert::Infallible;
 use std::sync::Arc;

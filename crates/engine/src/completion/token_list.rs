@@ -1,4 +1,4 @@
-//! Lists of tokens, written in the shorter way: most places of a mask have few tokens, and one has nearly all.
+//! Lists of tokens, stored in the shorter way: most places of a mask have few tokens, and one has nearly all.
 
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;

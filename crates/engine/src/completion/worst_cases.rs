@@ -1,8 +1,9 @@
-//! What completes the worst beginning of a lexeme: for a bound on what a token that ends within it leaves to be written.
+//! What completes the worst beginning of a lexeme: for a bound on what a token that ends within it leaves to be
+//! written.
 //!
-//! Without intersections and complements that is plain from the expression. Otherwise all places in the lexeme are looked at, and
-//! what is found holds for each of them, as most of them are asked for one after the other. Where they are too many, no more is
-//! left than the longest match takes.
+//! Without intersections and complements, the expression shows that. Otherwise all places in the lexeme are examined,
+//! and the results are kept for each of them, as most of them are asked for one after the other. If there are too many,
+//! no more is left than the longest match takes.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Completions, ExprId, ExprSet};

@@ -1,4 +1,4 @@
-//! Cardinality: parts of a text with infinitely many values, so that a new one can always be made of them.
+//! Cardinality: parts of a text with infinitely many values, so that they always allow a new one.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Members, Node, NodeId, Repeats};

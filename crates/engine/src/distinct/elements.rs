@@ -1,13 +1,13 @@
-//! Arrays whose elements must differ: elements are compared when they end, and none is begun that could only be a repeat. Arrays of
-//! which two elements must be equal are compared likewise until two are, and then remember only that.
+//! Arrays whose elements must differ: elements are compared when they end, and none may begin that could only be a
+//! repeat. Arrays of which two elements must be equal are compared likewise until two are, and then remember only that.
 //!
-//! All threads of a configuration have read the same bytes, so the text is kept once, as an entry of the configuration that
-//! no byte and no token goes on from; an array remembers where in it the element under way began. When an element ends, its
-//! canonical JSON text is looked for among those before it.
+//! All threads of a configuration have read the same bytes, so the text is kept once, as an entry of the configuration
+//! that no byte and no token continues; an array remembers where in it the current element began. When an element ends,
+//! its canonical JSON text is searched for among the earlier ones.
 //!
-//! A thread within an element stays only if some value that is not there yet can still be completed. Nearly always that is
-//! plain to see: something with infinitely many values, is still to come, as the body of a string or more members of
-//! an open object. Else a completion is searched for, nearest first, until a new value or something infinite is found.
+//! A thread within an element stays only if some new value can still be completed. Nearly always that is obvious:
+//! something with infinitely many values is still to come, such as the body of a string or more members of an open
+//! object. Otherwise a completion is searched for, nearest first, until a new value or something infinite is found.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{ItemsId, Repeats, canonical_json};

@@ -1,7 +1,7 @@
-//! Numbers that may have an exponent, by the values that can come of them.
+//! Numbers that may have an exponent, by the values that they can become.
 //!
-//! An exponent moves the point. So of digits that were read every number can come that has them first, wherever its point is;
-//! and after the mark of an exponent the digits are settled, and each exponent makes one value.
+//! An exponent moves the decimal point. So digits that were read can become every number that begins with them,
+//! wherever its point is; after the mark of an exponent the digits are fixed, and each exponent makes one value.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, NumberForm};

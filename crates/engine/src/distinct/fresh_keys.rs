@@ -1,9 +1,9 @@
 //! Keys of an object that run out: whether a key that has begun can still become one that the object does not have.
 //!
-//! After some beginnings only finitely many keys of a class go on, as under `^[a-z]{9}$`, and each may be used once. So a
-//! thread within such a key stays only while some continuation is new. Nearly always that is plain to see: no key that is
-//! used begins like this, or some live byte is one that none of them goes on with. Only the paths along the used ones are
-//! followed further, so a search takes no more steps than these have characters.
+//! After some beginnings a class has only finitely many keys left, as under `^[a-z]{9}$`, and each may be used once. So
+//! a thread within such a key stays only while some continuation is new. Nearly always that is obvious: no used key
+//! begins like this, or some live byte continues none of them. Only the paths along the used ones are followed further,
+//! so a search takes no more steps than these have characters.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::StateId;

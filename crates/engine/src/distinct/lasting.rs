@@ -1,7 +1,8 @@
-//! How long infinitely many values certainly remain: which tokens can leave no element without any, whatever they begin with.
+//! How long infinitely many values certainly remain: which tokens can leave no element without any, whatever they begin
+//! with.
 //!
-//! A token without a closing bracket stays in the innermost object or array. Of an object it can finish as many further members
-//! as it has colons, and what is around the object it does not reach at all.
+//! A token without a closing bracket stays in the innermost object or array. Of an object it can finish as many further
+//! members as it has colons, and it does not reach what is around the object at all.
 
 use rustc_hash::FxHashSet;
 

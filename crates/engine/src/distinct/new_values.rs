@@ -1,4 +1,4 @@
-//! The search for a value that an array does not have yet, where none is plain to see.
+//! The search for a value that an array does not have yet, if none is obvious.
 
 use stencilm_grammar::{Items, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, StateId};

@@ -1,8 +1,9 @@
 //! Elements that are numbers: whether one is left is decided by counting, as for strings.
 //!
-//! A number without an exponent has one spelling but for zeros after its point. So of an element that has begun as one, a new one can
-//! come exactly where more values go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
-//! Where an exponent may come, the plain spellings of what can become of the number are counted ([`exponents`]).
+//! A number without an exponent has one spelling except for zeros after its point. So an element that has begun as one
+//! can become new exactly if more values continue it than the array has. How many continue what is left of a lexeme is
+//! computed once. Where an exponent may come, the plain spellings of what the number can become are counted
+//! ([`exponents`]).
 //!
 //! [`exponents`]: crate::distinct::exponents
 

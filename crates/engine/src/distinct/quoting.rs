@@ -1,4 +1,4 @@
-//! Where a text stands in the quotes of JSON.
+//! Where a text is within the quotes of JSON.
 
 /// Whether a text is within a JSON string.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,8 @@
 //! The tokens that complete a name which an additional key must not have.
 //!
-//! After all of a name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the key
-//! are asked for. They are the same after every name, so the last ones are kept: to list them took an eighth of a mask.
+//! After a whole name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the
+//! key are asked for. They are the same after every name, so the last ones are cached: listing them took an eighth of a
+//! mask.
 
 use std::convert::Infallible;
 

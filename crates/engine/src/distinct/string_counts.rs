@@ -1,7 +1,7 @@
 //! Elements that are strings, of which there are finitely many: whether one is left is decided by counting.
 //!
-//! Without escapes a text spells one value. So of an element that has begun as a string a new one can come exactly where more
-//! strings go on like this than the array has. How many go on from what is left of a lexeme is worked out once.
+//! Without escapes a text spells one value. So an element that has begun as a string can become new exactly if more
+//! strings continue it than the array has. How many continue what is left of a lexeme is computed once.
 
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, StateId, Step, Steps};
 use stencilm_support::{Extension, LimitExceeded, SEARCHED};

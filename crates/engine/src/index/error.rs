@@ -1,4 +1,4 @@
-//! Bounds on an index, and why there is none.
+//! Limits of an index, and why there is none.
 
 use crate::error::EngineError;
 

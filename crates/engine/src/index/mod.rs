@@ -1,9 +1,9 @@
-//! The explicit automaton over tokens of a regular grammar: states, and which token leads from each to which.
+//! The explicit automaton over tokens of a regular grammar: its states, and which token leads from each to which.
 //!
-//! It is built from the minimal automaton over bytes, by one walk of the trie for each state. Numbered along the trie, the
-//! tokens that lead to one state come in long runs (all that begins with a word goes the same way), so transitions are
-//! kept as runs: for a class of characters a tenth of what single entries would take, and never more than one and a half
-//! times as much.
+//! It is built from the minimal automaton over bytes, by one walk of the trie for each state. Numbered along the trie,
+//! the tokens that lead to one state come in long runs (all that begin with a word lead the same way), so transitions
+//! are stored as runs. For a class of characters, that takes a tenth of what single entries would take, and never more
+//! than one and a half times as much.
 
 mod build;
 mod bytes;

@@ -1,4 +1,4 @@
-//! An index as bytes: lists of little-endian numbers. Reading takes nothing on trust that could do harm.
+//! An index as bytes: lists of little-endian numbers. The reader trusts nothing that could do harm.
 
 use std::sync::Arc;
 

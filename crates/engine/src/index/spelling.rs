@@ -1,7 +1,7 @@
 //! Whether a vocabulary can spell the texts of an index: from each state that tokens reach, tokens must reach an end.
 //!
-//! A vocabulary without a token for each byte may lead into a text that it cannot finish. The index would have a dead end
-//! there, so it is refused, with the text up to that place and the shortest piece that no tokens make up.
+//! A vocabulary without a token for each byte may lead into a text that it cannot finish. The index would have a dead
+//! end there, so it is refused, with the text up to that place and the shortest piece that no tokens spell.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! The lexemes of a tokenizer: automata and lexeme masks, shared by all grammars compiled for it.
 //!
-//! Equal lexemes of different grammars are one automaton, and equal states of lexemes have one mask (`lexeme/mask.rs`), which is
-//! found in `lexeme/find/order.rs`.
+//! Equal lexemes of different grammars are one automaton, and equal states of lexemes have one mask (`lexeme/mask.rs`),
+//! which is found in `lexeme/find/order.rs`.
 
 use std::sync::Arc;
 

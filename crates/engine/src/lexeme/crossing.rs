@@ -1,11 +1,12 @@
-//! Crossings: with which suffixes the tokens of a vocabulary go on after a lexeme.
+//! Crossings: the suffixes with which the tokens of a vocabulary go on after a lexeme.
 //!
-//! A **crossing** is a place within a token, as a node of the trie, and the token: its suffix is what it spells after that
-//! place. Nearly all lexemes that many tokens cross end with the same byte, the quote of a JSON string. So the crossings
-//! after a byte are sorted once for a vocabulary, and the crossing tokens of a lexeme mask are a set of them.
+//! A **crossing** is a position within a token, as a node of the trie, and the token: its suffix is what it spells
+//! after that position. Nearly all lexemes that many tokens cross end with the same byte, the quote of a JSON string.
+//! So the crossings after a byte are sorted once for a vocabulary, and the crossing tokens of a lexeme mask are a set
+//! of them.
 //!
-//! Other lexemes, as a number, end nearly anywhere, and what comes after them begins with few bytes, with which few
-//! tokens go on, often none. So only the places are kept of them, until the crossings are asked for.
+//! Other lexemes, such as a number, end nearly anywhere, and what follows them begins with few bytes, with which few
+//! tokens go on, often none. So only the positions are kept for them, until the crossings are needed.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};

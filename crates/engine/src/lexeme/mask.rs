@@ -1,7 +1,7 @@
 //! A lexeme mask: what the tokens of a vocabulary do from one state of a lexeme, whatever follows it.
 //!
-//! A **lexeme mask** belongs to a set of residual expressions: the tokens that stay inside them to their last byte, and for the
-//! tokens that leave, the distinct **suffixes** with which they go on after the lexeme.
+//! A **lexeme mask** belongs to a set of residual expressions: the tokens that stay inside them to their last byte, and
+//! for the tokens that leave, the distinct **suffixes** with which they go on after the lexeme.
 
 use std::sync::{Arc, OnceLock};
 

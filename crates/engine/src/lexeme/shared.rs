@@ -1,13 +1,14 @@
-//! Who owns the lexemes of a vocabulary, and for how long: all grammars of equal limits share them, within a budget of bytes.
+//! Who owns the lexemes of a vocabulary, and for how long: all grammars with equal limits share them, within a budget
+//! of bytes.
 //!
-//! Lexemes come in *generations*. Grammars lay out theirs in the latest one; when that is full, a new one begins, and the
-//! older ones are let go, the oldest first, as soon as all together hold more than the budget. Nobody keeps a generation
-//! alive but a call that is running in it: a compiled grammar lays itself out anew where it is asked again, and a matcher
-//! reads what it has accepted once more. So what is kept in a cache, or waits for its next token, holds nothing that the
-//! budget does not count, and an operation may work with what it began with to its end.
+//! Lexemes come in *generations*. Grammars build theirs in the latest one; when that is full, a new one begins, and the
+//! older ones are dropped, oldest first, as soon as all together exceed the budget. Only a running call keeps a
+//! generation alive: a compiled grammar rebuilds its parts when it is used again, and a matcher reads its accepted text
+//! once more. So what is in a cache, or waits for its next token, holds nothing that the budget does not count, and an
+//! operation may work with the generation it began with to its end.
 //!
-//! An operation has the lexemes of its generation for itself, so threads that work with different grammars would wait for each
-//! other. Where they do, the lexemes get *lanes*, each with a latest generation of its own: see [`Lane`].
+//! An operation has the lexemes of its generation for itself, so threads that work with different grammars would wait
+//! for each other. If they do, the lexemes get *lanes*, each with its own latest generation: see [`Lane`].
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

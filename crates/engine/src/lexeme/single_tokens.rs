@@ -1,4 +1,4 @@
-//! Which ids the single tokens of a grammar stand for, once there is a vocabulary.
+//! Which ids the single tokens of a grammar refer to, once there is a vocabulary.
 
 use std::cell::LazyCell;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The tokens of a vocabulary by the whitespace that they begin with.
 //!
-//! Whitespace may come at every second place of a JSON text, and of all places that a walk through the vocabulary visits there
-//! nearly all are runs of whitespace. Which tokens are nothing else is the same everywhere: a lexeme mask. What comes after them
-//! depends on its first byte only, so a walk starts from the nodes after the runs that have such a byte.
+//! Whitespace may come at every second place of a JSON text, and nearly all nodes that a walk through the vocabulary
+//! visits there are runs of whitespace. Which tokens are nothing else is the same everywhere: a lexeme mask. What comes
+//! after them depends only on its first byte, so a walk starts from the nodes after the runs that have such a byte.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Which alternatives of an array may come at a place.
 //!
-//! Nothing is begun after which the places left cannot bring every counter within its bounds.
+//! Nothing may begin after which the remaining places cannot bring every counter within its bounds.
 
 use stencilm_grammar::{Items, ItemsId};
 use stencilm_support::memory;

@@ -1,9 +1,8 @@
-//! Which lexemes may come first at a frame, and what is left after each: the layout of one expansion.
+//! Which lexemes may come first at a frame, and what is left after each: how one expansion is built.
 //!
 //! The search goes from the frame down to first lexemes. Left-recursive nodes are entered from the left corner up (see
-//! `machine/left_corner.rs`), because the path down does not end. So are all others where the paths down are very many for the
-//! places that they lead through, since every path has a continuation of its own: then the paths become frames, and are as many
-//! as the nodes.
+//! `machine/left_corner.rs`), because the path down does not end. So are all others with very many paths down through
+//! few places, since every path has its own continuation: then the paths become frames, and there are as many as nodes.
 
 use std::sync::Arc;
 

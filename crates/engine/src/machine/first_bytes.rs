@@ -1,7 +1,7 @@
-//! With which bytes a frame may begin, from the grammar alone.
+//! The bytes with which a frame may begin, from the grammar alone.
 //!
-//! A walk through a vocabulary comes by many ends of lexemes at which no token goes on with what may follow: after the name
-//! `id` the tokens go on with letters, the text with a comma. Nothing need be laid out to see that.
+//! A walk through a vocabulary meets many ends of lexemes at which no token goes on with what may follow: after the
+//! name `id` the tokens go on with letters, the text with a comma. Nothing needs to be built to see that.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Mark, Node, NodeId};

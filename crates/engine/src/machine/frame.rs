@@ -1,4 +1,4 @@
-//! The words of the machine: frames, what their registers say, and what is pushed.
+//! The terms of the machine: frames, what their registers say, and what is pushed.
 
 use stencilm_grammar::{ItemsId, MembersId, NodeId};
 use stencilm_regex::{ByteSet, ExprId};

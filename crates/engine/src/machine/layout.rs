@@ -1,10 +1,10 @@
-//! A grammar as a pushdown machine, laid out lazily: which lexemes may start at a frame, and what is left after each.
+//! A grammar as a pushdown machine, built lazily: which lexemes may start at a frame, and what is left after each.
 //!
-//! A **frame** is a place in the grammar that waits on a stack. Starting a frame gives a **expansion**: one automaton over
-//! all lexemes that may come first, and for each lexeme the **continuations**, frames to push when it has matched. Every
-//! lexeme of an expansion reads at least one byte; what may be empty is decided beforehand. Counts and the members of an
-//! object seen so far are not part of the machine but *registers* beside the frame, so that a list of a billion items
-//! has three expansions.
+//! A **frame** is a place in the grammar that waits on a stack. Starting a frame gives an **expansion**: one automaton
+//! over all lexemes that may come first, and for each lexeme the **continuations**, frames to push when it has matched.
+//! Every lexeme of an expansion reads at least one byte; what may be empty is decided beforehand. Counts and the
+//! members of an object seen so far are not part of the machine but *registers* beside the frame, so that a list of a
+//! billion items has three expansions.
 
 use std::borrow::Cow;
 use std::sync::Arc;

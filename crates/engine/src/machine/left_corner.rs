@@ -1,10 +1,10 @@
 //! Which nodes of a grammar may begin with which: left recursion, and the paths up out of it.
 //!
-//! A node's *left children* are what it may begin with; after a child comes the *rest* of the node. A node that is its own
-//! left descendant is left-recursive: following its first places downwards never ends. The machine reads such nodes from
-//! the left corner up instead (Rosenkrantz & Lewis 1970): it begins with anything outside of the cycle, and when some
-//! node, the **corner**, is complete, asks which of its parents it began, up to the node that was wanted, the **goal**.
-//! What is up from a corner is the same wherever it stands, so no stack grows while a list grows to the right.
+//! A node's *left children* are what it may begin with; after a child comes the *rest* of the node. A node that is its
+//! own left descendant is left-recursive: following its first places downwards never ends. The machine reads such nodes
+//! from the left corner up instead (Rosenkrantz & Lewis 1970): it begins with anything outside the cycle, and when some
+//! node, the **corner**, is complete, asks which of its parents it began, up to the wanted node, the **goal**. What is
+//! above a corner is the same wherever it occurs, so no stack grows while a list grows to the right.
 
 use std::sync::Arc;
 

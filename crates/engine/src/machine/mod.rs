@@ -1,17 +1,17 @@
-//! The machine: a grammar as a pushdown automaton, laid out when a place is first reached. It says what a grammar is, and
-//! nothing of what a text has done.
+//! The machine: a grammar as a pushdown automaton, each part built when it is first reached. It describes the grammar,
+//! and knows nothing about any text.
 //!
-//! One idea: a **frame** is a place in the grammar that waits on a stack. What may come first at a frame is an **expansion**
-//! ([`expansion`]): one automaton over all lexemes that may begin there, and for each the frames to push once it has matched.
-//! Counts, the members seen and other facts of one text are registers beside the frame, so a list of a billion elements has
-//! three expansions.
+//! One idea: a **frame** is a place in the grammar that waits on a stack. What may come first at a frame is an
+//! **expansion** ([`expansion`]): one automaton over all lexemes that may begin there, and for each the frames to push
+//! once it has matched. Counts, the members seen and other facts about one text are registers beside the frame, so a
+//! list of a billion elements has three expansions.
 //!
 //! Entry points: [`layout`], [`frame`], [`expansion`].
 //!
 //! # Example
-//! The object's first frame has one expansion: the literal `{"a": `, after which the frame "value of `a`" is pushed. That frame
-//! expands to the integer, after which "after a value" is pushed, which expands to `}`, since no further member is declared and
-//! `a` is no longer missing.
+//! The object's first frame has one expansion: the literal `{"a": `, after which the frame "value of `a`" is pushed.
+//! That frame expands to the integer, after which "after a value" is pushed, which expands to `}`, since no further
+//! member is declared and `a` is no longer missing.
 
 pub(crate) mod arrays;
 pub(crate) mod capturing;

@@ -1,4 +1,4 @@
-//! References to declared names: each is a lexeme of its own for each set of names, the trie of their spellings.
+//! References to declared names: each is a separate lexeme for each set of names, the trie of their spellings.
 
 use stencilm_grammar::{Mark, NameSet, Node, NodeId, json_strings_of};
 use stencilm_regex::ExprId;

@@ -1,4 +1,4 @@
-//! What is known of an object beforehand, and which members it has.
+//! What is known about an object beforehand, and which members it has.
 
 use std::sync::Arc;
 

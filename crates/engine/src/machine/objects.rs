@@ -1,7 +1,7 @@
 //! What an object decides before a key and after a value: which members may come, and whether it may close.
 //!
-//! Nothing is begun that cannot be completed: what is still required must have room below the greatest number of members,
-//! and enough members must be left to reach the least one. Other members run out where their keys do.
+//! Nothing may begin that cannot be completed: the members still required must fit below the maximum number, and enough
+//! members must be left to reach the minimum. Other members run out where their keys do.
 
 use stencilm_grammar::MembersId;
 

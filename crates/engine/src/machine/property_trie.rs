@@ -1,10 +1,10 @@
 //! The names of one object as a trie, so that an object with hundreds of declared keys needs no automaton of its own.
 //!
-//! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so that
-//! one trie serves an object from its first member to its last.
+//! A state is a node of the trie. Which names may still come is not part of the trie but a [`Filter`] beside it, so
+//! that one trie serves an object from its first member to its last.
 //!
-//! The values of a constant or an `enum` are such texts, too: a grammar's own, of which an automaton that all grammars share
-//! would take ten times as long to make, and would hardly be seen again.
+//! The values of a constant or an `enum` are such texts, too. They belong to one grammar; an automaton shared by all
+//! grammars would take ten times as long to make, and would hardly ever be reused.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The bytes that some lexeme of a grammar can read: a token with any other is never read, wherever it comes.
+//! The bytes that some lexeme of a grammar can read: a token with any other byte is never read, wherever it comes.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node};

@@ -1,10 +1,10 @@
 //! Masks seen before, keyed by exactly what their computation read.
 //!
-//! A mask depends on the configuration and on those frames below it that some token reaches, no others. While a mask is
-//! computed, every stack set whose content is looked at is noted; the cache is a tree of such looks. A lookup replays
-//! them: describe the configuration, then open the sets that the tree asks for one by one, until a mask is reached. Sets
-//! not opened are mere names, numbered by first occurrence, so that equal surroundings at another depth, in another
-//! sequence or after a rollback are hits. Nothing is guessed, so nothing can be stale.
+//! A mask depends on the configuration and on those frames below it that some token reaches, and on no others. While a
+//! mask is computed, every stack set whose content is read is noted; the cache is a tree of such reads. A lookup
+//! replays them: describe the configuration, then open the sets that the tree asks for one by one, until a mask is
+//! reached. Unopened sets are mere names, numbered by first occurrence, so that equal surroundings at another depth, in
+//! another sequence or after a rollback are hits. Nothing is guessed, so nothing can be stale.
 
 use std::hash::Hash;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Masks as a row and the few tokens in which they differ from it, for callers that keep rows on another device. A row is a
-//! lexeme mask, or a whole mask that others share.
+//! Masks as a row and the few tokens in which they differ from it, for callers that keep rows on another device. A row
+//! is a lexeme mask, or a whole shared mask.
 
 use std::sync::{Arc, Weak};
 

@@ -1,4 +1,4 @@
-//! A mask in the making, and what is known of it when it is made.
+//! A mask under construction, and what is known about it when it is done.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! What goes on after a lexeme: of the suffixes with which tokens leave it, those that the grammar reads where it stands then.
+//! What goes on after a lexeme: of the suffixes with which tokens leave it, those that the grammar reads there.
 //!
-//! A mask is kept for one place of a text. But wherever in an additional key it is, the quote leads to the same, and what goes
-//! on up to the end of the value depends on nothing but the colon and the value, and values are mostly the same: any at all, or
-//! strings. So as far as that it is kept for all grammars of a vocabulary ([`WithinValues`]), and only the few suffixes that
-//! hold a whole value are read in each object.
+//! A mask is cached for one place of a text. But anywhere in an additional key the quote leads to the same place, and
+//! what goes on up to the end of the value depends only on the colon and the value, and values are mostly the same:
+//! anything, or strings. So up to there it is cached for all grammars of a vocabulary ([`WithinValues`]), and only the
+//! few suffixes that hold a whole value are read in each object.
 
 use std::sync::Arc;
 

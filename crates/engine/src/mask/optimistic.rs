@@ -1,12 +1,12 @@
-//! The optimistic mask: the tokens that may come next, as if every additional key and every unique element were new. Sparse
-//! threads are walked through the trie; dense ones take a lexeme mask and add their crossing tokens.
+//! The optimistic mask: the tokens that may come next, as if every additional key and every unique element were new.
+//! Sparse threads are walked through the trie; dense ones take a lexeme mask and add their crossing tokens.
 //!
-//! A thread is *dense* when many bytes are live, as in a string body. Its lexeme mask (see `lexeme/mask.rs`) holds
+//! A thread is *dense* if many bytes may come next, as in a string body. Its lexeme mask (see `lexeme/mask.rs`) holds
 //! the tokens that stay inside; of those that leave, only the few distinct suffixes are walked, in what follows the
 //! lexeme. All other threads are walked from the root of the trie, which ends after a few steps nearly everywhere.
 //! Threads are alternatives, so the mask is the union.
 //!
-//! Made so, a mask does not depend on which keys were seen. Names that no additional key may have are known beforehand: the
+//! Such a mask does not depend on which keys were seen. Names that no additional key may have are known beforehand: the
 //! tokens that complete one are found by walking the names, and left out.
 
 use std::sync::Arc;

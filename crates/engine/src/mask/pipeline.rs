@@ -1,10 +1,12 @@
 //! The mask of a configuration in three steps, each a value.
 //!
-//! 1. [`OptimisticStep`]: the mask as if every key and element were new, from the cache or computed and kept there.
-//! 2. [`DecidedMask`]: the same, with the tokens that are *verified* and refused for what this sequence has read.
-//! 3. [`PlainMask`]: the words. A cached mask is written only now, when no lock is held any more: that is most of the work.
+//! 1. [`OptimisticStep`]: the mask as if every key and element were new, from the cache, or computed and cached.
+//! 2. [`DecidedMask`]: the same, with the tokens that were *verified* and refused because of what this sequence has
+//!    read.
+//! 3. [`PlainMask`]: the words. A cached mask is written only now, when no lock is held any more: that is most of the
+//!    work.
 //!
-//! Canonical tokens, budgets and stop tokens are decided on the words. [`crate::naive::mask`] is the slow twin.
+//! Canonical tokens, budgets and stop tokens are decided on the words. [`crate::naive::mask`] is the slow reference.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Whole masks that others share: those that differ from one in few tokens keep these tokens alone.
+//! Whole masks that others share: masks that differ from one in few tokens store only these tokens.
 //!
-//! The masks along the key of an object have the same tokens inside of it and nearly the same that leave it, and so do the keys
-//! of other grammars. Each of them took sixteen kilobytes of fresh memory, and to write these took longer than to compare.
+//! The masks along the key of an object have the same tokens inside it and nearly the same ones that leave it, and so
+//! do the keys of other grammars. Each of them took sixteen kilobytes of fresh memory, and writing these took longer
+//! than comparing.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,8 +1,9 @@
 //! Values that are the same in many grammars: each has a structural key, the same in all grammars of a vocabulary.
 //!
-//! Nearly every object of a schema may have members that the schema does not speak of, with any value, and nearly every schema
-//! has strings and numbers. What tokens do within such a value is the same wherever it stands, so it is worth finding once for
-//! all grammars. The key is the number of a description of all that can be reached from a node: equal descriptions have one.
+//! Nearly every object of a schema may have members that the schema does not mention, with any value, and nearly every
+//! schema has strings and numbers. What tokens do within such a value is the same everywhere, so it is worth computing
+//! once for all grammars. The key is the number of a description of everything that can be reached from a node: equal
+//! descriptions have one.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{ArraySurface, ItemsId, KeySpace, MembersId, Node, NodeId, Surface};

@@ -1,7 +1,7 @@
-//! Verifying: which of the tokens for which an optimistic mask may be wrong can be read at all.
+//! Verifying: which of the tokens that an optimistic mask may wrongly allow can be read at all.
 //!
-//! They are few: those that end a key or an element which may have been seen. They are read in the order of their bytes, so a
-//! common beginning is read once.
+//! They are few: those that end a key or an element which may have been seen. They are read in the order of their
+//! bytes, so a common beginning is read once.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! A budget of tokens for the whole text: masks leave what still lets the text be complete within it.
+//! A budget of tokens for the whole text: masks keep the tokens after which the text can still be complete within it.
 //!
-//! One path to the end that fits is always known, so a mask is never empty. Far from the end that is plain from a bound
-//! (`completion/bounds.rs`), which need not even be asked for at every step: with every token the bound grows by so much at most
-//! and the budget shrinks by one.
+//! One path to the end that fits is always known, so a mask is never empty. Far from the end, a bound shows that
+//! (`completion/bounds.rs`). It need not even be checked at every step: with every token the bound grows by a limited
+//! amount, and the budget shrinks by one.
 
 use std::sync::Arc;
 

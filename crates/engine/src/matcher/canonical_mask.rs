@@ -1,4 +1,4 @@
-//! The canonical mask of a step: the plain one, less what the tokenizer would not write.
+//! The canonical mask of a step: the plain one without what the tokenizer would not write.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Masks of a matcher: written out, as a patch of a row, or asked for one token.
+//! Masks of a matcher: written in full, as a patch of a row, or checked for one token.
 //!
-//! What the grammar allows is decided in `mask/` or, with canonical tokens, in `canonical/`; a sequence adds its stop tokens and takes
-//! what its budgets leave no room for.
+//! `mask/` decides what the grammar allows, or with canonical tokens `canonical/`; a sequence adds its stop tokens and
+//! removes what its budgets leave no room for.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,11 +1,12 @@
-//! Masks found before they are asked for, by a walk through the grammar.
+//! Masks found before they are needed, by a walk through the grammar.
 //!
-//! The walk takes places in the order of how likely a model comes by, finds the mask of each, and goes on by tokens that a model
-//! may write there: of few tokens all, of many the names of the grammar, the tokens that end a lexeme, and two common ones for
-//! all that stay in it. What it leaves is what a mask would have left: caches of the layout and of the lexemes. So no mask is
-//! another one for it.
+//! The walk takes places in the order of how likely a model is to reach them, computes the mask of each, and goes on
+//! with tokens that a model may write there: all if they are few; if they are many, the names of the grammar, the
+//! tokens that end a lexeme, and two common ones for all that stay in it. It leaves what a mask would have left,
+//! entries in the caches of machine and lexemes, so no mask changes.
 //!
-//! It gives way: as soon as somebody waits for a lock that it holds, the mask in the making is dropped, and begun anew later.
+//! It gives way: as soon as somebody waits for a lock that it holds, the unfinished mask is dropped, and started again
+//! later.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

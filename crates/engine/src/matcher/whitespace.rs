@@ -1,7 +1,7 @@
-//! A budget of whitespace for the whole of a JSON text: near its end masks leave out the tokens that would overrun it.
+//! A budget of whitespace for a whole JSON text: near its end, masks leave out the tokens that would exceed it.
 //!
-//! Whitespace can nearly always be left out, so nothing is looked for after a token. Where the grammar or the vocabulary has
-//! nothing else to go on with, the budget gives way and not the text.
+//! Whitespace can nearly always be left out, so there is no search after a token. If the grammar or the vocabulary has
+//! no other way on, the budget gives way and not the text.
 
 use super::GrammarMatcher;
 use crate::vocabulary::token_set;

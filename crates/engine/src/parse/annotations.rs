@@ -1,11 +1,11 @@
-//! Budgets of tokens and temperatures: what marked parts of a grammar say of the tokens within them.
+//! Budgets of tokens and temperatures: what marked parts of a grammar say about the tokens within them.
 //!
-//! A marked part puts a frame of its own under what it reads, so a stack shows which marked parts a thread is in, and the
-//! register of the frame shows after how many tokens the part began: nothing is counted, and rolling back and forking need
-//! no care. Where a part with a budget may end, a thread without a continuation stands in the configuration and says so. A
-//! budget is *spent* when as many tokens have begun within the part; from then on, wherever the part may end, the threads
-//! within it are dropped. That is looked after between tokens, and within tokens only while a part with a spent budget
-//! cannot end yet; of the mask as ever the tokens are then read again that lead over an end of the part.
+//! A marked part puts a separate frame under what it reads, so a stack shows which marked parts a thread is in, and the
+//! register of the frame shows after how many tokens the part began: nothing is counted, and rolling back and forking
+//! need no care. Where a part with a budget may end, a thread without a continuation is in the configuration and says
+//! so. A budget is *spent* when as many tokens have begun within the part; from then on, wherever the part may end, the
+//! threads within it are dropped. That is done between tokens, and within tokens only while a part with a spent budget
+//! cannot end yet; of the mask, as always, the tokens are then read again that lead over an end of the part.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Mark, Node, Temperature};

@@ -1,4 +1,4 @@
-//! With which bytes a thread goes on after a lexeme, from the frames on its stack without laying any of them out.
+//! The bytes with which a thread goes on after a lexeme, from the frames on its stack, without building any of them.
 
 use stencilm_regex::{ByteSet, Tag};
 use stencilm_support::FEW;

@@ -1,14 +1,15 @@
 //! Parsing: the step from one state of a sequence to the next.
 //!
-//! One idea: the state is a set of threads, each an automaton state above a stack of frames. A step ([`stepper`]) moves every
-//! thread by one byte. Read exactly ([`stepper::Mode`]), a step also checks registers such as the keys of an object; read
-//! optimistically, it takes every additional key for a new one, so that masks do not depend on which keys there are.
+//! One idea: the state is a set of threads, each an automaton state above a stack of frames. A step ([`stepper`]) moves
+//! every thread by one byte. Read exactly ([`stepper::Mode`]), a step also checks registers such as the keys of an
+//! object; read optimistically, it treats every additional key as new, so that masks do not depend on which keys there
+//! are.
 //!
-//! Entry points: [`stepper`], [`walk`]; what a register means is in [`registers`].
+//! Entry points: [`stepper`], [`walk`]; [`registers`] defines what a register means.
 //!
 //! # Example
-//! After `{"a": 1` there are two threads: one within the integer, which may go on, and one after it, at `}`. The byte `2` keeps
-//! the first and drops the second; the byte `}` drops the first and takes the second to the end of the text.
+//! After `{"a": 1` there are two threads: one within the integer, which may go on, and one after it, at `}`. The byte
+//! `2` keeps the first and drops the second; the byte `}` drops the first and takes the second to the end of the text.
 
 pub(crate) mod annotations;
 pub(crate) mod clamp;

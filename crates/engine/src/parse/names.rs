@@ -1,13 +1,14 @@
-//! Names that a text declares: a reference matches those that were declared before it, on its own path through the grammar.
+//! Names that a text declares: a reference matches those that were declared before it, on its own path through the
+//! grammar.
 //!
-//! All threads of a configuration have read the same bytes, but one may have declared a name in them where another has not. So
-//! the names lie on top of each stack, as a frame whose register is their list. What is pushed comes below it, and where a
-//! declaration ends while threads start, the list below it is one longer. A reference is a lexeme of its own for each set of
-//! names, the trie of their spellings, so masks, bytes and completions need know nothing more. The grammar says beforehand
-//! where there is some name to refer to (`ir/names.rs` of the grammar's crate).
+//! All threads of a configuration have read the same bytes, but one may have declared a name in them where another has
+//! not. So the names are on top of each stack, as a frame whose register is their list. What is pushed goes below it,
+//! and where a declaration ends while threads start, the list below it is one longer. A reference is a separate lexeme
+//! for each set of names, the trie of their spellings, so masks, bytes and completions need to know nothing more. The
+//! grammar says beforehand where there is any name to refer to (`ir/names.rs` of the grammar's crate).
 //!
-//! A mask does not know what a token spells on its way, so it takes whatever could be declared for declared where a
-//! declaration ends within a token. Tokens that then begin a reference are unverified, and are read for real.
+//! A mask does not know what a token spells on its way, so where a declaration ends within a token, it treats whatever
+//! could be declared as declared. Tokens that then begin a reference are unverified, and are read for real.
 
 use stencilm_grammar::NodeId;
 

@@ -1,7 +1,7 @@
-//! One operation of a matcher: the shared machine and lexeme cache and the matcher's own memory, all in hand.
+//! One operation of a matcher: it has the shared machine and lexeme cache and the matcher's own memory.
 //!
 //! A configuration is the set of all threads that are still alive. It is *closed*: where a lexeme has matched, the
-//! lexemes that may follow are in the configuration too, and the end of the text is a thread of its own
+//! lexemes that may follow are in the configuration too, and the end of the text is a separate thread
 //! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
 
 use std::rc::Rc;

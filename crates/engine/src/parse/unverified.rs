@@ -1,4 +1,4 @@
-//! Tokens for which an optimistic mask may be wrong, and why: they are verified when the mask is used.
+//! Tokens that an optimistic mask may wrongly allow, and why: they are verified when the mask is used.
 
 /// A token for which it may be wrong that keys and elements were taken for new ones.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,14 @@
-//! Which strings of a trie can be read from a thread, each alternative on its own.
+//! Which strings of a trie can be read from a thread, each alternative separately.
 //!
-//! A walk keeps one small number per depth, the state of one thread's automaton. Where a lexeme is complete the threads
-//! that follow it are walked separately, each over the subtree below that place: the union of what they read is what the
-//! grammar allows, so no set of threads is made on the way. What does not change along a lexeme is kept once as a
-//! *context*; a *spot* is a context and a state.
+//! A walk keeps one small number per depth, the state of one thread's automaton. Where a lexeme is complete, the
+//! threads that follow it are walked separately, each over the subtree below that place: the union of what they read is
+//! what the grammar allows, so no set of threads is made on the way. What does not change along a lexeme is kept once
+//! as a *context*; a *spot* is a context and a state.
 //!
-//! A grammar may be so ambiguous that one text can be read in exponentially many ways, which differ in their stacks. Then
-//! the walk begins anew with all threads together in sets, where equal tops are joined. The sets of stacks below these may grow with
-//! every byte, so it first goes over thin stacks, of which each top has but one: what can be read so, can be read. Then only the
-//! strings that are left are walked with all.
+//! A grammar may be so ambiguous that one text can be read in exponentially many ways, which differ in their stacks.
+//! Then the walk starts again with all threads together in sets, where equal tops are joined. The sets of stacks below
+//! these may grow with every byte, so it first uses thin stacks, in which each top has only one: what can be read with
+//! these can be read. Only the strings that are left are then walked with all stacks.
 
 use std::sync::Arc;
 

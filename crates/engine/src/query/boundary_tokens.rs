@@ -1,7 +1,7 @@
-//! Tokens that span the end of a text: a tokenizer may spell the end otherwise when it sees what follows.
+//! Tokens that span the end of a text: a tokenizer may spell the end differently when it sees what follows.
 //!
-//! Forced bytes are made tokens of elsewhere, by the model's own tokenizer. Found here is where such a token may begin, and
-//! which ones may come there under the grammar.
+//! Forced bytes are tokenized elsewhere, by the model's own tokenizer. This file finds where such a token may begin,
+//! and which ones the grammar allows there.
 
 use crate::error::{EngineError, MatcherError};
 use crate::machine::layout::ExpansionId;

@@ -1,7 +1,7 @@
-//! What may come next, for people: texts where few are possible, else patterns.
+//! What may come next, for people: texts if few are possible, otherwise patterns.
 //!
-//! Nobody waits for these, but others wait for the lexemes meanwhile: they are looked for in pieces, between which the lexemes are
-//! given to who waits for them.
+//! Nobody waits for these, but others wait for the lexemes meanwhile: so the search is done in pieces, between which
+//! the lexemes are handed to whoever waits.
 
 use stencilm_regex::{ExprId, Printed, Printing};
 use stencilm_support::{FEW, LOOKED_AT, check_time};

@@ -1,9 +1,10 @@
 //! The texts of named parts: the accepted text is read once more, this time with where each part begins and ends.
 //!
-//! Only the parts that hold a capture are followed here, by a chart (Earley 1970; Scott & Johnstone 2010 in the order of
-//! work): which nodes are complete over which stretch, and which are still open at the end. Everything else is a leaf, read
-//! by the machine from where it begins. Then one reading is taken down from the root. Where there are several, the first
-//! alternative counts, and the end of a sequence takes as little as it can; but what may still go on counts as open.
+//! Only the parts that hold a capture are followed here, by a chart (Earley 1970; Scott & Johnstone 2010 in the order
+//! of work): which nodes are complete over which stretch, and which are still open at the end. Everything else is a
+//! leaf, read by the machine from where it begins. Then one reading is derived from the root. If there are several, the
+//! first alternative counts, and the end of a sequence takes as little as possible; but what may still go on counts as
+//! open.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};

@@ -1,4 +1,4 @@
-//! A short text that completes the grammar from where a matcher stands.
+//! A short text that completes the grammar from a matcher's state.
 
 use crate::completion::costs::Costs;
 use crate::completion::references::shortest_name;

@@ -1,4 +1,4 @@
-//! Masks of a whole draft tree, for speculative decoding: one row for every node, and no token accepted for good.
+//! Masks of a whole draft tree, for speculative decoding: one row for every node; no token stays accepted.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
-//! Questions to a matcher that change nothing: the longest valid prefix, what is forced, candidates, a shortest completion,
+//! Queries that do not change a matcher: the longest valid prefix, what is forced, candidates, a shortest completion,
 //! captures, draft trees, and why a token is refused.
 //!
-//! One idea: each question steps on a copy of the state and truncates it afterwards.
+//! One idea: each query steps on a copy of the state and truncates it afterwards.
 //!
 //! Entry points: [`prefix`], [`completion`], [`candidates`], [`captures`], [`draft_tree`].
 //!

@@ -1,4 +1,4 @@
-//! Questions to a matcher that change nothing: which part of a text or of a list of tokens fits, what is forced, and why a
+//! Queries that do not change a matcher: which part of a text or of a list of tokens fits, what is forced, and why a
 //! token may come or not.
 
 use std::fmt;

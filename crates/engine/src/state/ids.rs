@@ -1,4 +1,4 @@
-//! Numbers of sets, and those of texts that mean something of their own.
+//! Numbers of sets, and those of texts with a special meaning.
 
 /// The empty list of texts or bytes.
 pub const NIL: u32 = 0;

@@ -1,12 +1,13 @@
 //! Stacks joined in depth: frames that differ only in what lies below them are one frame on the union of that.
 //!
-//! In a very ambiguous grammar a frame may have been pushed at every place of the text, so a set of stacks has an entry for each,
-//! every byte joins as many of such sets, and their work grows with the square of the text. As an automaton over frames such a
-//! set is nondeterministic. Read from the top and made deterministic (Rabin & Scott 1959) it has one entry for each frame, and
-//! the same few unions are made byte after byte, so those of two sets are kept.
+//! In a very ambiguous grammar a frame may have been pushed at every place of the text, so a set of stacks has an entry
+//! for each, every byte joins as many of such sets, and the work grows with the square of the text. As an automaton
+//! over frames such a set is nondeterministic. Read from the top and determinised (Rabin & Scott 1959), it has one
+//! entry for each frame, and the same few unions are made byte after byte, so those of two sets are cached.
 //!
-//! A deterministic automaton can be much larger than another one for the same stacks. So a join may only look at a few times
-//! as many entries as the sets that it joins have; past that it is made as a plain list of entries, and the next ones are not tried.
+//! A deterministic automaton can be much larger than another one for the same stacks. So a join may only visit a few
+//! times as many entries as the joined sets have; beyond that, it is made as a plain list of entries, and the next ones
+//! are not tried.
 
 use stencilm_support::SEARCHED;
 

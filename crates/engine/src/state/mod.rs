@@ -1,14 +1,14 @@
 //! State: what one sequence remembers, as hash-consed stacks and registers in vectors that only grow.
 //!
-//! One idea: a stack is a linked list in which a frame may have several parents (a graph-structured stack; Scott and Johnstone,
-//! 2010), equal stacks are one number, and numbers grow upwards. So undoing is cutting vectors to an earlier length, and forking
-//! is sharing them.
+//! One idea: a stack is a linked list in which a frame may have several parents (a graph-structured stack; Scott and
+//! Johnstone, 2010), equal stacks have one number, and numbers only increase. So undoing is truncating vectors to an
+//! earlier length, and forking is sharing them.
 //!
 //! Entry points: [`stacks::Stacks`], [`whitespace::Whitespace`].
 //!
 //! # Example
-//! After `{"a": ` the stack is "after a value" above the end of the text. After a rollback to `{` both are cut off, and the
-//! number of the earlier stack is valid as it was.
+//! After `{"a": ` the stack is "after a value" above the end of the text. A rollback to `{` truncates both, and the
+//! number of the earlier stack is still valid.
 
 pub(crate) mod ids;
 mod merged;

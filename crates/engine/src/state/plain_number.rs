@@ -1,4 +1,4 @@
-//! Numbers as they are written without an exponent, to be compared as text.
+//! Numbers written without an exponent, to be compared as text.
 
 use stencilm_support::LOOKED_AT;
 

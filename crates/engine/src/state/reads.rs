@@ -1,4 +1,4 @@
-//! What a part of an operation reads of the stacks that were there before it. Its result may be kept under exactly that.
+//! What a part of an operation reads of the stacks that existed before it. Its result may be cached under exactly that.
 
 use stencilm_support::MANY;
 

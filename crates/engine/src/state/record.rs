@@ -1,4 +1,4 @@
-//! What a matcher has accepted, kept where its grammar has captures.
+//! What a matcher has accepted, kept if its grammar has captures.
 
 /// What was accepted, step by step.
 #[derive(Clone, Default)]

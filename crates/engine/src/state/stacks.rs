@@ -1,9 +1,9 @@
 //! The persistent memory of one matcher: hash-consed stacks, configurations and registers, undone by truncation.
 //!
 //! A stack is a linked list of frames in which a frame may have several parents (a graph-structured stack, Scott &
-//! Johnstone 2010), so that ambiguous grammars stay polynomial. A *set* is a sorted list of entries; a configuration
-//! is a set whose entries are automaton states, and everything below is a set of frames to go on with. Equal sets are
-//! one id, and ids grow upwards, so that `rewind` to an earlier mark forgets exactly what came later.
+//! Johnstone 2010), so that ambiguous grammars stay polynomial. A *set* is a sorted list of entries; a configuration is
+//! a set whose entries are automaton states, and everything below is a set of frames to go on with. Equal sets have one
+//! id, and ids only increase, so that `rewind` to an earlier mark forgets exactly what came later.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;

@@ -1,4 +1,4 @@
-//! The unions of two sets that are known, undone by truncation; and whether it pays to make more of them.
+//! The known unions of two sets, undone by truncation; and whether it pays to make more of them.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{LOOKED_AT, memory};

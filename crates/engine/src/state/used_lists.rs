@@ -1,8 +1,9 @@
-//! Lists of what was seen, as keys of an object and elements of an array, each with the set of its entries, so that asking whether
-//! something is in a list takes as long for a thousand entries as for ten.
+//! Lists of what was seen, such as keys of an object and elements of an array, each with the set of its entries, so
+//! that a membership test takes as long for a thousand entries as for ten.
 //!
-//! The sets are persistent (Okasaki & Gill 1998): binary tries over the bits of the entries, in which a new set shares all but a path with
-//! the one before. Nodes and lists are interned, so equal ones are one id, and forgetting is truncation.
+//! The sets are persistent (Okasaki & Gill 1998): binary tries over the bits of the entries, in which a new set shares
+//! all but a path with the previous one. Nodes and lists are interned, so equal ones have one id, and forgetting is
+//! truncation.
 
 use stencilm_support::Interner;
 

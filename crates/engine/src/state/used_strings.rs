@@ -1,4 +1,4 @@
-//! The strings and numbers of the elements that an array has, to be found by how they begin.
+//! The strings and numbers among the elements of an array, found by how they begin.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The whitespace of a JSON text: how much of it there is between its parts, and how much there may be.
 //!
-//! It counts where it stands outside strings, and three states say byte by byte where that is.
+//! Only whitespace outside strings counts, and three states tell byte by byte where that is.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! What a walk through a vocabulary reads with.
+//! What reads the tokens in a walk through a vocabulary.
 
 use stencilm_regex::{Deriver, Dfa, StateId};
 use stencilm_support::LimitExceeded;

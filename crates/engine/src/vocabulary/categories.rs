@@ -1,4 +1,5 @@
-//! Categories of characters, and how an automaton reads a character of each: patterns seldom distinguish two of one category.
+//! Categories of characters, and how an automaton reads a character of each: patterns seldom distinguish two of one
+//! category.
 
 use std::sync::LazyLock;
 

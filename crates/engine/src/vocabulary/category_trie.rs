@@ -1,9 +1,10 @@
-//! Tokens by their **category strings**, the categories of their characters one after the other: a trie of some thousand nodes
+//! Tokens by their **category strings**, the categories of their characters in order: a trie of some thousand nodes,
 //! where that of the tokens has some hundred thousand.
 //!
-//! A walk leads an automaton through the category strings, one category at a time, wherever all characters of the category lead
-//! to the same state. Where they do not, the nodes of the tokens' trie with this category string are walked on from, byte by
-//! byte. Tokens that are no whole characters have no category string; they are few, and walked by themselves.
+//! A walk leads an automaton through the category strings, one category at a time, as long as all characters of the
+//! category lead to the same state. Where they do not, the walk continues byte by byte from the nodes of the tokens'
+//! trie with this category string. Tokens that are not whole characters have no category string; they are few, and
+//! walked separately.
 
 use crate::vocabulary::categories::{CATEGORIES, HIGH, category_beyond_ascii, category_of};
 use crate::vocabulary::trie::Trie;

@@ -1,4 +1,4 @@
-//! Bytes of ASCII that occur in many tokens, and in which.
+//! ASCII bytes that occur in many tokens, and in which ones.
 
 use stencilm_support::LOOKED_AT;
 

@@ -1,4 +1,4 @@
-//! The value of a JSON string as it is written, to decide whether two keys are the same (RFC 8259, section 7).
+//! The value of a JSON string as written, to decide whether two keys are the same (RFC 8259, section 7).
 
 pub(crate) use stencilm_grammar::string_value as value_of;
 

@@ -1,6 +1,6 @@
-//! Keys that lie whole within a token, from one quote to the next: what shows at a glance that none of them repeats a key.
+//! Keys that lie entirely within a token, from one quote to the next: a quick check that none of them repeats a key.
 //!
-//! A mask takes every key for a new one, and a token such as `","` holds one. The vocabulary of Llama-3 has 230 tokens with
+//! A mask treats every key as new, and a token such as `","` holds one. The vocabulary of Llama-3 has 230 tokens with
 //! two quotes, but between these only 48 different texts, of at most three characters.
 
 use rustc_hash::FxHashMap;

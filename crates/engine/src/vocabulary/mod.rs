@@ -1,9 +1,9 @@
-//! Vocabulary: the tokens of a tokenizer as bytes, and everything that can be said of them without a grammar.
+//! Vocabulary: the tokens of a tokenizer as bytes, and everything that is known about them without a grammar.
 //!
-//! One idea: tokens with a common beginning are read the same so far, so they lie in one flat [`trie`] in depth-first order, in
-//! which a rejected byte skips its whole subtree. Beside the trie stand other orders of the same tokens, for other questions:
-//! by the categories of their characters ([`category_trie`]), by their length, by the bytes that occur in them
-//! ([`common_bytes`]), by the keys of objects that lie whole within a token.
+//! One idea: tokens with a common beginning are read alike up to its end, so they are stored in one flat [`trie`] in
+//! depth-first order, in which a rejected byte skips its whole subtree. Other orders of the same tokens answer other
+//! questions: by the categories of their characters ([`category_trie`]), by their length, by the bytes that occur in
+//! them ([`common_bytes`]), by the keys of objects that lie entirely within a token.
 //!
 //! Entry points: [`tokens::Tokens`], [`trie::Trie`], [`token_set::TokenSet`].
 //!
@@ -13,8 +13,8 @@
 //! "  └ a └ "      :  └ ␣      1  └ 2      a      {  └ "      }      2  └ }
 //! └ : └ ␣
 //! ```
-//! The stop token spells no bytes and is in no trie. The schema is an object with one required member `a`, an integer, laid out
-//! as `{"a": 12}`.
+//! The stop token spells no bytes and is not in the trie. The schema is an object with one required member `a`, an
+//! integer, laid out as `{"a": 12}`.
 
 pub(crate) mod automaton;
 pub(crate) mod categories;

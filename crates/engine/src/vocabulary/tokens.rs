@@ -1,4 +1,4 @@
-//! The tokens of a tokenizer: which bytes each spells, which stop, and the trie of it all.
+//! The tokens of a tokenizer: which bytes each spells, which are stop tokens, and the trie of all.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,7 +1,7 @@
 //! Byte strings as one flat trie in depth-first order: a rejected byte skips its whole subtree by one addition.
 //!
 //! A walk keeps the automaton's state for every depth, so that stepping to a sibling or an uncle pops by itself. A node
-//! is 12 bytes and the walk reads them in order, which the memory prefetcher likes.
+//! is 12 bytes and the walk reads them in order, which suits the memory prefetcher.
 
 use std::convert::Infallible;
 use std::ops::Deref;

@@ -1,7 +1,7 @@
-//! What canonical masks of any JSON text ask for: laid out once, when it is learned how a tokenizer makes tokens.
+//! What canonical masks of any JSON text need: built once, when it is learned how a tokenizer makes tokens.
 //!
-//! Strings, numbers and what stands between them are the same in nearly all grammars, and so is what a tokenizer makes of them at
-//! the few places that its texts come to. A walk along a few texts finds all of it.
+//! Strings, numbers and what is between them are the same in nearly all grammars, and so is what a tokenizer makes of
+//! them at the few places that its texts reach. A walk along a few texts finds all of it.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! What the first masks of JSON need, found before there is a grammar that asks for it.
+//! What the first masks of JSON need, computed before any grammar asks for it.
 //!
-//! Lexemes and their masks are shared by all grammars of a vocabulary, so the first date, number or address that any of them
-//! reads costs ten times as much as the next one. A text with one of each is read once, by a grammar of its own, which is
-//! dropped: what it leaves is in the shared lexemes. Of what begins after whitespace it has two, since a mask is made for the
-//! second.
+//! Lexemes and their masks are shared by all grammars of a vocabulary, so the first date, number or address that any of
+//! them reads costs ten times as much as the next one. A text with one of each is read once, by a separate grammar,
+//! which is dropped: what it leaves is in the shared lexemes. It has two of whatever begins after whitespace, since a
+//! mask is made for the second.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a vocabulary is made ready for before there is a grammar that asks for it: masks of JSON ([`masks`]) and their canonical
-//! twins ([`canonical`]).
+//! What is computed for a vocabulary before any grammar asks for it: masks of JSON ([`masks`]) and their canonical
+//! counterparts ([`canonical`]).
 
 mod canonical;
 mod masks;

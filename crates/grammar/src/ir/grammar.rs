@@ -1,8 +1,8 @@
-//! The one intermediate form of every notation: rules over regular lexemes, with nodes of their own for JSON objects and
+//! The one intermediate form of every notation: rules over regular lexemes, with special nodes for JSON objects and
 //! arrays.
 //!
-//! A [`Grammar`] is immutable and knows no vocabulary. Nodes live in one arena and refer to each other by id; recursion
-//! goes through rules only, so the node graph without `Node::Rule` is a tree of bounded depth.
+//! A [`Grammar`] is immutable and knows no vocabulary. Nodes live in one arena and refer to each other by id; only
+//! rules recurse, so the node graph without `Node::Rule` is a tree of bounded depth.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,14 +1,15 @@
-//! The one form that every notation becomes: rules over regular lexemes, with nodes of their own for JSON objects and arrays.
+//! The intermediate form that every notation becomes: rules over regular lexemes, with special nodes for JSON objects
+//! and arrays.
 //!
-//! One idea: a [`grammar`] is frozen data. It knows no notation, no vocabulary and no text; those who make one collect nodes in a
-//! [`builder`], and what matches no text is dropped before it is frozen ([`productive`]). Of JSON it knows the text alone
+//! One idea: a [`grammar`] is frozen data. It knows no notation, no vocabulary and no text. A [`builder`] collects its
+//! nodes, and what matches no text is dropped before it is frozen ([`productive`]). It knows JSON only as text
 //! ([`crate::json`]): every set of expressions begins with the strings and numbers that nearly all grammars have.
 //!
 //! Entry points: [`grammar::Grammar`], [`builder::GrammarBuilder`], [`crate::serialize`].
 //!
 //! # Example
-//! The schema of an object with one required integer member `a`, laid out as `{"a": 12}`, is one object node: opened by `{`,
-//! closed by `}`, with the declared member `"a"` whose value is the lexeme `-?(0|[1-9][0-9]*)`.
+//! The schema of an object with one required integer member `a`, laid out as `{"a": 12}`, is one object node: opened by
+//! `{`, closed by `}`, with the declared member `"a"` whose value is the lexeme `-?(0|[1-9][0-9]*)`.
 
 pub(crate) mod builder;
 pub(crate) mod cardinality_bounds;

@@ -1,9 +1,10 @@
-//! Names that a text declares, and references to them: a reference is begun only where a name was declared before it.
+//! Names that a text declares, and references to them: a reference may begin only if a name was declared before it.
 //!
-//! One idea: whether any name of a set has been declared is one bit, and a grammar with that bit is a product (Bar-Hillel,
-//! Perles, Shamir 1961). Each part has up to three forms: nothing declared before and after it, declared within it, and
-//! declared before it. A reference is there in the last form only, so what matches nothing is dropped as ever, and no
-//! matcher can walk to a place where a reference must come and no name is. Which names they are is known to a matcher alone.
+//! One idea: whether any name of a set has been declared is one bit, and a grammar with that bit is a product
+//! (Bar-Hillel, Perles, Shamir 1961). Each part has up to three forms: nothing declared before and after it, declared
+//! within it, and declared before it. A reference exists only in the last form, so what matches nothing is dropped as
+//! usual, and no matcher can reach a place where a reference must come and there is no name. Which names there are,
+//! only a matcher knows.
 
 use indexmap::IndexSet;
 use stencilm_regex::ExprId;

@@ -1,7 +1,7 @@
-//! How JSON texts are laid out: the text between values as expressions, whitespace included.
+//! How JSON texts are laid out: the text between values as expressions, including whitespace.
 //!
-//! Every gap between two tokens belongs to exactly one expression, so a run of whitespace is never read in two ways. The
-//! indented form is that of Python's `json.dumps(indent=n)`: there the gaps depend on how deep the container stands.
+//! Every gap between two tokens belongs to exactly one expression, so a run of whitespace is never read in two ways.
+//! The indented form is that of Python's `json.dumps(indent=n)`: its gaps depend on the depth of the container.
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternErrorKind, PatternOptions, Utf8, parse_pattern};
 use stencilm_regex::{Deriver, ExprId, ExprSet, Limits};

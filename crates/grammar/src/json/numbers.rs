@@ -1,7 +1,7 @@
-//! What is asked of numbers as expressions: bounds, divisors and numbers left out, in the spelling in force.
+//! Requirements on numbers as expressions: bounds, divisors and excluded numbers, in the chosen spelling.
 //!
-//! Plain decimals between bounds are [`intervals`](crate::json::intervals), and numbers with an exponent that no bound can cut are
-//! built once for all grammars; everything else is a [`NumberSet`], whose derivatives are arithmetic.
+//! Plain decimals between bounds are [`intervals`](crate::json::intervals), and numbers with an exponent that no bound
+//! can cut are built once for all grammars; everything else is a [`NumberSet`], whose derivatives are arithmetic.
 
 use stencilm_regex::{
     Decimal, End, ExprId, ExprSet, LARGE_EXPONENTS, NumberForm, NumberSet, NumberSetError, Plain, SMALL_EXPONENTS,

@@ -1,17 +1,17 @@
 //! JSON Schema, drafts 4 to 2020-12: a schema in, the grammar of its JSON texts out, and a report of every keyword.
 //!
-//! One idea: everything that combines schemas becomes alternatives of constraints on one value, and only then is lowered; so a
-//! keyword is read, merged and enforced in one place each.
+//! One idea: everything that combines schemas becomes alternatives of constraints on one value, and only then is
+//! lowered; so a keyword is read, merged and enforced in one place each.
 //!
-//! Four rooms, one after the other: [`read`] (text to a typed document with places and resolved references), [`normal_form`]
-//! (alternatives without `not`, `oneOf` or `if`), [`constraints`] (elements and members, merged) and [`lower`]
-//! (nodes of the intermediate form, and the reasons where nothing matches).
+//! Four rooms, one after the other: [`read`] (text to a typed document with locations and resolved references),
+//! [`normal_form`] (alternatives without `not`, `oneOf` or `if`), [`constraints`] (elements and members, merged) and
+//! [`lower`] (nodes of the intermediate form, and the reasons if nothing matches).
 //!
 //! Entry points: [`from_json_schema`], [`options::JsonSchemaOptions`].
 //!
 //! # Example
-//! `{"properties": {"a": {"type": "integer"}}, "required": ["a"], "type": "object"}` becomes one object node with the declared
-//! member `"a"`, whose value is the lexeme `-?(0|[1-9][0-9]*)`.
+//! `{"properties": {"a": {"type": "integer"}}, "required": ["a"], "type": "object"}` becomes one object node with the
+//! declared member `"a"`, whose value is the lexeme `-?(0|[1-9][0-9]*)`.
 
 pub(crate) mod constraints;
 mod excluding;

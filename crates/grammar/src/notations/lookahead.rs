@@ -1,13 +1,13 @@
-//! Conditions on what follows a place, made part of what follows: an intersection of a grammar with regular conditions that
-//! begin in its middle (Bar-Hillel, Perles, Shamir 1961).
+//! Conditions on what follows a place, made part of what follows: an intersection of a grammar with regular conditions
+//! that begin in its middle (Bar-Hillel, Perles, Shamir 1961).
 //!
 //! A condition is an expression that the rest of the text must match. Reading a lexeme leaves of it what the lexeme's
-//! derivatives leave, so every node becomes one for each pair of a condition before it and one after it. Only nodes that a
-//! condition reaches are copied: those before which there is none, and which set none, stay as they are.
+//! derivatives leave, so every node is copied for each pair of a condition before it and one after it. Only nodes that
+//! a condition reaches are copied: those without a condition before them, and which set none, stay as they are.
 //!
-//! Of what is left of a condition after a lexeme only that counts by which the texts differ that may follow there. A name that
-//! must be no keyword leaves the rest of a keyword after each of its beginnings, which a comma settles. So conditions that what
-//! may follow cannot tell apart are one, and mostly none is left.
+//! What is left of a condition after a lexeme matters only if it distinguishes texts that may follow there. A name that
+//! must not be a keyword leaves the rest of a keyword after each of its beginnings, which a comma settles. So
+//! conditions that the following text cannot distinguish are one, and mostly none is left.
 
 use std::collections::BTreeMap;
 

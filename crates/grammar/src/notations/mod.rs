@@ -1,8 +1,8 @@
-//! Notations: each reads a text into the intermediate form; none knows another but where it can hold it.
+//! Notations: each reads a text into the intermediate form; none knows another except where it can embed it.
 //!
-//! One idea: text → tree → grammar, each step a function, and every error with the place where the text is wrong.
+//! One idea: text → tree → grammar, each step a function, and every error with the location where the text is wrong.
 //!
-//! Entry points: [`regex`], [`ebnf`], [`lark`], [`structural_tag`]; JSON Schema has a room of its own.
+//! Entry points: [`regex`], [`ebnf`], [`lark`], [`structural_tag`]; JSON Schema has its own room.
 //!
 //! # Example
 //! `root ::= "{\"a\": " [0-9]+ "}"` in EBNF is a rule of three lexemes, which a pass joins into one.

@@ -1,7 +1,7 @@
-//! Tables of names that are given at run time: what a terminal matches may be the tables of a database, or the ids of
-//! records.
+//! Tables of names given at run time: a terminal may match the tables of a database, or the ids of records.
 //!
-//! One idea: a table is one terminal, a trie over its names, so that thousands of them cost about what their characters do.
+//! One idea: a table is one terminal, a trie over its names, so that thousands of them cost about as much as their
+//! characters.
 
 use stencilm_regex::{ExprId, ExprSet};
 

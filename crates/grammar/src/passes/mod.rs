@@ -1,6 +1,6 @@
 //! Passes: functions from a grammar to a grammar that matches the same texts.
 //!
-//! Each is a walk that rebuilds everything reachable, children first (`rebuild`), and says of each node what it becomes.
+//! Each is a walk that rebuilds everything reachable, children first (`rebuild`), and decides what each node becomes.
 
 mod inline;
 mod join;

@@ -1,7 +1,7 @@
-//! The walk under all passes: everything reachable from the root, made anew, children first.
+//! The walk under all passes: everything reachable from the root, rebuilt, children first.
 //!
-//! It has a stack of its own, and goes rule by rule: parts of a rule may be parts of rules that it uses, too. A rule that is
-//! not finished when another uses it is referred to by number.
+//! It has its own stack and goes rule by rule, because parts of a rule may also be parts of rules that it uses. A rule
+//! that is not finished when another uses it is referred to by number.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ExprSet;

@@ -1,6 +1,7 @@
-//! Questions about an expression that need no text: how far a match is, short matches, all matches where they are few.
+//! Questions about an expression that need no text: how far away a match is, short matches, all matches if they are
+//! few.
 //!
-//! One idea: each is a search over derivatives, nearest first, bounded in work.
+//! One idea: each is a search over derivatives, nearest first, with bounded work.
 //!
 //! # Example
 //! The shortest match of the integer is one byte, `0`; after `-` one more byte is needed.

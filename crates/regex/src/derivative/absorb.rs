@@ -1,8 +1,8 @@
-//! Parts that say nothing beside another part that begins with any number of a character: `C* abc C* "` is in `C* "`.
+//! Parts that are redundant beside another part that begins with any number of a character: `C* abc C* "` is in `C* "`.
 //!
-//! What is left of a text with a pattern in it, after the pattern, is any text or one that has the pattern once more: any
-//! text. Beside other patterns, and where that is excluded, a search would find out so state by state, and an automaton would
-//! distinguish states that are one.
+//! After the pattern, what is left of a text that contains it is any text, or one that contains it once more: any text.
+//! Without this, beside other patterns or where that is excluded, a search would find it out state by state, and an
+//! automaton would distinguish states that are one.
 
 use stencilm_support::LimitExceeded;
 

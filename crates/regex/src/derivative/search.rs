@@ -1,7 +1,7 @@
 //! Whether an expression matches anything: a search over its derivatives, nearest first.
 //!
-//! One idea: what a long search looks at is of little use to anybody else, so such a search has expressions of its own, and
-//! its answer, alive or dead, is all that stays.
+//! One idea: what a long search examines is of little use elsewhere, so such a search has its own expressions, and only
+//! its answer, alive or dead, is kept.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,9 @@
-//! Texts distinguished by what they leave of other expressions: how a condition on what follows is carried past a lexeme.
+//! Texts distinguished by what they leave of other expressions: how a condition on what follows is carried past a
+//! lexeme.
 //!
-//! The observed expressions are run side by side as one automaton. Where what a text matches of them says which state it leads to,
-//! the texts of each state are an intersection; else they are found by elimination (Kleene 1956). The automata of conditions that
-//! people write are tiny.
+//! The observed expressions are run side by side as one automaton. If what a text matches of them determines the state
+//! it leads to, the texts of each state are an intersection; otherwise they are found by elimination (Kleene 1956). The
+//! automata of conditions that people write are tiny.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_support::{LimitExceeded, check_time};

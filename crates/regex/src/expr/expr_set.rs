@@ -1,11 +1,11 @@
-//! Regular expressions over bytes as hash-consed values: equal expressions are one id.
+//! Regular expressions over bytes as hash-consed values: equal expressions have one id.
 //!
-//! Smart constructors keep a normal form (flattened, sorted, absorbed alternatives and parts; right-nested concatenations;
-//! merged counters), so that the derivatives of an expression are few and an id is a usable automaton state
+//! Smart constructors keep a normal form (flattened, sorted, absorbed alternatives and parts; right-nested
+//! concatenations; merged counters), so that an expression has few derivatives and an id is a usable automaton state
 //! (Brzozowski 1964; Owens, Reppy, Turon 2009). A bounded repetition is one node with two numbers and is never
 //! unrolled: `x{3,10}` after one `x` is `x{2,9}`.
 //!
-//! Normal form gives one guarantee that the rest relies on: an expression without `And` and `Not` that is not
+//! The normal form gives one guarantee that the rest relies on: an expression without `And` and `Not` that is not
 //! `NOTHING` matches some string.
 
 use stencilm_support::{LimitExceeded, check_time};

@@ -1,8 +1,8 @@
 //! Languages decided by a program, as leaves of expressions.
 //!
-//! Whether a text is a member may hang on all of it in a way that no small automaton decides, as where a label of a host name
-//! is the encoding of another. Then a program says which beginnings have a completion and which are members. What was read so
-//! far is the state, in a normal form of the program's choice.
+//! Whether a text is a member may depend on all of it in a way that no small automaton decides, as when a host-name
+//! label is the encoding of another. Then a program says which beginnings can be completed and which are members. The
+//! state is the text read so far, in a normal form that the program chooses.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

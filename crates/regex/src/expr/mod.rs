@@ -1,12 +1,13 @@
-//! Regular expressions over bytes as hash-consed values: equal expressions are one number.
+//! Regular expressions over bytes as hash-consed values: equal expressions have one number.
 //!
-//! One idea: constructors bring expressions into a normal form, so that languages that are plainly equal are one expression, and
-//! the derivatives of an expression stay few.
+//! One idea: constructors bring expressions into a normal form, so that languages that are obviously equal are one
+//! expression, and an expression has few derivatives.
 //!
 //! Entry points: [`expr_set::ExprSet`], [`byte_set::ByteSet`].
 //!
 //! # Example
-//! The integer `-?(0|[1-9][0-9]*)` is a concatenation of an optional byte and a union; `[0-9]*` is a repetition without bounds.
+//! The integer `-?(0|[1-9][0-9]*)` is a concatenation of an optional byte and a union; `[0-9]*` is an unbounded
+//! repetition.
 
 pub(crate) mod arena;
 mod bound;

@@ -1,5 +1,5 @@
-//! Normal forms of repetitions and intersections: what is joined, swallowed or intersected at once, so that equal languages
-//! are one expression more often and an automaton has fewer states.
+//! Normal forms of repetitions and intersections: what is joined, absorbed or intersected at once, so that equal
+//! languages are more often one expression and an automaton has fewer states.
 
 use rustc_hash::FxHashMap;
 

@@ -1,11 +1,12 @@
 //! Sets of numbers as states: the JSON texts of all numbers between two bounds that are multiples of some numbers and
 //! of none of some others.
 //!
-//! What is left of such a set after some digits ([`Number`]) is found by arithmetic instead of being laid out: how the
-//! digits compare with those of the bounds, their remainder, and where the point stands is all that the rest of the text
-//! can hang on. Whether anything is left is arithmetic too, so a set never leads into a dead end and no search is needed.
+//! What is left of such a set after some digits ([`Number`]) is found by arithmetic, not by building an automaton: the
+//! rest of the text depends only on how the digits compare with those of the bounds, on their remainder, and on the
+//! position of the decimal point. Whether anything is left is arithmetic too, so a set never leads into a dead end and
+//! no search is needed.
 //!
-//! [`decimal`] are exact numbers, [`set`] is what is asked for, [`state`] what is left after some text, [`reach`] whether
+//! [`decimal`] has exact numbers, [`set`] the requested set, [`state`] what is left after some text, [`reach`] whether
 //! it can be completed.
 
 mod decimal;

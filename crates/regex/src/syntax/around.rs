@@ -1,7 +1,7 @@
 //! Look-ahead and look-behind, as conditions on the rest and on the beginning of the text.
 //!
-//! `regex-syntax` does not read them. So each is cut out of the pattern, read as a pattern of its own, and left behind as a
-//! group with a name of ours, which the tree turns into a leaf. What is then made of the tree is in [`super::sequences`].
+//! `regex-syntax` does not read them. So each is cut out of the pattern, read as a separate pattern, and replaced by a
+//! named group, which the tree turns into a leaf. [`super::sequences`] has what is then made of the tree.
 
 use super::error::{PatternError, PatternErrorKind};
 use super::rewritten::Rewritten;

@@ -1,7 +1,7 @@
 """The names of llguidance's Python package over this package's engine.
 
-One idea: as in the original a matcher raises nothing for what a grammar or a token is; it goes into
-a state of error, which `is_error` and `get_error` tell.
+One idea: as in the original, a matcher never raises because of a grammar or a token; it goes into
+an error state, which `is_error` and `get_error` report.
 """
 
 from stencilm._core import __version__

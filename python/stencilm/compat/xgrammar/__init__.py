@@ -1,8 +1,8 @@
 """The names of xgrammar 0.2 over this package's engine: `import stencilm.compat.xgrammar as xgr`.
 
-One idea: what is public has the original's name, signature, result and class of error. The modules
-of the original's names only pass on what others define, so that a module which is imported under
-both packages' names holds the same classes.
+One idea: whatever is public has the original's name, signature, result and error class. The modules
+named as in the original only re-export what others define, so a module that is imported under both
+packages' names holds the same classes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The Arrow type of an output type's values, decided once for a whole dataset.
 
 One idea: a column has one type in every block, whatever the rows of a block happen to hold. So the
-type is read from the schema of what values are written as, not from values, and they are written
-under the names of that schema: under others Arrow would take them for missing. Where a schema has
-no Arrow type, such as a union or an object with free keys, the column holds JSON text.
+type is read from the schema in which values are written, not from values, and they are written
+under the names of that schema: under others, Arrow would treat them as missing. If a schema has no
+Arrow type, such as a union or an object with free keys, the column holds JSON text.
 """
 
 from __future__ import annotations

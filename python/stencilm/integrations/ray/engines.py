@@ -1,7 +1,7 @@
 """What runs the model inside a worker: this package's own loop, or vLLM.
 
-One idea: an engine takes the prompts of a batch and gives one answer for each. What is wrong with
-one of them is its answer; what is wrong with the engine itself is raised when it is made.
+One idea: an engine takes the prompts of a batch and gives one answer for each. A fault of one of
+them is its answer; a fault of the engine itself is raised when it is made.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What earlier runs have finished, kept in a folder, so that a new run goes on from there.
+"""What earlier runs have finished, kept in a folder, so that a new run continues from there.
 
-One idea: a batch that is done is one file, which appears whole or not at all: it is written under
+One idea: a finished batch is one file, which appears whole or not at all: it is written under
 another name and then moved. So workers on many machines share a folder without a lock, and a run
-may be killed at any time. A row is known by its key and by a digest of all that its answer follows
-from; where the prompt, the type or an option has changed, it is not known.
+may be killed at any time. A row is recognised by its key and by a digest of everything that
+determines its answer; if the prompt, the type or an option has changed, it is not recognised.
 """
 
 from __future__ import annotations

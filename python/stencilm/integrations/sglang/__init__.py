@@ -1,8 +1,8 @@
-"""SGLang's constrained decoding by stencilm; `--grammar-backend stencilm` switches it on.
+"""Constrained decoding in SGLang by stencilm; `--grammar-backend stencilm` switches it on.
 
 One idea: SGLang finds `register` by its entry point and calls it in every process of a server. It
-adds one name to the grammar backends that the flag may choose, and changes nothing else; the
-backend is made where it was chosen.
+adds one name to the grammar backends that the flag can select, and changes nothing else; the
+backend is made only if it was selected.
 """
 
 from __future__ import annotations

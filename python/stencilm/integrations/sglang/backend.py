@@ -1,7 +1,7 @@
 """The grammar backend: what a request asks for, compiled; and reasoning, which comes before it.
 
-One idea: what cannot be enforced is refused when it is compiled, with the place and the way out, so
-that the request is answered with status 400 and no other request hears of it.
+One idea: what cannot be enforced is refused when it is compiled, with the location and the way out,
+so that the request is answered with status 400 and no other request is affected.
 """
 
 from __future__ import annotations

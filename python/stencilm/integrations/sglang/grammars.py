@@ -1,9 +1,9 @@
 """What one request of SGLang has written, and which tokens may come next.
 
-One idea: SGLang calls a grammar from the loop that serves all requests, where any exception but a
-refused token would end the server; and where it walks over drafts, that would, too. So a grammar
-that cannot go on, because a limit was reached, remembers why, lets no token of a text through, and
-has its own request fail at the next token.
+One idea: SGLang calls a grammar from the loop that serves all requests, where any exception except
+a refused token would end the server; while it walks over drafts, even that one would. So a grammar
+that cannot go on, because a limit was reached, remembers why, allows no token of a text, and makes
+its own request fail at the next token.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`ContinuousBatchingLogitsProcessor`: a grammar for each request that transformers batches.
 
-One idea: a request is known by its own tokens. Before each pass transformers shows the state of the
-requests that will get a token, so their masks are filled there, and applied once the scores are
-there.
+One idea: a request is identified by its own tokens. Before each pass, transformers shows the state
+of the requests that will get a token, so their masks are filled there, and applied once the scores
+exist.
 """
 
 from __future__ import annotations

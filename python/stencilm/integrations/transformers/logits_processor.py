@@ -1,7 +1,7 @@
 """`LogitsProcessor`: a grammar for `generate` of transformers: batches, beams, drafts, padding.
 
 One idea: it only knows the tokens that it is shown, so what a loop does with them must not matter.
-A row stands where its tokens lead (`row_states`), and whatever would leave a row without its
+A row's state is where its tokens lead (`row_states`), and whatever would leave a row without its
 grammar is an error.
 """
 

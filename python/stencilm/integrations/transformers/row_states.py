@@ -1,8 +1,8 @@
 """The texts that the rows of a batch have written, each with its matcher.
 
-One idea: a row is known by its tokens, never by its number or by the call before. From a text that
-is known, a matcher goes back to where the row leaves it and takes the rest, so that rows may step
-forward and back by any number of tokens, be reordered, repeated and dropped.
+One idea: a row is identified by its tokens, never by its number or by the previous call. From a
+known text, a matcher goes back to where the row leaves it and accepts the rest, so that rows may
+step forward and back by any number of tokens, be reordered, repeated and dropped.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Structured outputs of vLLM enforced by stencilm; `STENCILM_VLLM=1` switches it on.
+"""Structured outputs in vLLM by stencilm; `STENCILM_VLLM=1` switches it on.
 
-One idea: vLLM finds `register` by its entry point and calls it in every process of a server. Where
-the switch is off it does nothing. Where it is on, it takes the place of the backend that vLLM calls
-"xgrammar", in the front end that admits requests and in the engine that serves them, or it stops
-the server and says why.
+One idea: vLLM finds `register` by its entry point and calls it in every process of a server. If the
+switch is off, it does nothing. If it is on, it replaces the backend that vLLM calls "xgrammar", in
+the front end that admits requests and in the engine that serves them, or it stops the server and
+says why.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The front end's side: a request is compiled before it is admitted.
 
 One idea: the compile is the engine's, with the model's tokenizer and the request's stop tokens. So
-what the engine would refuse is refused here, with status 400, the place of the fault and the way
-out.
+what the engine would refuse is refused here, with status 400, the location and the way out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Puts both sides in their places in vLLM, once a process."""
+"""Installs both sides in vLLM, once per process."""
 
 from __future__ import annotations
 

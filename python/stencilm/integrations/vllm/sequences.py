@@ -1,9 +1,9 @@
 """One request in the engine: vLLM's calls over a matcher.
 
-One idea: nothing that goes wrong in a grammar may leave a call, because the engine would die of it,
-and all other requests with it. A request whose matcher fails is made to end: its masks allow only
-stop tokens, and the next token is refused, which vLLM answers with an error for this request alone.
-Nothing of vLLM is imported here.
+One idea: no error in a grammar may leave a call, because it would end the engine, and all other
+requests with it. A request whose matcher fails is made to end: its masks allow only stop tokens,
+and the next token is refused, which vLLM answers with an error for this request alone. Nothing of
+vLLM is imported here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a user of vLLM may set, in the environment that all processes of a server inherit.
 
 One idea: the front end and the engine read the same two variables, so what is admitted is what is
-enforced. A value that is not understood stops the server with the values that are.
+enforced. An unknown value stops the server, which names the known ones.
 """
 
 from __future__ import annotations

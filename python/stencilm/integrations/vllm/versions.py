@@ -1,8 +1,8 @@
-"""Whether this vLLM has the private names that the plug-in stands on.
+"""Whether this vLLM has the private names that the plug-in relies on.
 
-One idea: vLLM has no interface for other backends, so what is replaced is looked for by name and
-signature before anything is touched. Where one has moved, the server does not start, and says what
-to do: a server that starts must not serve without the grammar that was asked for.
+One idea: vLLM has no interface for other backends, so what is replaced is looked up by name and
+signature before anything is touched. If one has moved, the server does not start, and says what to
+do: a server that starts must not serve without the requested grammar.
 """
 
 from __future__ import annotations

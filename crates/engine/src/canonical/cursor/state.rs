@@ -1,9 +1,10 @@
 //! Where a sequence of tokens stands in the tokenizer's own reading of its text.
 //!
-//! What the tokenizer makes of a text is settled but for its end: whether the last piece goes on, and sometimes where a run
-//! of whitespace is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer, the characters
-//! after the last place at which the piece may end, and which boundaries of tokens stand among them. A boundary over which
-//! merges would join must turn out to lie between pieces; a place between pieces must turn out to be a boundary.
+//! What the tokenizer makes of a text is decided except for its end: whether the last piece goes on, and sometimes
+//! where a run of whitespace is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer,
+//! the characters after the last place at which the piece may end, and which token boundaries are among them. A
+//! boundary over which merges would join must turn out to lie between pieces; a place between pieces must turn out to
+//! be a boundary.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};

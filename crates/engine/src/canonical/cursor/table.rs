@@ -1,7 +1,7 @@
-//! Cursors as numbers, with where each leads: the tokenizer's reading of a text as an automaton laid out while it is used.
+//! Cursors as numbers, with where each leads: the tokenizer's reading of a text as an automaton built while it is used.
 //!
-//! The same few cursors come again and again, after other tokens and in other grammars. With a number for each and a table of
-//! steps, going through a token is a look-up for each character, and what is known of a cursor is kept under its number.
+//! The same few cursors recur, after other tokens and in other grammars. With a number for each and a table of steps,
+//! reading a token is a look-up for each character, and what is known about a cursor is stored under its number.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a tokenizer makes tokens of text with: merges, pieces, and what each token is to them. It never changes.
+//! What a tokenizer makes tokens of text with: merges, pieces, and the role of each token in them. It never changes.
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
-//! The merges of a byte-pair encoding: the tokens of a piece of text, and which two tokens may stand side by side.
+//! The merges of a byte-pair encoding: the tokens of a piece of text, and which two tokens may be neighbours.
 //!
-//! A sequence of tokens is what the encoder makes of its text exactly when each two neighbours are: as long as no merge
-//! crosses a boundary, both sides merge as if they were alone, and whether one crosses is decided by the symbols at the
-//! boundary, which are the right spine of the one token and the left spine of the other (Vieira et al. 2025, "Language
-//! Models over Canonical Byte-Pair Encodings"). Tokens that have a symbol on their left spine are its subtree in the tree of
-//! left parts ([`left_tree`](super::left_spine)), of which those that a merge disturbs are a range, so the set of all tokens
-//! that may not follow is made of a few ranges.
+//! A sequence of tokens is what the encoder makes of its text exactly when every two neighbours are: as long as no
+//! merge crosses a boundary, both sides merge as if they were alone, and whether one crosses is decided by the symbols
+//! at the boundary, which are the right spine of the one token and the left spine of the other (Vieira et al. 2025,
+//! "Language Models over Canonical Byte-Pair Encodings"). The tokens with a symbol on their left spine are its subtree
+//! in the tree of left parts ([`left_tree`](super::left_spine)), of which those that a merge disturbs are a range, so
+//! the set of all tokens that may not follow consists of a few ranges.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;

@@ -1,7 +1,7 @@
 //! How the tokenizer makes tokens of a piece of text: merges, and what follows from them for two neighbours.
 //!
-//! One idea: byte-pair encoding is decided where tokens meet. Two tokens stand next to each other in the tokenizer's own output
-//! exactly if no merge joins what they are made of at their border ([`merges`]).
+//! One idea: byte-pair encoding is decided where tokens meet. Two tokens are neighbours in the tokenizer's own output
+//! exactly if no merge joins parts of them at their border ([`merges`]).
 //!
 //! # Example
 //! The tokenizer merges `{` and `"`, so `{` followed by a token that begins with `"` is never its own output: `{"` is.

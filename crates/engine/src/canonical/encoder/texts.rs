@@ -1,8 +1,9 @@
-//! What every symbol of the merges spells: those too that are no text of the vocabulary, such as a newline that ends texts.
+//! What every symbol of the merges spells, including those that are no text of the vocabulary, such as a newline that
+//! ends texts.
 //!
-//! Merges go through such symbols, though no mask allows them. A symbol is there where text is spelled in it, or where a merge of
-//! symbols that are there makes it, so its text is known from theirs. That each text is longer than those of its parts is what keeps
-//! walks from a token to its parts finite, so it is checked here and taken for granted after.
+//! Merges go through such symbols, though no mask allows them. A symbol exists if text is spelled in it, or if a merge
+//! of existing symbols makes it, so its text is known from theirs. Each text is longer than those of its parts, which
+//! keeps walks from a token to its parts finite; that is checked here and relied on afterwards.
 
 use rustc_hash::FxHashMap;
 

@@ -1,8 +1,9 @@
 //! Where a tokenizer cuts a text into pieces before it merges: its pattern as an automaton over classes of characters.
 //!
-//! Such patterns are matched leftmost first, as by a backtracking search, and each match is a piece. The threads of such a
-//! search in the order of their priority are a state (Pike's machine), and few lists of threads ever occur, so all of them
-//! are laid out beforehand. A condition on the next character, as in `\s+(?!\S)`, is decided when that character comes.
+//! Such patterns are matched leftmost first, as by a backtracking search, and each match is a piece. The threads of
+//! such a search in the order of their priority are a state (Pike's machine), and few lists of threads ever occur, so
+//! all of them are built beforehand. A condition on the next character, as in `\s+(?!\S)`, is decided when that
+//! character comes.
 
 use std::collections::VecDeque;
 

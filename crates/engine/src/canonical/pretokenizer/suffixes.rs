@@ -1,7 +1,7 @@
-//! Where a text may stand in the tokenizer's pattern after a token, whatever stands before it.
+//! Where a text may be in the tokenizer's pattern after a token, whatever comes before it.
 //!
-//! The last few characters nearly always determine the state: after `l` a contraction such as `'ll` may be open, after `al`
-//! none is. So sets of states are followed through the characters of a token, from the set of all.
+//! The last few characters nearly always determine the state: after `l` a contraction such as `'ll` may be open, after
+//! `al` none is. So sets of states are followed through the characters of a token, from the set of all.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;

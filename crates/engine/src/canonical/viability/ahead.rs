@@ -1,4 +1,4 @@
-//! What may come at a configuration, from its threads alone, and where each byte leads: kept within one operation.
+//! What may come at a configuration, from its threads alone, and where each byte leads: cached within one operation.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The tokens of dense lexemes that are viable in any context, whatever follows the lexeme.
 //!
-//! They are the same for all grammars that have such a lexeme, so they are kept with the vocabulary. Most lexemes read runs
-//! of characters that may always go on, and those of one class of characters have nearly all of it in common.
+//! They are the same for all grammars that have such a lexeme, so they are stored with the vocabulary. Most lexemes
+//! read runs of characters that may always go on, and those of one class of characters have nearly all of it in common.
 
 use std::sync::Arc;
 

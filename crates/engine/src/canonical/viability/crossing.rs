@@ -1,7 +1,7 @@
 //! Tokens that leave lexemes, by the suffixes with which they go on after them.
 //!
-//! Nearly all lexemes that many tokens leave end with the same byte, so what the tokenizer makes of those tokens at a cursor is
-//! kept with the vocabulary for all of them.
+//! Nearly all lexemes that many tokens leave end with the same byte, so what the tokenizer makes of those tokens at a
+//! cursor is stored with the vocabulary for all of them.
 
 use std::sync::Arc;
 

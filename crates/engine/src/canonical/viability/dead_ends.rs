@@ -1,4 +1,4 @@
-//! What is found of a mask of many tokens: those that are not viable, whatever token came before.
+//! The result for a mask of many tokens: those that are not viable, whatever token came before.
 
 use super::search::Search;
 use crate::canonical::cursor::table::CursorId;

@@ -1,7 +1,7 @@
-//! Whether a token keeps its end in any context: what the next bytes decide, without a look at the tokens that come.
+//! Whether a token keeps its end in any context: what the next bytes decide, without looking at the tokens that come.
 //!
-//! A byte that begins another piece in any case, or with which no merge joins the token, settles its end. Which bytes do so is
-//! laid out by state of the pre-tokenizer, and for whole vocabularies by the bytes that may come.
+//! A byte that begins another piece in any case, or with which no merge joins the token, settles its end. Which bytes
+//! do so is tabulated by state of the pre-tokenizer, and for whole vocabularies by the bytes that may come.
 
 use std::sync::Arc;
 

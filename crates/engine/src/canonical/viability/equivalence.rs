@@ -1,4 +1,4 @@
-//! Equivalent tokens: after them the grammar stands at the same place, so that one look at what comes next decides for all.
+//! Equivalent tokens: after them the grammar is in the same place, so one look at what comes next decides for all.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! The layer of equivalent tokens: after them the grammar stands at the same place, so they are one question.
+//! The layer of equivalent tokens: after them the grammar is in the same place, so they are one question.
 
 use super::context_independent::IndependentTokens;
 use super::equivalence::Equivalence;

@@ -1,8 +1,8 @@
-//! Forced text: where a grammar has one continuation for a few bytes, what the tokenizer makes of it is the same in all
+//! Forced text: if a grammar has one continuation for a few bytes, what the tokenizer makes of it is the same in all
 //! grammars.
 //!
-//! Nearly all searches are of such places, after a beginning of `true` or of a key, and find no continuation: the tokenizer
-//! writes more of the word at once. What is found for a text is kept under the text.
+//! Nearly all searches are for such places, after a beginning of `true` or of a key, and find no continuation: the
+//! tokenizer writes more of the word at once. The result for a text is cached under the text.
 
 use std::convert::Infallible;
 

@@ -1,8 +1,8 @@
-//! What a layer of the viability query is. All of them stand in [`order`](super::order), in the order in which they are asked.
+//! The layers of the viability query. [`order`](super::order) lists them all, in the order in which they are asked.
 //!
-//! There are two forms. Most tokens of a mask are decided many at once, by what is known of their lexeme, of whitespace or of where
-//! the grammar stands after them: [`Layer`]. What these leave is decided one by one, by what may come after the token:
-//! [`EndLayer`].
+//! There are two forms. Most tokens of a mask are decided many at once, by what is known about their lexeme, about
+//! whitespace or about where the grammar stands after them: [`Layer`]. The rest is decided one by one, by what may come
+//! after the token: [`EndLayer`].
 
 use super::question::Question;
 use super::search::{EndQuestion, Search};

@@ -1,11 +1,12 @@
-//! Whether the grammar allows a canonical continuation after a token: the only question for which both are needed.
+//! Whether the grammar allows a canonical continuation after a token: the only question that needs both.
 //!
-//! One idea: it is one query over layers ([`layer`], and in which order in [`order`]). Most tokens are decided without the grammar or
-//! within their lexeme ([`context_independent`]); for the rest a search looks for one continuation that is canonical and allowed
-//! ([`search`]).
+//! One idea: it is one query over layers ([`layer`]; their order is in [`order`]). Most tokens are decided without the
+//! grammar or within their lexeme ([`context_independent`]); for the rest, a search looks for one continuation that is
+//! canonical and allowed ([`search`]).
 //!
 //! # Example
-//! If the tokenizer would have written `{"a` otherwise whatever comes, `{"` followed by `a` is a dead end, and `a` is refused.
+//! If the tokenizer would have written `{"a` otherwise whatever follows, `{"` followed by `a` is a dead end, and `a` is
+//! refused.
 
 pub(crate) mod ahead;
 pub(crate) mod by_lexeme;

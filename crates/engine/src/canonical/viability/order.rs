@@ -1,4 +1,4 @@
-//! The viability query: its layers in the order in which they are asked, the cheapest first, and what asks them.
+//! The viability query: its layers in the order in which they are asked, cheapest first, and what asks them.
 
 use stencilm_support::{FEW, LOOKED_AT};
 

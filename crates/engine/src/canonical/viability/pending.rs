@@ -1,4 +1,4 @@
-//! The tokens of a mask that are asked about, and those that are decided without.
+//! The tokens of a mask that are still undecided, and those that were decided without a query.
 
 use super::context_independent::IndependentTokens;
 use crate::canonical::encoder::facts::Encoder;

@@ -1,4 +1,4 @@
-//! The tokens of a mask of which it is asked whether they are viable: the question that layers share, and what they have found.
+//! The tokens of a mask whose viability is asked: the question that layers share, and what they have found.
 
 use super::context_independent::{ContextIndependent, IndependentTokens};
 use super::crossing::{CrossingClasses, SuffixesAfter};

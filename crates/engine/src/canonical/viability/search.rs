@@ -1,9 +1,9 @@
 //! A search for a continuation: what it has found so far, and where the grammar leads.
 //!
-//! A token is viable when some text of the grammar that begins with it is written by the tokenizer with a boundary after it.
-//! Nearly always one look at the next bytes decides: one of them certainly begins another piece, or a symbol that nothing
-//! merges with. Where the next text is narrow, as after the quote of a key, the tokens that may come next are searched, nearest
-//! first and within a limit. What is tried in which order stands in [`order`](super::order).
+//! A token is viable if the tokenizer writes some text of the grammar that begins with it with a boundary after it.
+//! Nearly always one look at the next bytes decides: one of them certainly begins another piece, or a symbol that
+//! nothing merges with. If the next text is narrow, as after the quote of a key, the tokens that may come next are
+//! searched, nearest first and within a limit. [`order`](super::order) has the order of the attempts.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;

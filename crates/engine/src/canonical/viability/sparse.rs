@@ -1,4 +1,4 @@
-//! Masks of few tokens: each is held against the tokenizer and against what may follow it.
+//! Masks of few tokens: each is compared with the tokenizer and with what may follow it.
 
 use std::sync::Arc;
 

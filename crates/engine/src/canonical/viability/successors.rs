@@ -1,5 +1,5 @@
-//! The tokens that a search follows: those that the grammar reads, or those that the tokenizer writes after another one,
-//! whichever are few; else all that both allow.
+//! The tokens that a search follows: those that the grammar reads, or those that the tokenizer writes after another
+//! one, if either are few; otherwise all that both allow.
 
 use std::iter::once;
 use std::sync::Arc;

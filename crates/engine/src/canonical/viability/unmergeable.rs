@@ -1,7 +1,7 @@
 //! Cursors in a piece that may yet become one that merges never make.
 //!
-//! There are as many of them as such pieces have beginnings, and for nearly all tokens they are like the one where the piece
-//! becomes none: what is known there is taken over, and only the tokens are asked for that go on with the beginning.
+//! There are as many of them as such pieces have beginnings, and for nearly all tokens they are like the one where the
+//! piece becomes none: what is known there is reused, and only the tokens that continue the beginning are examined.
 
 use std::sync::Arc;
 

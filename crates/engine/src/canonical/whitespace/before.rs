@@ -1,4 +1,4 @@
-//! Where a grammar stands before whitespace: how much may come, and what comes after it.
+//! A grammar's position before whitespace: how much may come, and what comes after it.
 
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{FEW, MANY};

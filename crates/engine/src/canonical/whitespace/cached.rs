@@ -1,4 +1,4 @@
-//! What is known of whitespace tokens, cached for all grammars of a vocabulary.
+//! What is known about whitespace tokens, cached for all grammars of a vocabulary.
 
 use std::sync::Arc;
 

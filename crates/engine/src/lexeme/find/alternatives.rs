@@ -1,8 +1,9 @@
-//! Alternatives: what says nothing beside a run of characters is left out, and what is left is found one by one.
+//! Alternatives: those that are redundant beside a run of characters are left out, and the rest are found one by one.
 //!
-//! Any text that has a quote after it reads whatever a text with a pattern in it reads. So that says nothing as another
-//! alternative, and any text says nothing in an intersection with it. Of the alternatives that are left, each alone is often a run of
-//! characters, or reads few tokens, where all together are neither. A token is read by some of them exactly when it is read by one.
+//! Any text that has a quote after it reads whatever a text with a pattern in it reads. So the latter is redundant as
+//! another alternative, and any text is redundant in an intersection with it. Of the remaining alternatives, each alone
+//! is often a run of characters, or reads few tokens, where all together are neither. A token is read by some of them
+//! exactly when it is read by one.
 
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
-//! Texts of at most so many characters that match something else, too: the mask of that, without the tokens that are too long.
+//! Texts of a maximum length that also match something else: the mask of that, without the tokens that are too long.
 //!
-//! A pattern beside a `maxLength` is an intersection, and every character leaves another one, with a new count. A walk of the
-//! vocabulary from one of them meets a new one at each of its places, and has to find out whether it matches anything. But
-//! what the pattern begins it can often end within a few bytes. Then only tokens that come near the bound are looked at.
-//!
-//! Where there are several limits of length, see [`limits`](super::limits).
+//! A pattern with a `maxLength` is an intersection, and every character leaves another one, with a new count. A walk of
+//! the vocabulary from one of them meets a new one at each of its places, and has to find out whether it matches
+//! anything. But the pattern can often end within a few bytes of wherever it is. Then only tokens that come near the
+//! bound are examined. For several limits of length, see [`limits`](super::limits).
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
-//! The lexeme mask of a text in which something must not occur, from that of the text: by the characters that matter alone.
+//! The lexeme mask of a text in which something must not occur, from that of the text: only by the characters that
+//! matter.
 //!
-//! After nearly every character the lexeme and the larger language, read together, are where they were. Only the other bytes
-//! matter. Those after which the lexeme is dead, as the letters of a class that must not occur, take out all tokens that have one,
-//! which the vocabulary knows ([`Tokens::add_tokens_with`]). The rest, as the first letter of a word that must not occur, are
-//! looked up in the trie, and what lies below their nodes is read: only where it is long enough, for it is found beforehand how
-//! many bytes lead at least to where the two differ.
+//! After nearly every character, the lexeme and the larger language, read together, are where they were. Only the other
+//! bytes matter. Those after which the lexeme is dead, such as the letters of a class that must not occur, remove all
+//! tokens that have one, which the vocabulary knows ([`Tokens::add_tokens_with`]). The rest, such as the first letter
+//! of a word that must not occur, are looked up in the trie, and what lies below their nodes is read, if it is long
+//! enough: the fewest bytes to where the two differ are computed beforehand.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, ExprId, StateId};

@@ -1,10 +1,10 @@
 //! Lexeme masks from those of larger languages that differ in few tokens.
 //!
-//! Three kinds of languages are near a larger one. `text & ~words` is nearly `text`, and a repetition with a greatest count nearly
-//! the same without: both are walked together, and no further than they may differ ([`LexemeCache::mask_near`]). A text in which
-//! something must not occur is where it was after nearly every character: only the other characters are looked for in the
-//! vocabulary ([`by_difference`](super::by_difference)). And in the middle of what must not occur it is there again after
-//! nearly every one: such a state is near that one, too.
+//! Three kinds of languages are near a larger one. `text & ~words` is nearly `text`, and a repetition with a maximum
+//! count is nearly the same without it: both are walked together, and no further than they may differ
+//! ([`LexemeCache::mask_near`]). A text in which something must not occur is where it was after nearly every character:
+//! only the other characters are looked for in the vocabulary ([`by_difference`](super::by_difference)). And in the
+//! middle of what must not occur, it is back there after nearly every one: such a state is near that one, too.
 
 use std::sync::Arc;
 

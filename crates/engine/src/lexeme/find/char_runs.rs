@@ -1,9 +1,9 @@
 //! Runs of characters: how many characters of a class every token of a vocabulary begins with.
 //!
-//! That does not depend on what a lexeme asks for, so one walk of the vocabulary serves every lexeme that goes on with
-//! characters of the class, as the body of a JSON string does. A string near its greatest length has the mask of an
-//! unbounded one without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the
-//! places where a run of eight characters has ended.
+//! That does not depend on the lexeme, so one walk of the vocabulary serves every lexeme that goes on with characters
+//! of the class, as the body of a JSON string does. A string near its maximum length has the mask of an unbounded one
+//! without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the places where a
+//! run of eight characters has ended.
 
 use std::ops::Range;
 use std::sync::Arc;

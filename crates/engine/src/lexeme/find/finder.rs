@@ -1,4 +1,4 @@
-//! One way to find the lexeme mask of a residual, which [`order`](super::order) tries where those before it find nothing.
+//! One way to find the lexeme mask of a residual, which [`order`](super::order) tries if those before it find nothing.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a finder has found, and the lexeme mask that it makes: the tokens inside the lexeme, and the nodes of the trie at which
-//! the lexeme ends.
+//! What a finder has found, and the lexeme mask made from it: the tokens inside the lexeme, and the nodes of the trie
+//! at which the lexeme ends.
 
 use std::sync::Arc;
 

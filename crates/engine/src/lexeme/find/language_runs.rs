@@ -1,8 +1,8 @@
-//! Lexemes that begin with what is left of a language decided by a program, as a label of a host name in Punycode.
+//! Lexemes that begin with the rest of a language decided by a program, such as a host-name label in Punycode.
 //!
-//! Nearly any bytes may come in such a text, so its tokens are those of a run of bytes. Where a run stops, the program is asked
-//! whether what was read is a member; so it is asked once for each place where a token leaves the text, and what is read after
-//! that is the same for all of them. Only where there is little room left is it asked for every token.
+//! Nearly any bytes may come in such a text, so its tokens are those of a run of bytes. Where a run stops, the program
+//! is asked whether what was read is a member: once for each place where a token leaves the text, and what is read
+//! after that is the same for all of them. Only if there is little room left, it is asked for every token.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, ExprId, LanguageAlternative, LanguageReader, StateId};

@@ -1,8 +1,8 @@
 //! Texts within several limits of length: a host name has at most 253 characters, and each of its labels at most 63.
 //!
-//! Every character leaves limits with new counts, and so an intersection that nothing was known of. So the text is read without its
-//! limits, whose states are reached again and again, and the limits are read [beside](Beside) it. As long as none of them is
-//! near, they do not matter: a token is looked at only from where it comes near one.
+//! Every character leaves limits with new counts, and so a new intersection of which nothing is known. So the text is
+//! read without its limits, whose states recur, and the limits are read [beside](Beside) it. As long as none of them is
+//! near, they do not matter: a token is examined only from where it comes near one.
 
 use std::sync::Arc;
 

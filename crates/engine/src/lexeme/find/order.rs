@@ -1,7 +1,8 @@
-//! How lexeme masks are found: counted where characters repeat, from a similar mask, or by a walk through the vocabulary.
+//! How lexeme masks are found: counted where characters repeat, from a similar mask, or by a walk through the
+//! vocabulary.
 //!
 //! Lexeme masks are worth a walk for dense states (a string body takes nearly every token), and for lexemes after
-//! whitespace. Other states are walked in their place, see `mask/optimistic.rs`.
+//! whitespace. Other states are walked directly, see `mask/optimistic.rs`.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Lexemes that read runs of characters and can always still match: a text with a pattern somewhere in it.
 //!
-//! From a state of such a lexeme every run of characters may come, so its mask is that of the characters alone, but for
-//! the ends. Two things must be known for that, and both are read off the expression: that whatever characters come
+//! From a state of such a lexeme every run of characters may come, so its mask is that of the characters alone, except
+//! for the ends. Two things must be known for that, and both are read off the expression: that whatever characters come
 //! can be completed ([`open_run`]), and that nothing else can come ([`RunsOf`]).
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};

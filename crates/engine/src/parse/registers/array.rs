@@ -1,4 +1,4 @@
-//! What an array has: how many elements, what they count for, and which they are, where they must differ.
+//! What an array has: how many elements, what they count towards, and which ones, if they must differ.
 
 use stencilm_grammar::{Items, ItemsId, canonical_json};
 

@@ -1,4 +1,4 @@
-//! When a part with a budget or a temperature began, and where in the text a declaration did.
+//! When a part with a budget or a temperature began, and where in the text a declaration began.
 
 use crate::machine::expansion::Expansion;
 use crate::machine::frame::Begun;

@@ -1,7 +1,7 @@
 //! Standard formats of strings as expressions between the quotes (JSON Schema Validation 2020-12, section 7.3).
 //!
-//! Dates and times follow RFC 3339 section 5.6 with its restrictions: days that the calendar has, and a leap second only
-//! where it is 23:59 in UTC. Hosts and mailboxes are in [`addresses`], URIs and their kin in [`uri`], and so on.
+//! Dates and times follow RFC 3339 section 5.6 with its restrictions: only days that exist in the calendar, and a leap
+//! second only at 23:59 UTC. Hosts and mailboxes are in [`addresses`], URIs and related formats in [`uri`], and so on.
 
 mod a_labels;
 mod addresses;

@@ -1,9 +1,9 @@
 //! Strings in any spelling, without the alternatives that no text takes.
 //!
-//! Where constraints exclude each other, a search for a text finds out. In any spelling it goes through all digits of all escapes, and
-//! what one constraint needs, as a letter, stands in escapes of what the other allows. But what is excluded is so in every spelling. So it
-//! is found in the one without escapes, of which each character has a single one, for the strings as a whole and for each alternative
-//! of their patterns.
+//! If constraints exclude each other, a search for a text finds that out. In any spelling, it goes through all digits
+//! of all escapes, and what one constraint needs as a letter also occurs in escapes that the other allows. But what is
+//! excluded is excluded in every spelling. So it is found in the spelling without escapes, where each character has a
+//! single form, for the strings as a whole and for each alternative of their patterns.
 
 use std::mem;
 

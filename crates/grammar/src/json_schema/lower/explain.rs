@@ -1,7 +1,7 @@
-//! Why nothing matches: from the root along what is needed to the two constraints that clash.
+//! Why nothing matches: the path from the root to the two constraints that clash.
 //!
-//! While rules are built, every node that might match nothing leaves its reasons here. Only when the whole turns out to be
-//! impossible are they followed; the way a schema that works goes through costs next to nothing.
+//! While rules are built, every node that might match nothing leaves its reasons here. They are followed only when the
+//! whole turns out to be impossible; for a schema that works this costs next to nothing.
 
 use std::sync::Arc;
 

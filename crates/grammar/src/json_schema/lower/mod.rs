@@ -1,9 +1,10 @@
 //! Lowering: the normal form of a schema to nodes of the intermediate form.
 //!
-//! One idea: each constraint has one kind of node or lexeme that enforces it; what has none is refused by name, or left out and
-//! reported where the caller asked for that.
+//! One idea: each constraint has one kind of node or lexeme that enforces it; a constraint without one is refused by
+//! name, or, if the caller asked for that, left out and reported.
 //!
-//! [`lowering`] is a grammar under construction; every other file adds what lowers one part of a schema. [`schemas`] begins.
+//! [`lowering`] is a grammar under construction; every other file adds what lowers one part of a schema. [`schemas`] is
+//! the start.
 //!
 //! # Example
 //! The alternative for objects becomes an object node with the declared member `a`.

@@ -1,7 +1,8 @@
-//! Values to nodes: every conjunction of terms has one node for each depth that matters, found again wherever it comes.
+//! Values to nodes: every conjunction of terms has one node for each depth that matters, which is reused wherever it
+//! occurs.
 //!
-//! Nearly all values have a single schema, many of which say the same as another one: those are looked up by what they say
-//! ([`crate::json_schema::normal_form::structural_key`]), before anything is merged.
+//! Nearly all values have a single schema, and many of these say the same as another one: they are looked up by content
+//! ([`crate::json_schema::normal_form::structural_key`]) before anything is merged.
 
 use std::rc::Rc;
 

@@ -1,9 +1,9 @@
-//! Products are split by the value of one member where several factors speak of it: `type`, `kind`, `protocol`.
+//! Products are split by the value of one member that several factors mention: `type`, `kind`, `protocol`.
 //!
-//! A `oneOf` whose branches are distinguished by such a member, conditions upon it and keys that depend on it multiply out to
-//! alternatives of which nearly all contradict themselves. By cases there are as many as there are values: the values that
-//! the schemas name, those that they do not distinguish joined; every other value; no such member; no object. In each case
-//! most of what is asked is settled at once.
+//! A `oneOf` whose branches are distinguished by such a member, conditions on it, and keys that depend on it multiply
+//! out to alternatives of which nearly all are contradictory. By cases there are only as many as there are values: the
+//! values that the schemas name, those that they do not distinguish joined; every other value; no such member; no
+//! object. In each case most constraints are settled at once.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Constraints of one conjunction that exclude each other: bounds that cross, values that are not of the type.
+//! Constraints of one conjunction that exclude each other: bounds that cross, values of the wrong type.
 
 use rustc_hash::FxHashSet;
 

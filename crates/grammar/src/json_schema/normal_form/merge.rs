@@ -1,8 +1,8 @@
 //! One conjunction to one set of constraints for each JSON type: types and bounds by intersection, patterns together,
-//! properties by key, elements by place.
+//! properties by key, elements by position.
 //!
-//! What no value can satisfy at once is a clash: it takes a type away and keeps the sentence that says why. A conjunction
-//! without types left matches nothing.
+//! What no value can satisfy at once is a clash: it removes a type and keeps the sentence that says why. A conjunction
+//! without any type left matches nothing.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::End;

@@ -1,14 +1,16 @@
-//! Normal form: a schema as alternatives, each a conjunction of constraints on one type, without `not`, `oneOf` or `if`.
+//! Normal form: a schema as alternatives, each a conjunction of constraints on one type, without `not`, `oneOf` or
+//! `if`.
 //!
-//! One idea: alternatives are searched for, not multiplied out: what holds already settles most of what is left
+//! One idea: alternatives are searched for, not multiplied out: what is already chosen decides most of what is left
 //! ([`propagation`], [`case_split`]).
 //!
-//! [`atoms`], [`goals`] and [`merged`] are what it speaks of, [`normal`] what was found so far; [`clauses`] walks the goals by the
-//! plans of [`negation`], [`products`] and [`search`] put their alternatives together, and [`merge`] makes constraints of one.
+//! [`atoms`], [`goals`] and [`merged`] are its data, [`normal`] what was found so far; [`clauses`] walks the goals
+//! according to [`negation`], [`products`] and [`search`] combine their alternatives, and [`merge`] makes one
+//! constraint of several.
 //!
 //! # Example
-//! The schema of the example, which says no `type`, has one alternative for objects, with the member `a` required to be an
-//! integer, and one for every other type.
+//! The schema of the example, which has no `type`, has one alternative for objects, with the member `a` required to be
+//! an integer, and one for every other type.
 
 pub(crate) mod atoms;
 pub(crate) mod case_split;

@@ -1,4 +1,4 @@
-//! What is certain of one more thing asked of a value, where some are chosen: that it holds too, or that it cannot.
+//! What the chosen constraints on a value imply about one more: that it holds too, or that it cannot hold.
 
 use rustc_hash::FxHashSet;
 

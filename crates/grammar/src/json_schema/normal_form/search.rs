@@ -1,8 +1,8 @@
-//! Products by search: what is chosen so far settles what it can of the factors that are left, and only then is there a
-//! choice, of the case of a member or of the disjunct of the smallest factor (Davis, Logemann, Loveland 1962).
+//! Products by search: each choice first settles what it can of the remaining factors, and only then is there another
+//! choice, of the case of a member or of a disjunct of the smallest factor (Davis, Logemann, Loveland 1962).
 //!
-//! A factor that what is chosen implies is done with, one disjunct left of a factor is no choice, and where none is left the
-//! whole is impossible. So the work follows the alternatives that come out, and not the number of combinations.
+//! A factor that the choices imply is done; a factor with one disjunct left is no choice; and if one has none left, the
+//! whole is impossible. So the work grows with the resulting alternatives, not with the number of combinations.
 
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;

@@ -1,8 +1,9 @@
-//! JSON values to typed schemas: checks the value of every keyword and sorts keywords into enforced, annotation, refused.
+//! JSON values to typed schemas: checks the value of every keyword and sorts keywords into enforced, annotation,
+//! refused.
 //!
-//! One table of keywords for all drafts (JSON Schema Core and Validation 2020-12; older drafts where they differ and
-//! `$schema` names them); those that hold other schemas are read in [`super::applicators`]. Schemas are read from a list
-//! of work, outermost first, never by recursion.
+//! There is one table of keywords for all drafts (JSON Schema Core and Validation 2020-12; older drafts where they
+//! differ and `$schema` names them); those that hold other schemas are read in [`super::applicators`]. Schemas are read
+//! from a work list, outermost first, never by recursion.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::Decimal;

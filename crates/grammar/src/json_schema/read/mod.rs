@@ -1,11 +1,13 @@
-//! Reading a schema: JSON text to a document with places, references resolved, keywords recognised for their draft.
+//! Reading a schema: JSON text to a document with locations, resolved references, and the keywords of its draft.
 //!
-//! [`document`] is the JSON, [`schema`] the typed schema; [`keywords`] and [`applicators`] make one of the other.
+//! [`document`] is the JSON, [`schema`] the typed schema; [`keywords`] and [`applicators`] turn one into the other.
 //!
-//! One idea: nothing is decided here but what the text says. A keyword that the draft does not have is an annotation.
+//! One idea: nothing is decided here except what the text says. A keyword that the draft does not have is an
+//! annotation.
 //!
 //! # Example
-//! `{"properties": {"a": {"type": "integer"}}, "required": ["a"]}` is a document of six values, each with its JSON pointer.
+//! `{"properties": {"a": {"type": "integer"}}, "required": ["a"]}` is a document of six values, each with its JSON
+//! pointer.
 
 pub(crate) mod applicators;
 pub(crate) mod canonical;

@@ -1,8 +1,8 @@
-//! EBNF: the notation that people write and that every grammar prints as.
+//! EBNF: the notation that people write and in which every grammar can be printed.
 //!
-//! One idea: what the dialect adds to GBNF is what the intermediate form has and GBNF has not, so that each grammar has a
-//! text which reads back as the same grammar. The flow is one way: `scan` (words) -> `parse` (a flat tree) -> `lower`
-//! (nodes and expressions) -> the normalising passes. `print` is the way back.
+//! One idea: the dialect adds to GBNF what the intermediate form has and GBNF lacks, so that each grammar has a text
+//! which reads back as the same grammar. The flow is one way: `scan` (words) -> `parse` (a flat tree) -> `lower` (nodes
+//! and expressions) -> the normalising passes. `print` is the way back.
 
 mod array;
 mod divided;

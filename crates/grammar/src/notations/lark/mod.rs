@@ -1,10 +1,10 @@
-//! Lark: the language of the parsing toolkit's grammars, and the dialect that engines for constrained generation share.
+//! Lark: the grammar language of the parsing toolkit, and the dialect that constrained-generation engines share.
 //!
-//! One idea: a Lark text says the same as an EBNF text with its shorthands written out, so the flow is one way: `scan`
-//! (words) -> `parse`, with `statements` and `conditions` (a flat tree) -> `imports` (definitions of other texts copied in)
-//! -> `expand`, with `parts` (templates, parameters, attributes and what is ignored written out: the tree of EBNF; with `heads` and `trailing`) ->
-//! `ebnf::lower`. There is no lexer between characters and rules, so a text matches however it may be cut into terminals,
-//! and priorities change nothing.
+//! One idea: a Lark text is an EBNF text with shorthands, so the flow is one way: `scan` (words) -> `parse`, with
+//! `statements` and `conditions` (a flat tree) -> `imports` (definitions copied from other texts) -> `expand`, with
+//! `parts` (templates, parameters, attributes and ignored terminals written out: the tree of EBNF; with `heads` and
+//! `trailing`) -> `ebnf::lower`. There is no lexer between characters and rules, so a text matches however it may be
+//! cut into terminals, and priorities change nothing.
 
 mod attributes;
 mod common;

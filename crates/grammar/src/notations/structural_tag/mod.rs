@@ -1,8 +1,8 @@
 //! Structural tags: free text and structure in one tree of formats, as a JSON document.
 //!
-//! The flow is one way: JSON ([`crate::json_schema::read::document`]) → [`read`] (a flat [`tree`] of formats, by the types of
-//! their [`fields`]) → [`lower`] (nodes), with the text that anything may stand in in [`texts`], what other notations say in
-//! [`embedded`], the words that may be tokens in [`crate::ir::markers`], and the [`styles`] in which models write the arguments of
+//! The flow is one way: JSON ([`crate::json_schema::read::document`]) → [`read`] (a flat [`tree`] of formats, by the
+//! types of their [`fields`]) → [`lower`] (nodes). [`texts`] has free text, [`embedded`] parts in other notations,
+//! [`crate::ir::markers`] the words that may be tokens, and [`styles`] the ways in which models write the arguments of
 //! calls.
 
 mod embedded;
