@@ -8,6 +8,9 @@
 //!
 //! [`decimal`] has exact numbers, [`set`] the requested set, [`state`] what is left after some text, [`reach`] whether
 //! it can be completed.
+//!
+//! # Example
+//! Of the integers from 10 to 15, after `1` one digit from 0 to 5 is left, and after `2` nothing.
 
 mod decimal;
 mod reach;

@@ -2,6 +2,10 @@
 //!
 //! Dates and times follow RFC 3339 section 5.6 with its restrictions: only days that exist in the calendar, and a leap
 //! second only at 23:59 UTC. Hosts and mailboxes are in [`addresses`], URIs and related formats in [`uri`], and so on.
+//!
+//! # Example
+//! The format `date` is the bytes of `2023-02-28` and of all other days: after `2023-02-2`, the digits 0 to 8 may follow,
+//! and 9 may not.
 
 mod a_labels;
 mod addresses;

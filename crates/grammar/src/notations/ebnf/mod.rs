@@ -3,6 +3,10 @@
 //! One idea: the dialect adds to GBNF what the intermediate form has and GBNF lacks, so that each grammar has a text
 //! which reads back as the same grammar. The flow is one way: `scan` (words) -> `parse` (a flat tree) -> `lower` (nodes
 //! and expressions) -> the normalising passes. `print` is the way back.
+//!
+//! # Example
+//! `root ::= "{\"a\": " [0-9]+ "}"` is read as three lexemes, which a pass joins; it prints as
+//! `root ::= %lexeme("{\"a\": " [0-9]+ "}")`.
 
 mod array;
 mod divided;

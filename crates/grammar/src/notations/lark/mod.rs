@@ -5,6 +5,9 @@
 //! `parts` (templates, parameters, attributes and ignored terminals written out: the tree of EBNF; with `heads` and
 //! `trailing`) -> `ebnf::lower`. There is no lexer between characters and rules, so a text matches however it may be
 //! cut into terminals, and priorities change nothing.
+//!
+//! # Example
+//! `start: "{\"a\": " /[0-9]+/ "}"` becomes the same tree as `root ::= "{\"a\": " [0-9]+ "}"` in EBNF.
 
 mod attributes;
 mod common;

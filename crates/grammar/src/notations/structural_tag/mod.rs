@@ -4,6 +4,10 @@
 //! types of their [`fields`]) → [`lower`] (nodes). [`texts`] has free text, [`embedded`] parts in other notations,
 //! [`crate::ir::markers`] the words that may be tokens, and [`styles`] the ways in which models write the arguments of
 //! calls.
+//!
+//! # Example
+//! `{"type": "json_schema", "json_schema": {"type": "integer"}}` is a tree of one format, whose nodes are those of the
+//! schema.
 
 mod embedded;
 mod fields;
