@@ -6,11 +6,20 @@ the greatest parts of the document of which it put nothing there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from stencilm.generation.result import LeftOut
 from stencilm.guiding.loose_json import Elements, Members, Node, Scalar, read
 from stencilm.guiding.outline import Outline
+
+
+class _Item(NamedTuple):
+    """An item of an object or array; `key` is None in an array."""
+
+    path: str
+    key: Scalar | None
+    value: Node
 
 
 class Placed:
@@ -19,7 +28,7 @@ class Placed:
     Attributes:
         values: Those that stand in the text, by identity.
         known: Keys that the grammar took somewhere, by identity.
-        room: How many elements of an array were tried before it took no further one, by identity.
+        no_room: Elements before which the array took no further one, by identity.
         has_sets: The grammar may refuse an element because an equal one is there.
         before: How many items of an array, by identity, the document leaves out before its first.
         names: How the first member of an object is named, by identity, where the document has
@@ -29,7 +38,7 @@ class Placed:
     def __init__(self, *, has_sets: bool) -> None:
         self.values: set[int] = set()
         self.known: set[int] = set()
-        self.room: dict[int, int] = {}
+        self.no_room: set[int] = set()
         self.has_sets = has_sets
         self.before: dict[int, int] = {}
         self.names: dict[int, str] = {}
@@ -49,41 +58,41 @@ class Placed:
             self.names[id(node)] = _text_of(begun.names[level])
 
     def left_out(self, root: Node) -> Iterator[LeftOut]:
-        """The parts of a document that do not stand in the text, in the document's order."""
-        todo: list[tuple[str, Node]] = [("", root)]
+        """The parts of a document that do not stand in the text, each after those around it."""
+        todo = [_Item("", None, root)] if id(root) in self.values else []
         while todo:
-            path, here = todo.pop()
-            if isinstance(here, Scalar) or id(here) not in self.values:
-                continue
-            inner: list[tuple[str, Node]] = []
-            for name, value, changes_value in self._items(here):
-                below = f"{path}/{name}"
-                if id(value) in self.values:
-                    inner.append((below, value))
-                else:
-                    yield LeftOut(below, _shown(value), changes_value)
-            todo += reversed(inner)
+            items = list(self._items(todo.pop()))
+            placed = [item for item in items if id(item.value) in self.values]
+            if len(placed) < len(items):
+                yield from self._missing(items)
+            todo += reversed(placed)
 
-    def _items(self, node: Elements | Members) -> Iterator[tuple[str, Node, bool]]:
-        """The items that say something, each with whether the value is another without it."""
-        seen: set[str] = set()
+    def _missing(self, items: Sequence[_Item]) -> Iterator[LeftOut]:
+        """Those of the items of an object or array that do not stand in the text."""
+        seen: set[tuple[str | None, str]] = set()
+        has_room = True
+        for path, key, value in items:
+            has_room = has_room and id(value) not in self.no_room
+            said = (None if key is None else key.text, _shown(value))
+            if id(value) not in self.values:
+                is_again = said in seen and (key is not None or (self.has_sets and has_room))
+                has_place = key is None or id(key) in self.known
+                yield LeftOut(path, said[1], has_place and not is_again)
+            seen.add(said)
+
+    def _items(self, outer: _Item) -> Iterator[_Item]:
+        """The items of an object or array that say something."""
+        node = outer.value
         if isinstance(node, Elements):
-            room = self.room.get(id(node), len(node.values))
-            for number, value in enumerate(node.values):
-                shown = _shown(value) if self.has_sets else ""
-                name = str(self.before.get(id(node), 0) + number)
-                yield name, value, number >= room or shown not in seen
-                if self.has_sets:
-                    seen.add(shown)
-            return
-        for number, (key, member) in enumerate(node.items):
-            if member is None or (isinstance(member, Scalar) and _is_null(member)):
-                continue
-            name = key.text if number else self.names.get(id(node), key.text)
-            name = name.replace("~", "~0").replace("/", "~1")
-            shown = f"{name}: {_shown(member)}"
-            yield name, member, id(key) in self.known and shown not in seen
-            seen.add(shown)
+            for number, value in enumerate(node.values, self.before.get(id(node), 0)):
+                yield _Item(f"{outer.path}/{number}", None, value)
+        elif isinstance(node, Members):
+            for number, (key, member) in enumerate(node.items):
+                if member is None or (isinstance(member, Scalar) and _is_null(member)):
+                    continue
+                name = key.text if number else self.names.get(id(node), key.text)
+                name = name.replace("~", "~0").replace("/", "~1")
+                yield _Item(f"{outer.path}/{name}", key, member)
 
 
 def _text_of(string: str) -> str:

@@ -298,7 +298,7 @@ class Rewriter:
             if not _is_first(before, opened):
                 comma = self._comma(before)
                 if comma is None:
-                    self._placed.room.setdefault(id(node), number)
+                    self._placed.no_room.add(id(node.values[number]))
                     yield before, True
                     return
                 behind = comma

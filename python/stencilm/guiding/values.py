@@ -98,5 +98,5 @@ def unwritten(guided: Guided, *, completed: bool = False) -> str | None:
     missed = [left_out for left_out in guided.left_out if left_out.changes_value]
     if missed:
         one = missed[0]
-        return f"{one.text} at {one.path} is none of what may stand there, and was left out"
+        return f"{one.text} at {one.path} does not fit, and was left out"
     return guided.reason if guided.status == "closed" or guided.was_cut else None
