@@ -124,6 +124,8 @@ def test_values_before_the_text_are_no_talk() -> None:
     for rest, response, path in [
         ('"many", 1, 2]', "[1, 2]", "/0"),
         ("null, 3]", "[3]", "/0"),
+        ("7, [2]]", "[7]", "/1"),
+        ("Sure: [2]", "[2]", None),
         ("Sure, here: 1, 2]", "[1, 2]", None),
     ]:
         result = guided([rest], list[int])
@@ -206,3 +208,23 @@ def test_a_text_says_what_the_draft_says_or_tells_what_it_lacks(
         assert (unwritten(result) is None) == is_same, (output_type, value, result)
         counts[is_same] += 1
     assert min(counts.values()) > 30
+
+
+def test_elements_after_a_forced_bracket_are_told_alike() -> None:
+    """Who is told where the text ends goes on there."""
+    for seed in range(200):
+        drawn = random.Random(seed)
+        output_type: Any = drawn.choice([list[int], list[Person], list[list[int]]])
+        value = drawn_value(output_type, drawn, SCALARS)
+        value = spoiled(output_type, value, drawn)
+        text = json.dumps(value, ensure_ascii=False)
+        result = stencilm.guide(
+            lambda prefix, prompt, max_new_tokens, text=text: (
+                text[len(prefix) :] if text.startswith(prefix) else ""
+            ),
+            output_type,
+            "?",
+            budget=Budget(calls=30),
+        )
+        is_same = without_nothing(json.loads(result.response)) == without_nothing(value)
+        assert (unwritten(result) is None) == is_same, (value, result)

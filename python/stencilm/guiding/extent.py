@@ -19,6 +19,7 @@ from stencilm.guiding.loose_json import (
     begins_value,
     ends_in_escape,
     number_in,
+    read,
 )
 from stencilm.guiding.rewriting import content
 
@@ -63,6 +64,24 @@ def has_brackets(node: Node | None) -> bool:
     """Whether a word without quotes holds an opening bracket, as talk before a document does."""
     words = (here for here in _parts(node) if isinstance(here, Scalar) and here.kind == "word")
     return any("[" in word.text or "{" in word.text for word in words)
+
+
+def are_items(talk: str, told: str) -> bool:
+    """Whether what a draft says before a place are items of the object or array that is open.
+
+    Talk has words, and does not end with a comma as items do after which others come.
+
+    Args:
+        talk: What the draft says.
+        told: The text so far, or what a reader of its rest has to know of it.
+    """
+    if not talk.rstrip().endswith(","):
+        return False
+    before, _ = read(told)
+    node, _ = read(told + talk)
+    if node is None or isinstance(node, Scalar) or not node.is_open or has_words(node):
+        return False
+    return said_by(node) > said_by(before)
 
 
 def closing(node: Node) -> bytes:

@@ -13,13 +13,14 @@ from typing import NamedTuple
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.declared_orders import property_orders
-from stencilm.guiding.extent import goes_on_alike, has_brackets, has_words, said_by
+from stencilm.guiding.extent import are_items, goes_on_alike, has_brackets, has_words, said_by
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
     Node,
     Scalar,
     documents,
+    first_document,
     merged,
     read,
 )
@@ -109,7 +110,11 @@ class Rereader:
         is_again = begins_again(written, draft.encode("utf-8", "replace"), self._is_late)
         self._worth += _TEXTS_FOR_A_DRAFT * len(draft)
         has_nodes = False
-        for node in islice(_documents(draft, self._is_late), _MAX_DOCUMENTS):
+        first = first_document(draft)
+        # After items of the text so far it is one of them, and no document of its own.
+        is_item = first is not None and bool(written) and are_items(draft[: first[0]], told)
+        nodes = iter(()) if is_item else _documents(draft, self._is_late)
+        for node in islice(nodes, _MAX_DOCUMENTS):
             has_nodes = True
             # Merging marks what stands already, so it is read anew for each.
             if _is_talk(node) or not self._may_merge(written, node, is_again):

@@ -14,8 +14,8 @@ from stencilm.generation.result import LeftOut
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.backtrack import cut_place
-from stencilm.guiding.extent import has_words, said_by
-from stencilm.guiding.loose_json import Scalar, number_cut, read, unclear_from, unescaped
+from stencilm.guiding.extent import are_items
+from stencilm.guiding.loose_json import number_cut, unclear_from, unescaped
 from stencilm.guiding.reading import begun_again, fitting, start_of_text
 from stencilm.guiding.rereading import Rereader, begins_again
 from stencilm.guiding.rewriting import Reread, content
@@ -264,18 +264,6 @@ def _is_within(talk: bytes, written: bytes) -> bool:
 
     Nor is talk what stands in the text already.
     """
-    return begins_document(talk.removesuffix(written)) or _are_items(talk, written)
-
-
-def _are_items(talk: bytes, written: bytes) -> bool:
-    """Whether what comes before a place in a draft are items of the object or array that is open.
-
-    Talk has words, and does not end with a comma as items do after which others come.
-    """
-    if not talk.rstrip().endswith(b","):
-        return False
-    before, _ = read(written.decode("utf-8", "ignore"))
-    node, _ = read((written + talk).decode("utf-8", "ignore"))
-    if node is None or isinstance(node, Scalar) or not node.is_open or has_words(node):
-        return False
-    return said_by(node) > said_by(before)
+    return begins_document(talk.removesuffix(written)) or are_items(
+        talk.decode("utf-8", "ignore"), written.decode("utf-8", "ignore")
+    )
