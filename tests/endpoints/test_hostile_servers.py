@@ -206,6 +206,48 @@ def test_an_answer_that_is_no_stream_is_told(kind: str, said: str) -> None:
             assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("preset", ["compatible", "openai-responses", "anthropic"])
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"error": {"message": "no such model"}}, "no such model"),
+        ({"error": "no such model"}, "no such model"),
+        ({"object": "error", "message": "no such model", "code": 404}, "no such model"),
+        ({"type": "error", "error": {"message": "no such model"}}, "no such model"),
+        ({"detail": "Not Found"}, '{"detail":"Not Found"}'),
+    ],
+)
+def test_a_whole_answer_that_is_an_error_is_told(preset: str, said: Any, message: str) -> None:
+    """It is nothing that a model wrote, so it is no refusal of one either."""
+    body = json.dumps(said).encode()
+    with serving(lambda: iter([body]), "application/json") as address:
+        model = model_at(address, preset, stream=False)
+        with pytest.raises(stencilm.EndpointError) as caught:
+            model("How many?", int)
+    assert caught.value.provider_message.strip("'").startswith(message)
+
+
+def test_an_error_in_place_of_a_part_is_told() -> None:
+    told = {"object": "error", "message": "out of memory", "code": 500}
+    with (
+        serving(events(chunk("[1, "), told)) as address,
+        pytest.raises(stencilm.EndpointError, match="out of memory"),
+    ):
+        model_at(address)("How many?", list[int])
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_text_in_parts_beside_reasoning_is_read(name: str, stream: bool) -> None:
+    said = {"content": [{"type": "text", "text": "12"}], name: "Ten and two"}
+    choice = {"index": 0, "delta" if stream else "message": said, "finish_reason": "stop"}
+    answer = {"id": "x", "choices": [choice]}
+    body = events(answer) if stream else lambda: iter([json.dumps(answer).encode()])
+    with serving(body, "text/event-stream" if stream else "application/json") as address:
+        found = model_at(address, stream=stream).generate("How many?", str)
+    assert (found.value, found.reasoning) == ("12", "Ten and two")
+
+
 def test_a_stream_under_another_name_is_read() -> None:
     with serving(events(chunk("12", "stop")), "application/json", sized=True) as address:
         assert model_at(address)("How many?", int) == 12

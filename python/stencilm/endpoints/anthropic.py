@@ -10,6 +10,7 @@ from stencilm.endpoints.api_model import (
     DEFAULT_CONCURRENCY,
     ApiModel,
     Piece,
+    check_is_no_error,
     ended_by,
     reported_tokens,
 )
@@ -76,6 +77,9 @@ class _Anthropic:
         return within(self._client, timeout).messages, _arguments(request)
 
     def read(self, response: Any) -> Piece:
+        check_is_no_error(response)
+        if response.content is None and response.stop_reason is None:
+            raise TypeError("what has neither content nor an end is no answer")
         piece = _said_in(response.content or ())
         piece.is_finished = ended_by(response.stop_reason)
         piece.is_refused = response.stop_reason == "refusal"

@@ -95,6 +95,19 @@ class ResponseFailed(Exception):
     """An answer that says of itself that it failed, or has no end; the `__cause__` of the error."""
 
 
+def check_is_no_error(answer: Any) -> None:
+    """Raise ResponseFailed for an answer, or a part of one, that is an error with HTTP 200.
+
+    Servers write it as the member `error`, which is an object or a text, or in place of the answer.
+    """
+    error = getattr(answer, "error", None)
+    if not error and "error" in (getattr(answer, "object", None), getattr(answer, "type", None)):
+        error = answer
+    if error:
+        said = error.get("message") if isinstance(error, dict) else getattr(error, "message", None)
+        raise ResponseFailed(str(said or error))
+
+
 _CUT_SHORT = frozenset(
     {"length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn"}
 )

@@ -11,6 +11,7 @@ from stencilm.endpoints.api_model import (
     Piece,
     Provider,
     ResponseFailed,
+    check_is_no_error,
     ended_by,
 )
 from stencilm.endpoints.capabilities import (
@@ -109,13 +110,13 @@ class _OpenAI:
         return client.chat.completions, {**request.arguments, "messages": messages}
 
     def read(self, response: Any) -> Piece:
-        error = getattr(response, "error", None)
-        if error:  # some answer so with HTTP 200
-            said = error.get("message") if isinstance(error, dict) else None
-            raise ResponseFailed(str(said or error))
+        check_is_no_error(response)
+        if response.choices is None:
+            raise TypeError("what has no choices is no answer")
         return _counted(_first_choice(response, "message"), response)
 
     def read_part(self, part: Any) -> Piece:
+        check_is_no_error(part)
         return _counted(_first_choice(part, "delta"), part)
 
 
@@ -137,6 +138,9 @@ class _Responses:
         return within(self._client, timeout).responses, arguments
 
     def read(self, response: Any) -> Piece:
+        check_is_no_error(response)
+        if response.output is None and response.status is None:
+            raise TypeError("what has neither an output nor a status is no answer")
         text, refusal = "", ""
         thought = []
         for item in response.output or ():
@@ -222,10 +226,12 @@ def _content(said: Any) -> tuple[str, str]:
     for name in ("reasoning_content", "reasoning"):
         reasoning = getattr(said, name, None)
         if isinstance(reasoning, str) and reasoning:
-            return content if isinstance(content, str) else "", reasoning
+            break
+    else:
+        reasoning = ""
     if isinstance(content, str):
-        return content, ""
-    text, thought = "", ""
+        return content, reasoning
+    text, thought = "", reasoning
     for part in content:  # Mistral's models that reason answer in parts
         if part.get("type") == "thinking":
             thought += "".join(one.get("text", "") for one in part.get("thinking") or ())
