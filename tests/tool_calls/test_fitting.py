@@ -104,6 +104,30 @@ def test_a_blank_of_no_json_makes_a_text(blank: str) -> None:
     assert tools.parse(text).calls[0].arguments == {"p": 7}
 
 
+@pytest.mark.parametrize("family", ["qwen_3_coder", "glm_4_5", "minimax_m3", "minicpm_5"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string"},
+        {"type": ["string", "null"]},
+        {"anyOf": [{"type": "string", "pattern": '^"'}, {"type": "integer"}]},
+        {"enum": ['"x y"', "x y", '"\\n"', 1]},
+        {},
+    ],
+)
+@pytest.mark.parametrize("value", ['"x y"', '"\\n"'])
+def test_quotes_around_a_raw_string_are_part_of_it(
+    compiler: GrammarCompiler, family: str, schema: Any, value: str
+) -> None:
+    given = tool(schema)
+    parameters = given["function"]["parameters"]
+    tools = stencilm.tools(family, [given], "required", reasoning=False)
+    text = write_calls(TEMPLATES[family], [("f", {"p": value})], {"f": parameters}, ids=["0"])
+    matcher = GrammarMatcher(compiler.compile_structural_tag(tools.tag))
+    assert matcher.accept_string(text) and matcher.is_completed()
+    assert tools.parse(text).calls[0].arguments == {"p": value}
+
+
 def test_a_number_without_a_value_is_no_text_where_none_may_stand() -> None:
     tools = stencilm.tools("glm_4_5", [tool({"not": {"type": "string"}})], "required")
     text = "<tool_call>f\n<arg_key>p</arg_key>\n<arg_value>1e99999999999999999999</arg_value>\n"

@@ -45,8 +45,8 @@ def read_value(text: str, schema: Any, root: Any) -> Any:
     if types == {"string"}:
         return text
     value = _read(text, types)
-    if type_of(value) not in types:
-        return text
+    if isinstance(value, str) or type_of(value) not in types:
+        return text  # also where it is JSON of a string: quotes around a raw string are part of it
     is_text = "string" in types and not may_hold(schema, value, root)
     return text if is_text and may_hold(schema, text, root) else value
 
