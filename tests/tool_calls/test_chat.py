@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -434,6 +435,42 @@ def test_a_tool_without_a_function_ends_the_conversation() -> None:
     found = chat(Scripted([text]), "Hm?", tools=[tool])
     assert found.value is None
     assert [(call.name, call.arguments) for call in found.pending] == [("ask", {"a": [1]})]
+
+
+@pytest.mark.parametrize("run", [chat, awaited])
+def test_other_calls_beside_one_that_is_pending_are_run(run: Callable[..., Chat[Any]]) -> None:
+    tool = {"type": "function", "function": {"name": "ask", "parameters": {"type": "object"}}}
+    calls = [
+        {"name": "ask", "arguments": {}},
+        {"name": "weather", "arguments": {"city": "Rome"}},
+    ]
+    text = json.dumps({"turn": {"tool_calls": calls}})
+    found = run(Scripted([text]), "Hm?", tools=[tool, weather])
+    assert [(call.name, call.id) for call in found.pending] == [("ask", "call_0")]
+    assert [(result.call.id, result.value["city"]) for result in found.results] == [
+        ("call_1", "Rome")
+    ]
+    told = json.loads(found.messages[-1]["content"])["results"]
+    assert [(one["id"], one["name"]) for one in told] == [("call_1", "weather")]
+
+
+class Sky(str, Enum):
+    CLEAR = "clear"
+
+
+def sky() -> Sky:
+    """The sky."""
+    return Sky.CLEAR
+
+
+def test_a_member_of_an_enum_of_texts_is_told_as_its_text() -> None:
+    tokenizer = TemplateTokenizer()
+    called = '<tool_call>\n{"name": "sky", "arguments": {}}\n</tool_call>'
+    model = Scripted([called, "Clear."], tokenizer)
+    found = chat(model, "The sky?", tools=[sky])
+    assert found.results[0].value is Sky.CLEAR
+    assert "<|tool|>clear<|end|>" in chat_text(tokenizer, model.prompts[1])
+    assert type(found.messages[2]["content"]) is str
 
 
 def even(number: int) -> int:

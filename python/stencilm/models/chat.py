@@ -113,7 +113,8 @@ class Chat(Generic[T]):
         value: The typed answer; None where the model called tools that have no function.
         turns: What the model wrote, in order.
         messages: The whole conversation, to go on with.
-        pending: Calls of tools that have no function: run them, and go on with their results.
+        pending: Calls of tools that have no function: run them, and go on with their results. Other
+            calls of the same turn were run, and their results are in `messages`.
     """
 
     value: T | None
@@ -270,16 +271,18 @@ def _steps(
                 raise_with_text(error, text, output)
         count += len(turn.calls)
         by_name = {tool.name: tool for tool in known}
-        if any(by_name[call.name].function is None for call in turn.calls):
-            turns.append(turn)
-            so_far += dialect.messages_of(turn)
-            return Chat(None, tuple(turns), tuple(so_far), turn.calls)
         results: list[ToolResult] = []
+        pending: list[ToolCall] = []
         for call in turn.calls:
-            results.append((yield _Called(by_name[call.name], call)))
+            if by_name[call.name].function is None:
+                pending.append(call)
+            else:
+                results.append((yield _Called(by_name[call.name], call)))
         turn = Turn(turn.generation, turn.content, turn.reasoning, turn.calls, tuple(results))
         turns.append(turn)
         so_far += dialect.messages_of(turn)
+        if pending:
+            return Chat(None, tuple(turns), tuple(so_far), tuple(pending))
     raise AssertionError("invariant: the last round is an answer")
 
 

@@ -352,7 +352,7 @@ def result_text(value: Any) -> str:
     Raises Exception where neither JSON nor Python's own words can be made of it.
     """
     if isinstance(value, str):
-        return value
+        return str.__str__(value)  # of an Enum of texts, str() would be the member's name
     try:
         return to_json(value).decode()
     except PydanticSerializationError:
