@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -75,3 +76,54 @@ def test_streams_show_the_answer_alone() -> None:
         assert all(isinstance(value, dict) for value in shown) and shown[-1] == {"answer": 42}
         assert model.batch(["6 x 7?", "7 x 6?"], TYPE, reasoning=20) == [{"answer": 42}] * 2
     assert len(script.requests) == 6
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_the_first_of_two_requests_is_within_the_budget(is_async: bool) -> None:
+    """So is what both take together."""
+
+    def slow(body: dict[str, Any], number: int) -> Any:
+        time.sleep(0.3)
+        return answer(body, number)
+
+    budget = stencilm.Budget(seconds=0.1)
+
+    async def ask(address: str) -> None:
+        client = openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        async with client:
+            model = stencilm.from_openai(client, "m", capabilities="compatible")
+            await model.agenerate("What is 6 x 7?", TYPE, reasoning=True, budget=budget)
+
+    with served(slow) as (address, script):
+        with pytest.raises(stencilm.EndpointError) as caught:
+            if is_async:
+                asyncio.run(ask(address))
+            else:
+                client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+                model = stencilm.from_openai(client, "m", capabilities="compatible")
+                model("What is 6 x 7?", TYPE, reasoning=True, budget=budget)
+    assert isinstance(caught.value.__cause__, openai.APITimeoutError)
+    assert len(script.requests) == 1
+
+
+def test_the_answer_has_what_the_reasoning_left_of_the_budget() -> None:
+    texts: list[tuple[float, int, float | None]] = []
+    with served(answer) as (address, _):
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        prices = stencilm.Prices(prompt=1e4, output=1e4)
+        model = stencilm.from_openai(client, "m", capabilities="openai", prices=prices)
+        made = model._text
+
+        def noted(job: Any, *rest: Any) -> Any:
+            text = made(job, *rest)
+            budget = text.loop.account.budget
+            texts.append((budget.seconds, budget.calls, budget.cost))
+            return text
+
+        model._text = noted  # type: ignore[method-assign]
+        whole = stencilm.Budget(calls=5, seconds=60, cost=9.0)
+        found = model.generate("What is 6 x 7?", TYPE, reasoning=True, budget=whole)
+    assert found.value == {"answer": 42}
+    (seconds, calls, cost), after = texts
+    assert (seconds, calls, cost) == (60, 5, 9.0)
+    assert after[0] < 60 and after[1] == 4 and after[2] is not None and after[2] < 9.0

@@ -650,6 +650,8 @@ class ApiModel(TypedModel):
         budget = given.budget or Budget()
         if given.max_tokens is not None:
             budget = replace(budget, tokens=given.max_tokens)
+        if job.first is not None:
+            budget = _left_after(job.first, budget)
         loop = text_guide(
             self,
             grammar,
@@ -736,6 +738,20 @@ class ApiModel(TypedModel):
             elif name == "choice" and not answer.text:
                 found[name] = "answered with no number"
         return found
+
+
+def _left_after(first: Generation[Any], budget: Budget) -> Budget:
+    """What a text may cost after what was asked for before it, the tokens of which do not count.
+
+    Where nothing is left it is the least, so one call is made that hardly waits.
+    """
+    spent = first.stats
+    return replace(
+        budget,
+        calls=max(1, budget.calls - spent.forward_passes),
+        seconds=max(0.001, budget.seconds - spent.seconds),
+        cost=None if budget.cost is None else max(1e-12, budget.cost - spent.cost),
+    )
 
 
 def _ask(grammar: Grammar, kind: AskKind, **more: Any) -> Ask:

@@ -89,10 +89,12 @@ class Job:
     Attributes:
         number: The place of its prompt among those of the call; it draws with `seed + number`.
         prompt: What it is about.
+        first: What was asked for before it; None where nothing was.
     """
 
     number: int
     prompt: Prompt
+    first: Generation[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -730,7 +732,7 @@ class TypedModel(ABC):
             steps, round_before = asked
             first = yield round_before
             jobs = [
-                Job(job.number, steps.then(job.prompt, text.text))
+                Job(job.number, steps.then(job.prompt, text.text), text)
                 for job, text in zip(jobs, first, strict=True)
             ]
             options = {**options, "reasoning": self._after_a_draft}
@@ -760,7 +762,7 @@ class TypedModel(ABC):
             return None
         steps = TwoSteps(is_draft, self._continues_texts)
         first: Drawing = {**options, "stop": (), "reasoning": "auto" if is_draft else False}
-        for name in ("limits", "finish", "budget"):
+        for name in ("limits", "finish"):
             first.pop(name, None)  # type: ignore[misc]
         asked = [Job(job.number, steps.first(job.prompt)) for job in jobs]
         if not is_draft:
