@@ -105,7 +105,7 @@ def in_form(messages: Messages, form: Form) -> Messages:
     made = []
     for message in messages:
         content = message.get("content")
-        if isinstance(content, list):
+        if isinstance(content, (list, tuple)):
             is_said = message.get("role") == "assistant"
             content = [_part(part, form, is_said=is_said) for part in content]
             message = {**message, "content": content}
