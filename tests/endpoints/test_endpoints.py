@@ -573,6 +573,12 @@ def test_a_literal_is_not_taken_from_talk_that_names_several() -> None:
         model("p", Literal["approve", "reject"])
 
 
+@pytest.mark.parametrize("answer", ["Not spam", "This is Not spam.", "NOT SPAM"])
+def test_a_literal_in_another_case_is_not_taken_for_its_end(answer: str) -> None:
+    with endpoint(always(answer)) as (model, _):
+        assert model("p", Literal["spam", "not spam"]) == "not spam"
+
+
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("preset", ["openai", "compatible"])

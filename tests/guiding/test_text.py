@@ -712,6 +712,39 @@ def test_free_text_before_a_fault_is_no_talk() -> None:
     assert result.response.startswith("So: <f>")
 
 
+@pytest.mark.parametrize("before", ["", "It is: ", "Answer\n\n"])
+@pytest.mark.parametrize(
+    ("draft", "options"),
+    [
+        ("Not spam", ["spam", "not spam"]),
+        ("NOT spam, surely", ["spam", "not spam"]),
+        ("Dark red", ["red", "blue", "dark red"]),
+        ("Öl grün", ["grün", "öl grün"]),
+        ("In progress", ["in", "in progress"]),
+        ("in Progress", ["in", "in progress"]),
+        ("new york", ["New", "New York"]),
+    ],
+)
+def test_what_is_said_in_another_case_is_no_shorter_text(
+    draft: str, options: list[str], before: str
+) -> None:
+    longest, others = max(options, key=len), Choice([*options, "none of these"])
+    for choice in (Choice(options), others) if not before or draft[0] in "NDÖ" else ():
+        result = stencilm.guide(lambda prompt: before + draft, choice, "p", budget=Budget(calls=4))
+        assert (result.response, result.status) == (longest, "valid")
+        same = stencilm.guide(lambda prompt: before + options[0], choice, "p")
+        assert (same.response, same.status) == (options[0], "valid")
+
+
+@pytest.mark.parametrize("draft", ["It is: In progress", "Indeed", "?"])
+def test_where_forced_text_ends_is_for_a_draft_to_say(draft: str) -> None:
+    """All texts begin with `in`, which is one of them; no draft has said that it is the one."""
+    result = stencilm.guide(lambda prompt: draft, Choice(["in", "in progress"]), "p")
+    assert (result.response, result.status) == ("in", "closed")
+    whole = stencilm.guide(lambda prompt: draft, Choice(["in progress"]), "p")
+    assert (whole.response, whole.status) == ("in progress", "valid")
+
+
 FRAMES = [
     "\ufeff{}", "“{}”", "Answer\uff1a{}", "Result — {}", "→ {}", "→{}", "✅{}", "•{}", "«{}»",
     "„{}“", "It is: \u2018{}\u2019.", "\u200b{}", "{}。", "\u00a0{}", "…{}",

@@ -20,6 +20,8 @@ MAX_CANDIDATES = 16
 _MAX_TALK = 2_000
 _MAX_READ = 8_000_000
 """Bytes that fit, over all places of talk: in a long draft most of it may fit after each."""
+_MAX_READ_NAME = 1_000
+_MAX_NAMES = 256
 _LEAST_TEXT = 8
 _MAX_WAYS = 8
 _NOTHING_MORE = re.compile(rb"\.0+(?![0-9A-Za-z_])")
@@ -145,6 +147,28 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
             best, longest = start, valid
     is_named = draft[best : best + longest] in words
     return 0 if is_named and len(words) > 1 else best
+
+
+def place_of_longer(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> int:
+    """Where a known text begins, in whatever case, of which `draft[start:end]` is only a part.
+
+    Of `Not spam` it is `not spam` that was said, and not `spam`. The same `start` where there is
+    no such text.
+    """
+    names = [
+        candidate.text
+        for candidate in (matcher.candidates(_MAX_NAMES) if start < end else ())
+        if isinstance(candidate, Literal) and len(candidate.text.encode()) > end - start
+    ]
+    text = draft[: _MAX_TALK + _MAX_READ_NAME].decode("utf-8", "surrogateescape")
+    for name in names:
+        for found in re.finditer(re.escape(name), text, re.IGNORECASE):
+            begin = len(text[: found.start()].encode("utf-8", "surrogateescape"))
+            behind = begin + len(found[0].encode("utf-8", "surrogateescape"))
+            is_around = begin < start and behind >= end
+            if is_around and not is_within(draft, begin) and cut_word(draft, behind) is None:
+                return begin
+    return start
 
 
 def _is_one_word(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> bool:

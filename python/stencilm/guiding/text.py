@@ -612,6 +612,11 @@ class TextGuide:
         if is_at_start and self._complaint is None:  # it may do better from the beginning
             return b"", "re-ask"
         if forced:
+            # Who wrote a whole text in another case said more than what all texts begin with.
+            said = (nearest(candidates, rest) or "").encode()
+            is_whole = self._written.matcher.longest_valid_prefix(said).status == "complete"
+            if said and is_whole and is_respelled(said, rest):
+                return said, "nearest"
             return (forced.rstrip() or forced).encode(), "forced"
         can_ask = self.account.exhausted() is None
         if self._has_chooser and can_ask:
@@ -726,7 +731,11 @@ class TextGuide:
 
     def _end(self, status: Status, reason: str) -> Ended:
         self._written.transcript.settle(bytes(self._written.text))
-        is_made_up = any(means in MADE_UP for _, _, means in self._written.filled)
+        filled = self._written.filled
+        # That a text of forced bytes alone ends where it may go on is said by nobody either.
+        is_made_up = any(means in MADE_UP for _, _, means in filled) or (
+            bool(filled) and not self._written.kept and bool(self._written.matcher.candidates(1))
+        )
         if status == "valid" and is_made_up and not self._written.kept:
             status, reason = "closed", f"{reason}, with nothing that the model wrote"
         self._status = status
