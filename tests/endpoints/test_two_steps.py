@@ -94,14 +94,13 @@ def test_the_first_of_two_requests_is_within_the_budget(is_async: bool) -> None:
             model = stencilm.from_openai(client, "m", capabilities="compatible")
             await model.agenerate("What is 6 x 7?", TYPE, reasoning=True, budget=budget)
 
-    with served(slow) as (address, script):
-        with pytest.raises(stencilm.EndpointError) as caught:
-            if is_async:
-                asyncio.run(ask(address))
-            else:
-                client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
-                model = stencilm.from_openai(client, "m", capabilities="compatible")
-                model("What is 6 x 7?", TYPE, reasoning=True, budget=budget)
+    with served(slow) as (address, script), pytest.raises(stencilm.EndpointError) as caught:
+        if is_async:
+            asyncio.run(ask(address))
+        else:
+            client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+            model = stencilm.from_openai(client, "m", capabilities="compatible")
+            model("What is 6 x 7?", TYPE, reasoning=True, budget=budget)
     assert isinstance(caught.value.__cause__, openai.APITimeoutError)
     assert len(script.requests) == 1
 

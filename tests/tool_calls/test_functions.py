@@ -190,6 +190,38 @@ def test_the_words_of_what_can_be_called_are_those_of_its_methods_and_fields() -
     assert door["parameters"]["properties"]["height"]["description"] == "In metres."
 
 
+class Shelf:
+    def find(self, title: str, *rest: OnlyForCheckers) -> OnlyForCheckers:  # type: ignore[name-defined]  # noqa: F821
+        return title
+
+    def __call__(self, title: str) -> OnlyForCheckers:  # type: ignore[name-defined]  # noqa: F821
+        return title
+
+
+def borrowed(shelf: OnlyForCheckers, title: str) -> str:  # type: ignore[name-defined]  # noqa: F821
+    return f"{shelf}: {title}"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Shelf().find,
+        Shelf(),
+        functools.partial(borrowed, "top"),
+        functools.partial(borrowed, shelf="top"),
+    ],
+)
+def test_hints_of_what_is_not_read_need_not_be_known(function: Any) -> None:
+    """As of what is imported for type checkers alone: the result, and arguments given already."""
+    tool = tool_of(function)
+    parameters = tool.definition["function"]["parameters"]
+    assert parameters["properties"] == {"title": {"type": "string"}}
+    call = stencilm.ToolCall(tool.name, {"title": "Ulysses"}, "")
+    assert tool.run(call) in ("Ulysses", "top: Ulysses")
+    with pytest.raises(stencilm.UnsupportedFeature, match="'OnlyForCheckers' is not defined"):
+        tool_of(borrowed)
+
+
 def elsewhere(a: functools.nothing) -> None: ...  # type: ignore[name-defined]
 
 

@@ -6,9 +6,9 @@ pydantic is imported only when a type is met.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache, partial
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -120,7 +120,8 @@ def arguments_of(function: Callable[..., Any]) -> Any:
         given, called = called.keywords | given, called.func
     try:
         parameters = inspect.signature(function).parameters.values()
-        hints = _hints_of(called)
+        read = {one.name for one in parameters if one.kind is not one.VAR_POSITIONAL} - {*given}
+        hints = _hints_of(called, read)
     except Exception as error:  # an annotation that is a text is code, and may raise anything
         is_plain = isinstance(error, (TypeError, ValueError, NameError))
         reason = _first_line(error) if is_plain else said(error)
@@ -177,25 +178,42 @@ def _field_hints(called: Any) -> dict[str, Any]:
     return found
 
 
-def _hints_of(called: Any) -> dict[str, Any]:
+def _hints_of(called: Any, read: Collection[str]) -> dict[str, Any]:
     """The hints of what a call leads to: of a class they stand in its method, if it has one.
 
     A method that was made of the attributes of a class has no module of its own, in which its
     hints could be read; the hints of the attributes are read each in its own.
     """
     if inspect.isroutine(called) or hasattr(called, "__wrapped__"):
-        return get_type_hints(called, include_extras=True)
+        return _hints_in(called, read)
     if get_origin(called) is not None:
         raise TypeError(f"{shown_value(called)} is a type: give its class")
     if not isinstance(called, type):
-        return get_type_hints(type(called).__call__, include_extras=True)
+        return _hints_in(type(called).__call__, read)
     hints = get_type_hints(called, include_extras=True) | _field_hints(called)
     for name in ("__new__", "__init__"):
         owner = next(each for each in called.__mro__ if name in vars(each))
         method = getattr(called, name)
         if inspect.isfunction(method) and not _is_made(method, owner):
-            hints |= get_type_hints(method, include_extras=True)
+            hints |= _hints_in(method, read)
     return hints
+
+
+def _hints_in(method: Any, read: Collection[str]) -> dict[str, Any]:
+    """The hints of a function, which need not be known where nothing is read by them.
+
+    What is imported for type checkers alone often stands there: the type of the result, or of an
+    argument that is given already.
+    """
+    try:
+        return get_type_hints(method, include_extras=True)
+    except NameError:
+        hints = getattr(method, "__annotations__", {})
+        needed = {name: hint for name, hint in hints.items() if name in read}
+        if len(needed) == len(hints):
+            raise
+        module = getattr(inspect.unwrap(method), "__globals__", {})
+        return get_type_hints(SimpleNamespace(__annotations__=needed), module, include_extras=True)
 
 
 def _is_made(method: FunctionType, owner: type) -> bool:
