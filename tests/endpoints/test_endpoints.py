@@ -643,6 +643,39 @@ def test_a_budget_of_money_is_kept() -> None:
     assert "budget of 25" in result.reason
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_what_nobody_counts_costs_what_is_estimated(is_cut: bool) -> None:
+    """Else a budget of money would hold for those endpoints alone that report tokens."""
+    prices = Prices(prompt=1_000_000, output=2_000_000)
+    answer: Any = [({"content": "1234"}, "length" if is_cut else "stop")]
+    with endpoint(always(answer), Capabilities(), prices=prices) as (model, script):
+        if not is_cut:
+            found = model.generate("p", int)
+            assert (found.stats.is_estimate, found.stats.cost) == (True, 1 + 2)
+            return
+        result = stencilm.guide(
+            model, Grammar.from_regex("[0-9]{50,99};"), "p", budget=Budget(cost=5)
+        )
+    assert result.usage.cost == result.usage.prompt_tokens + 2 * result.usage.output_tokens
+    assert (len(script.requests), result.status) == (2, "closed")
+    assert "budget of 5" in result.reason
+
+
+def test_a_budget_of_money_without_prices_is_refused() -> None:
+    budget = Budget(cost=0.05)
+    words = r"a cost of 0\.05, and nothing tells.*prices="
+    with endpoint(always(WHOLE)) as (model, script):
+        with pytest.raises(stencilm.UnsupportedFeature, match=words):
+            model("p", SCHEMA, budget=budget)
+        with pytest.raises(stencilm.UnsupportedFeature, match=words):
+            stencilm.guide(model, SCHEMA, "p", budget=budget)
+    assert script.requests == []
+
+
+def test_more_cached_tokens_than_there_are_cost_no_less_than_nothing() -> None:
+    assert Prices(prompt=2.0, output=8.0, cached=1.0).cost(1_000_000, 0, 9_000_000) == 1.0
+
+
 # Values, asyncio, other libraries
 
 

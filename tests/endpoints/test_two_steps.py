@@ -119,7 +119,7 @@ def test_the_answer_has_what_the_reasoning_left_of_the_budget() -> None:
             texts.append((budget.seconds, budget.calls, budget.cost))
             return text
 
-        model._text = noted  # type: ignore[method-assign]
+        model._text = noted  # type: ignore[assignment, method-assign]
         whole = stencilm.Budget(calls=5, seconds=60, cost=9.0)
         found = model.generate("What is 6 x 7?", TYPE, reasoning=True, budget=whole)
     assert found.value == {"answer": 42}

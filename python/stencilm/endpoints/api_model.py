@@ -35,7 +35,7 @@ from stencilm.generation.typed import Known
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.guiding.api import aguide, guide, text_guide
-from stencilm.guiding.drafts import Answer, Ask, AskKind
+from stencilm.guiding.drafts import Answer, Ask, AskKind, estimated_tokens
 from stencilm.guiding.labels import Labels
 from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.pieces import GuidedPiece, aguided_pieces, guided_pieces
@@ -261,11 +261,6 @@ class _Reading:
             is_cut = piece.is_finished is False
             text = Labels(self.request.options).picked(self.text, is_cut=is_cut) or ""
         finished = False if error is not None or self.is_cut else piece.is_finished
-        cost = 0.0
-        if prices is not None:
-            cost = prices.cost(
-                piece.prompt_tokens or 0, piece.output_tokens or 0, piece.cached_tokens
-            )
         return Answer(
             text=text,
             means=self.request.means,
@@ -273,7 +268,7 @@ class _Reading:
             prompt_tokens=piece.prompt_tokens,
             output_tokens=piece.output_tokens,
             cached_tokens=piece.cached_tokens,
-            cost=cost,
+            cost=0.0 if prices is None else self._cost(prices),
             seconds=perf_counter() - self.started,
             is_cut=self.is_cut,
             error=self._fault(error),
@@ -282,6 +277,16 @@ class _Reading:
             reasoning=piece.reasoning,
             reasoning_tokens=piece.reasoning_tokens,
         )
+
+    def _cost(self, prices: Prices) -> float:
+        """What it cost; by lengths where nobody counted, as of a stream that was left early."""
+        piece, ask = self.piece, self.ask
+        prompt, output = piece.prompt_tokens, piece.output_tokens
+        if output is None and self.length:
+            output = estimated_tokens(self.text) + estimated_tokens(piece.reasoning)
+        if prompt is None and output is not None:
+            prompt = estimated_tokens(f"{ask.prompt}{ask.prefix}")
+        return prices.cost(prompt or 0, output or 0, piece.cached_tokens)
 
     def _fault(self, error: Exception | None) -> Exception | None:
         """Why there is no answer; a stream that broke off after some text is an answer."""
@@ -397,6 +402,14 @@ class ApiModel(TypedModel):
     def checked_prompt(self, prompt: Any) -> Any:
         """The prompt, if it is one that a request can hold; else a TypeError or a ValueError."""
         return checked_messages(prompt)
+
+    def check_budget(self, budget: Budget) -> None:
+        """Raise UnsupportedFeature for a limit of money where no prices are known."""
+        if budget.cost is not None and self.prices is None:
+            raise UnsupportedFeature(
+                f"the budget has a cost of {budget.cost:g}, and nothing tells what the tokens of "
+                f"{self.model!r} cost: give the model prices=Prices(prompt=..., output=...)"
+            )
 
     def _facts(self) -> dict[str, str | None]:
         prices = self.prices

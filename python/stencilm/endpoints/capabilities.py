@@ -317,5 +317,6 @@ class Prices:
     def cost(self, prompt_tokens: int, output_tokens: int, cached_tokens: int) -> float:
         """The cost of a call; `cached_tokens` are among `prompt_tokens`."""
         cached = self.prompt if self.cached is None else self.cached
+        cached_tokens = min(cached_tokens, prompt_tokens)  # whatever a server says
         fresh = prompt_tokens - cached_tokens
         return (fresh * self.prompt + cached_tokens * cached + output_tokens * self.output) / 1e6

@@ -367,6 +367,8 @@ def text_guide(
     )
     # A function may be given anything.
     checked = getattr(drafter, "checked_prompt", None)
+    if (check_budget := getattr(drafter, "check_budget", None)) is not None:
+        check_budget(options.budget)
     return TextGuide(
         matcher, grammar, prompt if checked is None else checked(prompt),
         options=options, means=means, vocab_size=info.vocab_size, has_chooser=has_chooser,

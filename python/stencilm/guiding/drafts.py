@@ -21,6 +21,13 @@ from stencilm.models.reasoning import Reasoning
 
 AskKind: TypeAlias = Literal["whole", "draft", "choose"]
 
+BYTES_FOR_A_TOKEN = 4
+
+
+def estimated_tokens(text: str) -> int:
+    """How many tokens a text may have, where nobody counts them."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_FOR_A_TOKEN)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
@@ -80,7 +87,7 @@ class Answer:
         prompt_tokens: As the endpoint counts them; None where it does not.
         output_tokens: As above.
         cached_tokens: Tokens of the prompt that the endpoint did not compute again.
-        cost: Money, where prices are known.
+        cost: Money, where prices are known; that of estimated tokens where they are not counted.
         seconds: How long it took.
         is_cut: It was not read to its end, because it was dead; so a shorter one would save little.
         calls: How many calls it took.

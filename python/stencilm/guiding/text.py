@@ -41,7 +41,14 @@ from stencilm.guiding.backtrack import (
     readable,
     shown_candidate,
 )
-from stencilm.guiding.drafts import Answer, Ask, AskKind, Consult
+from stencilm.guiding.drafts import (
+    BYTES_FOR_A_TOKEN,
+    Answer,
+    Ask,
+    AskKind,
+    Consult,
+    estimated_tokens,
+)
 from stencilm.guiding.loose_json import begins_with_a_value
 from stencilm.guiding.overlaps import Overlap
 from stencilm.guiding.reading import (
@@ -69,7 +76,6 @@ MAX_HELD = 8
 """Drafts in a row that are noted, and not read, where the text has no place for them yet; more,
 where they say little beside all that was said before."""
 MAX_BIASED_TOKENS = 300
-_BYTES_FOR_A_TOKEN = 4
 _LEAST_LOOKAHEAD = 4
 _WHOLE_RUN = 65_000
 
@@ -350,11 +356,11 @@ class TextGuide:
         estimated = answer.error is None and answer.output_tokens is None
         output = answer.output_tokens or 0
         if estimated:
-            output = _tokens(answer.text) + _tokens(answer.reasoning)
+            output = estimated_tokens(answer.text) + estimated_tokens(answer.reasoning)
         reasoned = _reasoned_tokens(answer, output)
         if answer.reasoning.strip():
             self._reasoning.append(answer.reasoning.strip())
-        given = answer.prompt_tokens or (_tokens(f"{self._prompt}{self.response}"))
+        given = answer.prompt_tokens or (estimated_tokens(f"{self._prompt}{self.response}"))
         self.account.is_estimate |= estimated or (
             answer.reasoning_tokens is None and bool(answer.reasoning)
         )
@@ -510,7 +516,7 @@ class TextGuide:
         """
         self._corrections += 1
         lost = max(0, content(draft) - found.kept)
-        self.account.add(discarded_tokens=-(-lost // _BYTES_FOR_A_TOKEN))
+        self.account.add(discarded_tokens=-(-lost // BYTES_FOR_A_TOKEN))
         yield self._rejected(draft, "JSON of another form than the grammar has")
         self._written.accept(found.text)
         is_of_all = False
@@ -531,7 +537,7 @@ class TextGuide:
         if valid == len(draft):
             self._lookahead = min(most, 2 * self._lookahead)
         elif not answer.is_cut:
-            right = -(-valid // _BYTES_FOR_A_TOKEN)
+            right = -(-valid // BYTES_FOR_A_TOKEN)
             self._lookahead = max(min(_LEAST_LOOKAHEAD, most), (self._lookahead + right) // 2)
 
     def _backtrack(self, draft: bytes, valid: int) -> Asking:
@@ -705,7 +711,7 @@ class TextGuide:
         )
 
     def _discard(self, text: bytes) -> None:
-        self.account.add(discarded_tokens=_tokens(text.decode("utf-8", "replace")))
+        self.account.add(discarded_tokens=estimated_tokens(text.decode("utf-8", "replace")))
 
     def _rejected(self, text: bytes, reason: str) -> Rejected:
         return Rejected(
@@ -768,10 +774,6 @@ def _reasoned_tokens(answer: Answer, output: int) -> int:
         return min(answer.reasoning_tokens, output)
     written = len(answer.reasoning) + len(answer.text)
     return round(output * len(answer.reasoning) / written) if answer.reasoning else 0
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_FOR_A_TOKEN)
 
 
 def _start(text: bytes, limit: int = 40) -> str:
