@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import stencilm
 from endpoints.scripted import served
+from stencilm.models.reasoning import with_first
 
 openai = pytest.importorskip("openai")
 
@@ -126,3 +128,21 @@ def test_the_answer_has_what_the_reasoning_left_of_the_budget() -> None:
     (seconds, calls, cost), after = texts
     assert (seconds, calls, cost) == (60, 5, 9.0)
     assert after[0] < 60 and after[1] == 4 and after[2] is not None and after[2] < 9.0
+
+
+@pytest.mark.parametrize("counted", [0, 1, 2])
+def test_numbers_of_which_one_request_has_none_are_estimated(counted: int) -> None:
+    """The requests up to this number report their tokens."""
+
+    def reported(body: dict[str, Any], number: int) -> Any:
+        text = answer(body, number)
+        return text if number <= counted else [({"content": text}, "stop")]
+
+    capabilities = stencilm.Capabilities(native=("json_schema",), stream_usage=True)
+    with served(reported) as (address, _):
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        model = stencilm.from_openai(client, "m", capabilities=capabilities)
+        found = model.generate("What is 6 x 7?", TYPE, reasoning=True)
+    assert (found.value, found.stats.is_estimate) == ({"answer": 42}, counted < 2)
+    saved = [replace(found, stats=replace(found.stats, saved_passes=n)) for n in (2, 3)]
+    assert with_first(*saved).stats.saved_passes == 5

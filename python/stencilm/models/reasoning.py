@@ -269,6 +269,8 @@ def with_first(generation: Generation[Any], first: Generation[Any]) -> Generatio
             sampling_seconds=stats.sampling_seconds + before.sampling_seconds,
             seconds=stats.seconds + before.seconds,
             cost=stats.cost + before.cost,
+            saved_passes=stats.saved_passes + before.saved_passes,
+            is_estimate=stats.is_estimate or before.is_estimate,
         ),
     )
 
