@@ -579,6 +579,17 @@ def test_a_literal_in_another_case_is_not_taken_for_its_end(answer: str) -> None
         assert model("p", Literal["spam", "not spam"]) == "not spam"
 
 
+def test_a_literal_that_an_answer_begins_with_is_meant() -> None:
+    with endpoint(always("Positive, not negative.")) as (model, _):
+        assert model("p", Literal["positive", "negative"]) == "positive"
+    errors = (stencilm.ModelRefused, stencilm.IncompleteOutput)
+    with (
+        endpoint(always("I see Positive sides, and negative ones.")) as (model, _),
+        pytest.raises(errors),
+    ):
+        model("p", Literal["positive", "negative"])
+
+
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("preset", ["openai", "compatible"])

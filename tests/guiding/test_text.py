@@ -112,6 +112,10 @@ def test_verdicts(
         ("I can neither approve nor reject this.", "approve|reject"),
         ("Of 100 people, 3 came.", "[0-9]+"),
         ("About 3.5, I think.", "[0-9]+"),
+        ("I cannot tell whether it is spam or not spam.", "spam|not spam"),
+        ("It is in progress or not started.", "in progress|not started|done"),
+        ("It was not started, and is done.", "in progress|not started|done"),
+        ("It is Positive, not negative.", "positive|negative"),
     ],
 )
 def test_talk_that_names_several_answers_gives_none(answer: str, pattern: str) -> None:
@@ -734,6 +738,26 @@ def test_what_is_said_in_another_case_is_no_shorter_text(
         assert (result.response, result.status) == (longest, "valid")
         same = stencilm.guide(lambda prompt: before + options[0], choice, "p")
         assert (same.response, same.status) == (options[0], "valid")
+
+
+@pytest.mark.parametrize(
+    ("draft", "options", "response"),
+    [
+        ("Positive, not negative.", ["positive", "negative"], "positive"),
+        (
+            "Approved. There is no reason for it to be rejected.",
+            ["approved", "rejected"],
+            "approved",
+        ),
+        ("In progress; it was not started then", ["not started", "in progress"], "in progress"),
+        ("There is no doubt: YES", ["YES", "NO"], "YES"),
+        ("I would give it a B", ["A", "B", "C"], "B"),
+        ("It has positive sides, but is Neutral", ["Positive", "Negative", "Neutral"], "Neutral"),
+    ],
+)
+def test_capitals_of_talk_do_not_count(draft: str, options: list[str], response: str) -> None:
+    result = stencilm.guide(lambda prompt: draft, Choice(options), "p", budget=Budget(calls=4))
+    assert (result.response, result.status) == (response, "valid")
 
 
 @pytest.mark.parametrize("draft", ["It is: In progress", "Indeed", "?"])

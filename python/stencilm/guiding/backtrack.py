@@ -7,7 +7,7 @@ dies after `SELEC`, where only `T` may follow; it is cut before the word, where 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from unicodedata import category
 
 from stencilm.errors import StencilError
@@ -149,26 +149,46 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     return 0 if is_named and len(words) > 1 else best
 
 
-def place_of_longer(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> int:
-    """Where a known text begins, in whatever case, of which `draft[start:end]` is only a part.
+def place_of_known(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> int:
+    """Where the text begins, of which `draft[start:end]` is what fits, by the texts that are known.
 
-    Of `Not spam` it is `not spam` that was said, and not `spam`. The same `start` where there is
-    no such text.
+    It may be a part of a longer one, in whatever case: of `Not spam` it is `not spam` that was
+    said. Where talk names several of them, as in `It is in progress or not started`, the place is
+    0: none of them is the answer, or the one that talk begins with, as in `Positive, not negative`.
+    Capitals of talk do not count. A capital of a text does: `no doubt` does not name `NO`.
     """
     names = [
         candidate.text
         for candidate in (matcher.candidates(_MAX_NAMES) if start < end else ())
-        if isinstance(candidate, Literal) and len(candidate.text.encode()) > end - start
+        if isinstance(candidate, Literal) and _is_text(matcher, candidate.text.encode())
     ]
-    text = draft[: _MAX_TALK + _MAX_READ_NAME].decode("utf-8", "surrogateescape")
+    said = draft[start:end].strip().decode("utf-8", "ignore")
+    is_known = said in names
     for name in names:
-        for found in re.finditer(re.escape(name), text, re.IGNORECASE):
-            begin = len(text[: found.start()].encode("utf-8", "surrogateescape"))
-            behind = begin + len(found[0].encode("utf-8", "surrogateescape"))
-            is_around = begin < start and behind >= end
-            if is_around and not is_within(draft, begin) and cut_word(draft, behind) is None:
-                return begin
+        if len(name.encode()) > end - start:
+            for begin, behind in _stretches(draft, name, re.IGNORECASE):
+                if begin < start and behind >= end:
+                    return begin
+    for name in names if is_known else ():
+        for begin, behind in _stretches(draft, name, re.IGNORECASE) if name != said else ():
+            written = draft[begin:behind].decode("utf-8", "ignore")
+            is_named = all(
+                ours == theirs or ours.islower()
+                for ours, theirs in zip(name, written, strict=False)
+            )
+            if is_named and (behind <= start or begin >= end):
+                return 0
     return start
+
+
+def _stretches(draft: bytes, name: str, flags: int = 0) -> Iterator[tuple[int, int]]:
+    """Where a text stands in talk by itself, as bytes."""
+    talk = draft[: _MAX_TALK + _MAX_READ_NAME].decode("utf-8", "surrogateescape")
+    for found in re.finditer(re.escape(name), talk, flags) if name else ():
+        begin = len(talk[: found.start()].encode("utf-8", "surrogateescape"))
+        end = begin + len(found[0].encode("utf-8", "surrogateescape"))
+        if not is_within(draft, begin) and cut_word(draft, end) is None:
+            yield begin, end
 
 
 def _is_one_word(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> bool:

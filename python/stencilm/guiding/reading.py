@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stencilm.guiding.backtrack import is_within, place_of_longer, place_of_text
+from stencilm.guiding.backtrack import is_within, place_of_known, place_of_text
 from stencilm.matching.matcher import GrammarMatcher
 
 _MAX_REPETITIONS = 16
@@ -115,7 +115,7 @@ def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
     fits = fitting(matcher, draft[start:])
     if fitting(matcher, draft[again:]) > fits:
         return again
-    return place_of_longer(matcher, draft, start, start + fits) if start else 0
+    return place_of_known(matcher, draft, start, start + fits) if start else 0
 
 
 def fitting(matcher: GrammarMatcher, draft: bytes) -> int:
