@@ -149,26 +149,31 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     return 0 if is_named and len(words) > 1 else best
 
 
-def place_of_known(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> int:
+def place_of_known(
+    matcher: GrammarMatcher, draft: bytes, start: int, end: int, before: bytes = b""
+) -> int:
     """Where the text begins, of which `draft[start:end]` is what fits, by the texts that are known.
 
     It may be a part of a longer one, in whatever case: of `Not spam` it is `not spam` that was
     said. Where talk names several of them, as in `It is in progress or not started`, the place is
     0: none of them is the answer, or the one that talk begins with, as in `Positive, not negative`.
     Capitals of talk do not count. A capital of a text does: `no doubt` does not name `NO`.
+
+    `before` is the beginning of all texts, which stands already; the draft has it before `start`.
     """
     names = [
-        candidate.text
+        before.decode("utf-8", "ignore") + candidate.text
         for candidate in (matcher.candidates(_MAX_NAMES) if start < end else ())
         if isinstance(candidate, Literal) and _is_text(matcher, candidate.text.encode())
     ]
-    said = draft[start:end].strip().decode("utf-8", "ignore")
+    first = start - len(before)
+    said = draft[first:end].strip().decode("utf-8", "ignore")
     is_known = said in names
     for name in names:
-        if len(name.encode()) > end - start:
+        if len(name.encode()) > end - first:
             for begin, behind in _stretches(draft, name, re.IGNORECASE):
-                if begin < start and behind >= end:
-                    return begin
+                if begin < first and behind >= end:
+                    return begin + len(before)
     for name in names if is_known else ():
         for begin, behind in _stretches(draft, name, re.IGNORECASE) if name != said else ():
             written = draft[begin:behind].decode("utf-8", "ignore")
@@ -176,7 +181,7 @@ def place_of_known(matcher: GrammarMatcher, draft: bytes, start: int, end: int) 
                 ours == theirs or ours.islower()
                 for ours, theirs in zip(name, written, strict=False)
             )
-            if is_named and (behind <= start or begin >= end):
+            if is_named and (behind <= first or begin >= end):
                 return 0
     return start
 

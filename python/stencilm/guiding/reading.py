@@ -112,9 +112,9 @@ def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
         return 0
     start = place_of_text(matcher, draft)
     again = _behind_repetition(matcher, written, draft)
-    fits = fitting(matcher, draft[start:])
-    if fitting(matcher, draft[again:]) > fits:
-        return again
+    fits, fits_again = (fitting(matcher, draft[place:]) for place in (start, again))
+    if fits_again > fits:
+        return place_of_known(matcher, draft, again, again + fits_again, written)
     return place_of_known(matcher, draft, start, start + fits) if start else 0
 
 
