@@ -33,8 +33,8 @@ NEEDS = {
 """The packages that an example needs, by what its text says."""
 INTERNAL = {
     # What other parts of the package ask of a model, and users have no need of.
-    "ApiModel": "answer answer_async biases_tokens can checked_prompt drafts_in_parts parts "
-    "parts_async reads_complaints reasons_natively short",
+    "ApiModel": "answer answer_async biases_tokens can check_budget checked_prompt drafts_in_parts "
+    "parts parts_async reads_complaints reasons_natively short",
     "BatchError": "of",
     "ContinuousBatchingLogitsProcessor": "fill_defaults prepare_tensor_args",
     "EndpointError": "of",
