@@ -328,6 +328,18 @@ def said(content: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("preset", ["openai", "openai-responses", "anthropic"])
+def test_parts_in_a_tuple_are_sent_as_those_in_a_list(preset: str) -> None:
+    parts = [{"type": "text", "text": "What is this?"}, {"type": "image", "url": LINK}]
+    sent = []
+    for content in (parts, tuple(parts)):
+        oracle = Oracle(preset, "17")
+        with provider(preset, oracle) as (model, script):
+            assert model([said(content)], int) == 17
+        sent.append(script.requests[0][1])
+    assert sent[0] == sent[1]
+
+
+@pytest.mark.parametrize("preset", ["openai", "openai-responses", "anthropic"])
 @pytest.mark.parametrize(
     ("message", "words"),
     [
