@@ -16,6 +16,7 @@ mod kinds;
 mod lazy;
 mod loops;
 mod options;
+mod paths;
 mod place;
 mod read;
 mod rewritten;
@@ -24,6 +25,7 @@ mod sequences;
 mod steps;
 mod tree;
 mod utf8;
+mod walker;
 
 pub use error::{PatternError, PatternErrorKind};
 pub use options::{Anchoring, Dialect, MAX_NESTING, MAX_PATTERN_BYTES, MAX_SYNTAX, PatternOptions};
