@@ -43,6 +43,8 @@ pub struct LexemeCache {
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
+    /// See [`bounded_patterns`](super::find::bounded_patterns): by expression and automaton of one character.
+    pub(crate) most_characters: FxHashMap<(ExprId, DfaId), Option<u32>>,
     whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
     /// The suffixes after a byte, where they are not too many.
     pub(crate) suffixes: FxHashMap<u8, Option<Arc<Suffixes>>>,
@@ -75,6 +77,7 @@ impl LexemeCache {
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
             completions: Completions::default(),
+            most_characters: FxHashMap::default(),
             whitespace_runs: FxHashMap::default(),
             suffixes: FxHashMap::default(),
             categories: None,
@@ -150,6 +153,7 @@ impl LexemeCache {
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
             + memory::of_table::<(LexemeMaskKey, Arc<LexemeMask>)>(self.masks.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
+            + memory::of_table::<((ExprId, DfaId), Option<u32>)>(self.most_characters.capacity())
             + self.after_runs.memory_bytes();
         if measured_at_once > self.measured.0 + self.measured.0 / 8 {
             self.measured = (measured_at_once, self.memory_bytes_apart());

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use stencilm_support::{LimitExceeded, memory};
 
+use crate::derivative::deriver::Deriver;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
@@ -10,7 +11,12 @@ use crate::expr::node::{Expr, ExprId};
 #[derive(Clone, Default)]
 pub struct Completions {
     known: FxHashMap<ExprId, u32>,
+    /// What was found by a search, which looks at more than the parts of an expression.
+    searched: FxHashMap<ExprId, u32>,
 }
+
+/// Most expressions that are left of one whose completions are searched.
+const MAX_SEARCHED: usize = 128;
 
 impl Completions {
     /// So many bytes, or fewer, complete whatever can become a match, the empty beginning as well; `u32::MAX` where nothing
@@ -41,6 +47,59 @@ impl Completions {
         })
     }
 
+    /// The same for any expression, found from all that may be left of it; `u32::MAX` where that is much.
+    ///
+    /// # Errors
+    /// As [`Deriver::derivatives`].
+    pub fn most_by_search(&mut self, deriver: &mut Deriver, id: ExprId) -> Result<u32, LimitExceeded> {
+        if let Some(&known) = self.searched.get(&id) {
+            return Ok(known);
+        }
+        let mut numbers = FxHashMap::from_iter([(id, 0)]);
+        let mut states = vec![id];
+        // By state those that lead to it.
+        let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut at = 0;
+        while at < states.len() && states.len() <= MAX_SEARCHED {
+            for &(_, rest) in deriver.derivatives(states[at])?.iter() {
+                let to = *numbers.entry(rest).or_insert(states.len());
+                if to == states.len() {
+                    states.push(rest);
+                    before.push(Vec::new());
+                }
+                before[to].push(at);
+            }
+            at += 1;
+        }
+        if at < states.len() {
+            self.searched.insert(id, u32::MAX);
+            return Ok(u32::MAX);
+        }
+        // From the matches backwards, by the bytes that are left; what is never reached matches nothing.
+        let mut open: Vec<usize> = (0..states.len()).filter(|&at| deriver.exprs.is_nullable(states[at])).collect();
+        let mut seen = vec![false; states.len()];
+        open.iter().for_each(|&at| seen[at] = true);
+        let mut most = 0;
+        for bytes in 0.. {
+            let mut next = Vec::new();
+            for &from in open.iter().flat_map(|&at| &before[at]) {
+                if !std::mem::replace(&mut seen[from], true) {
+                    next.push(from);
+                }
+            }
+            if next.is_empty() {
+                most = bytes;
+                break;
+            }
+            open = next;
+        }
+        // What is left of it needs no more than all of it.
+        for state in states {
+            self.searched.entry(state).or_insert(most);
+        }
+        Ok(most)
+    }
+
     /// The bytes of the longest match, or more; `u32::MAX` where nothing is known. What can still become a match takes no more
     /// than that, of intersections, too. `known` is what was found before, of any expressions, and all that is found is added.
     ///
@@ -66,6 +125,7 @@ impl Completions {
     /// Bytes of memory held, about.
     pub fn memory_bytes(&self) -> usize {
         memory::of_table::<(ExprId, u32)>(self.known.capacity())
+            + memory::of_table::<(ExprId, u32)>(self.searched.capacity())
     }
 }
 

@@ -62,11 +62,20 @@ impl ExprSet {
     }
 
     /// How complex an expression is, for what is worked out from a simpler one: how many intersections and complements it
-    /// holds, and whether repetitions outside of them have greatest counts. Both ways to a simpler expression of more
-    /// matches lead down in this order, to leave out parts of an intersection and to leave out greatest counts.
-    pub fn complexity(&self, id: ExprId) -> (u16, bool) {
+    /// holds, whether repetitions outside of them have greatest counts, and how many parts of an intersection at its beginning
+    /// have such repetitions. All ways to a simpler expression of more matches lead down in this order: to leave out parts
+    /// of an intersection, and to leave out greatest counts outside of intersections and in one.
+    pub fn complexity(&self, id: ExprId) -> (u16, bool, usize) {
         let facts = self.arena.facts(id);
-        (facts.booleans, facts.agreement != u32::MAX)
+        let first = match *self.get(id) {
+            Expr::Concat { head, .. } => head,
+            _ => id,
+        };
+        let limited = match self.get(first) {
+            Expr::And(parts) => parts.iter().filter(|&&part| self.agreement(part) != u32::MAX).count(),
+            _ => 0,
+        };
+        (facts.booleans, facts.agreement != u32::MAX, limited)
     }
 
     /// So many bytes, at least, an expression and the one in which no repetition outside of intersections and complements

@@ -4,12 +4,16 @@
 //! the vocabulary from one of them meets a new one at each of its places, and has to find out whether it matches
 //! anything. But the pattern can often end within a few bytes of wherever it is. Then only tokens that come near the
 //! bound are examined. For several limits of length, see [`limits`](super::limits).
+//!
+//! What else must match is taken without the run, if it reads the same characters; else together with the run without its
+//! greatest length, as for a pattern that only says what must not occur.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Expr, ExprId, StateId};
-use stencilm_support::{LOOKED_AT, LimitExceeded};
+use stencilm_regex::{Expr, ExprId, ExprSet, StateId};
+use stencilm_support::{FEW, LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
@@ -26,9 +30,9 @@ pub(crate) struct Bounded {
     run: Run,
     /// The greatest length.
     max: u32,
-    /// What else must match, with that byte: a larger language.
+    /// A larger language, with that byte: what else must match, or also the run without its greatest length.
     pub(crate) other: ExprId,
-    /// With so many characters it can always still be completed.
+    /// With so many characters, or fewer, it can always still be completed.
     certain: u32,
     /// The most characters that a token begins.
     longest: u32,
@@ -57,25 +61,78 @@ impl LexemeCache {
         vocabulary: &Tokens,
         residual: ExprId,
     ) -> Result<Option<Bounded>, LimitExceeded> {
-        let Some((run, other)) = self.run_and_other(residual) else { return Ok(None) };
+        let Some(Parts { run, other, unlimited }) = self.parts_of(residual) else { return Ok(None) };
+        let (Some(max), &Expr::Bytes(end)) = (run.max, self.deriver.exprs.get(run.tail)) else { return Ok(None) };
+        let characters = self.dfa(&[run.character])?;
         let exprs = &self.deriver.exprs;
-        let (Some(max), &Expr::Bytes(end)) = (run.max, exprs.get(run.tail)) else { return Ok(None) };
         // With a byte that ends it, what is not empty has a character.
         let is_long_enough = run.min == 0 || (run.min == 1 && exprs.shortest_at_least(other) > 1);
         let most = self.completions.most(exprs, other)?;
-        if !is_long_enough || most == u32::MAX {
-            return Ok(None);
-        }
-        let characters = self.dfa(&[run.character])?;
-        if RunsOf::new(self, characters, run.character).then_a_byte(other)? != Some(end) {
-            return Ok(None);
-        }
-        // No more characters come than bytes, and the last of these is none: tokens that begin no more can be completed.
-        let certain = max.saturating_add(1).saturating_sub(most);
+        let is_of_characters = |this: &mut LexemeCache, expr| -> Result<bool, LimitExceeded> {
+            Ok(RunsOf::new(this, characters, run.character).then_a_byte(expr)? == Some(end))
+        };
+        let (other, certain) = if is_long_enough && most != u32::MAX && is_of_characters(self, other)? {
+            // No more characters come than bytes, and the last of these is none: tokens that begin no more can be completed.
+            (other, max.saturating_add(1).saturating_sub(most))
+        } else {
+            if !self.is_simpler(unlimited, residual) || !is_of_characters(self, unlimited)? {
+                return Ok(None);
+            }
+            let Some(most) = self.most_characters(unlimited, characters)? else { return Ok(None) };
+            (unlimited, max.saturating_sub(most))
+        };
         let Some(runs) = self.runs(vocabulary, run.character, end, true)? else { return Ok(None) };
         let Some(longest) = runs.longest() else { return Ok(None) };
         let few = runs.beginning(certain, max).len() <= LOOKED_AT;
         Ok(few.then_some(Bounded { run, max, other, certain, longest }))
+    }
+
+    /// So many more characters, or fewer, complete whatever can become a match of an expression, which reads whole characters
+    /// and a byte after them; `None` where it takes too long to find out.
+    fn most_characters(&mut self, expr: ExprId, characters: DfaId) -> Result<Option<u32>, LimitExceeded> {
+        if let Some(&known) = self.most_characters.get(&(expr, characters)) {
+            return Ok(known);
+        }
+        // What is left of the expression, and of the character that was begun.
+        let start = (expr, StateId::START);
+        let mut numbers = FxHashMap::from_iter([(start, 0)]);
+        let mut places = vec![start];
+        // By place those that lead to it, and how many characters that begins.
+        let mut before: Vec<Vec<(usize, u32)>> = vec![Vec::new()];
+        let mut at = 0;
+        while at < places.len() && places.len() <= 2 * FEW {
+            let (expr, character) = places[at];
+            for &(bytes, rest) in self.deriver.derivatives(expr)?.iter() {
+                let mut seen = Vec::new();
+                for byte in bytes.iter().filter(|_| rest != ExprId::NOTHING) {
+                    let (next, is_whole) = self.step(characters, character, byte)?;
+                    let next = if is_whole { StateId::START } else { next };
+                    if seen.contains(&next) {
+                        continue;
+                    }
+                    seen.push(next);
+                    let begun = u32::from(character == StateId::START && next != StateId::DEAD);
+                    let to = *numbers.entry((rest, next)).or_insert(places.len());
+                    if to == places.len() {
+                        places.push((rest, next));
+                        before.push(Vec::new());
+                    }
+                    before[to].push((at, begun));
+                }
+            }
+            at += 1;
+        }
+        let is_end = |&at: &usize| self.deriver.exprs.is_nullable(places[at].0);
+        let most = match at == places.len() {
+            true => farthest(&before, (0..places.len()).filter(is_end)),
+            false => vec![None; places.len()],
+        };
+        for ((expr, character), most) in places.into_iter().zip(&most) {
+            if character == StateId::START {
+                self.most_characters.insert((expr, characters), *most);
+            }
+        }
+        Ok(most[0])
     }
 
     /// The mask of at most so many characters that also match something else, from the mask of that; `None` where that does
@@ -170,19 +227,17 @@ impl LexemeCache {
         self.classes.get_mut(&character).and_then(Option::as_mut).expect("the runs were just found")
     }
 
-    /// A run of characters with a greatest length, and what else must match: the parts of `A & B`, each with a byte after,
-    /// or of `(A & B)"`.
-    fn run_and_other(&mut self, residual: ExprId) -> Option<(Run, ExprId)> {
+    /// The parts of `A & B`, each with a byte after, or of `(A & B)"`, where one is a run of characters with a greatest length.
+    fn parts_of(&mut self, residual: ExprId) -> Option<Parts> {
         let exprs = &mut self.deriver.exprs;
         let (parts, tail) = match *exprs.get(residual) {
-            Expr::And(ref parts) => (parts, None),
+            Expr::And(ref parts) => (parts.to_vec(), None),
             Expr::Concat { head, tail } => match exprs.get(head) {
-                Expr::And(parts) => (parts, Some(tail)),
+                Expr::And(parts) => (parts.to_vec(), Some(tail)),
                 _ => return None,
             },
             _ => return None,
         };
-        let &[one, another] = &**parts else { return None };
         let run_of = |part: ExprId| {
             let run = match tail {
                 None => Run::of(exprs, part),
@@ -196,13 +251,61 @@ impl LexemeCache {
             let is_ended = |tail| matches!(exprs.get(tail), Expr::Bytes(_));
             run.filter(|run| run.max.is_some() && is_plain(run.character) && is_ended(run.tail))
         };
-        let (run, other) = match run_of(one) {
-            Some(run) => (run, another),
-            None => (run_of(another)?, one),
-        };
-        let other = tail.map_or(other, |tail| exprs.concat(other, tail));
-        Some((run, other))
+        let (at, run) = parts.iter().enumerate().find_map(|(at, &part)| Some((at, run_of(part)?)))?;
+        let mut parts = parts;
+        parts.remove(at);
+        let ended = |exprs: &mut ExprSet, expr| tail.map_or(expr, |tail| exprs.concat(expr, tail));
+        let other = exprs.and(&parts);
+        let other = ended(exprs, other);
+        let mut any_length = exprs.repeat(run.character, run.min, None);
+        if tail.is_none() {
+            any_length = exprs.concat(any_length, run.tail);
+        }
+        parts.push(any_length);
+        let unlimited = exprs.and(&parts);
+        Some(Parts { run, other, unlimited: ended(exprs, unlimited) })
     }
+}
+
+/// By place how far the places that it leads to are from an end at most, itself among them; `None` for those that lead to no
+/// end. The edges lead backwards, and each is 0 or 1 long.
+fn farthest(before: &[Vec<(usize, u32)>], ends: impl Iterator<Item = usize>) -> Vec<Option<u32>> {
+    let mut seen = vec![false; before.len()];
+    let mut found: Vec<(usize, u32)> = Vec::new();
+    let mut open: VecDeque<(usize, u32)> = ends.map(|end| (end, 0)).collect();
+    while let Some((place, distance)) = open.pop_front() {
+        if std::mem::replace(&mut seen[place], true) {
+            continue;
+        }
+        found.push((place, distance));
+        for &(from, length) in &before[place] {
+            match length {
+                0 => open.push_front((from, distance)),
+                _ => open.push_back((from, distance + length)),
+            }
+        }
+    }
+    // The places are found from the nearest to the farthest one.
+    let mut farthest = vec![None; before.len()];
+    while let Some((place, distance)) = found.pop() {
+        let mut open = vec![place];
+        while let Some(place) = open.pop() {
+            if farthest[place].is_none() {
+                farthest[place] = Some(distance);
+                open.extend(before[place].iter().map(|&(from, _)| from));
+            }
+        }
+    }
+    farthest
+}
+
+/// A run of characters with a greatest length, and what else must match.
+struct Parts {
+    run: Run,
+    /// What else must match, with the byte after it.
+    other: ExprId,
+    /// The same, and the run without its greatest length.
+    unlimited: ExprId,
 }
 
 /// What agrees with a text without limits for fewer bytes than this is walked on its own: it differs from that nearly everywhere.

@@ -428,7 +428,7 @@ impl Both<'_> {
         }
         let relation = if self.comes_back(pair, depth)? {
             Relation::Back
-        } else if self.lexeme_cache.agreement(self.own, pair.0, self.whole, pair.1) == u32::MAX {
+        } else if self.lexeme_cache.agreement(self.own, pair.0, self.whole, pair.1)? == u32::MAX {
             Relation::Same
         } else {
             self.pairs.push(pair);

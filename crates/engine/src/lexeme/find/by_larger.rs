@@ -1,14 +1,14 @@
 //! Lexeme masks from those of larger languages that differ in few tokens.
 //!
 //! Three kinds of languages are near a larger one. `text & ~words` is nearly `text`, and a repetition with a maximum
-//! count is nearly the same without it: both are walked together, and no further than they may differ
-//! ([`LexemeCache::mask_near`]). A text in which something must not occur is where it was after nearly every character:
+//! count is nearly the same without it, in an intersection, too, if what the larger one begins can be completed within the
+//! count: both are walked together, and no further than they may differ ([`LexemeCache::mask_near`]). A text in which something must not occur is where it was after nearly every character:
 //! only the other characters are looked for in the vocabulary ([`by_difference`](super::by_difference)). And in the
 //! middle of what must not occur, it is back there after nearly every one: such a state is near that one, too.
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, Relaxed, StateId};
 use stencilm_support::{LimitExceeded, SEARCHED};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -27,6 +27,14 @@ pub(crate) struct ByLarger;
 impl Finder for ByLarger {
     fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         let Unfinished { residual, from, .. } = this;
+        if let Some(Relaxed { expr, agreement }) = lexemes.without_a_limit(residual)? {
+            if agreement as usize >= vocabulary.trie().max_depth() {
+                return Ok(Some(same(expr)));
+            }
+            if agreement >= MIN_AGREEMENT && lexemes.is_dense_enough(vocabulary, from)? {
+                return Ok(Some(near(expr)));
+            }
+        }
         let Some(base) = lexemes.base_of(residual) else { return Ok(None) };
         let dfa = lexemes.dfa(&[base])?;
         if lexemes.dfas[dfa.0 as usize].is_dead_at_start() {
@@ -57,6 +65,11 @@ impl Finder for ByLarger {
     }
 }
 
+/// A larger language that no token distinguishes.
+fn same(base: ExprId) -> Next {
+    Next::After(Larger::new(base, move |_, _, _, larger| Ok(Some(larger.clone()))))
+}
+
 /// A larger language that differs in few tokens.
 fn near(base: ExprId) -> Next {
     Next::After(Larger::new(base, move |lexemes, vocabulary, this, larger| {
@@ -83,6 +96,31 @@ impl LexemeCache {
             Some(without_complements(exprs, residual, 0)).filter(|&base| base != ExprId::NOTHING)
         };
         base.filter(|&base| self.is_simpler(base, residual))
+    }
+
+    /// An intersection without the greatest counts of that part of it which differs last without them, and for how many bytes both
+    /// read the same; `None` where no part has any, or nothing is known.
+    fn without_a_limit(&mut self, residual: ExprId) -> Result<Option<Relaxed>, LimitExceeded> {
+        let exprs = &mut self.deriver.exprs;
+        let (first, tail) = match *exprs.get(residual) {
+            Expr::Concat { head, tail } => (head, Some(tail)),
+            _ => (residual, None),
+        };
+        let Expr::And(parts) = exprs.get(first) else { return Ok(None) };
+        let limited = parts.iter().enumerate().map(|(at, &part)| (exprs.agreement(part), at));
+        let Some((_, at)) = limited.filter(|&(agreement, _)| agreement != u32::MAX).max() else { return Ok(None) };
+        let mut parts = parts.to_vec();
+        let relaxed = self.relaxation.apply(exprs, parts[at]);
+        parts[at] = relaxed.expr;
+        let whole = exprs.and(&parts);
+        let expr = tail.map_or(whole, |tail| exprs.concat(whole, tail));
+        if !self.is_simpler(expr, residual) {
+            return Ok(None);
+        }
+        // Both match the same up to a length, so a beginning that is completed within that length is one of both.
+        let most = self.completions.most_by_search(&mut self.deriver, expr)?;
+        let agreement = relaxed.agreement.saturating_sub(most);
+        Ok((most != u32::MAX).then_some(Relaxed { expr, agreement }))
     }
 
     /// Whether some byte leads from a residual back to it.
@@ -143,7 +181,7 @@ impl LexemeCache {
                         agreements.resize(known + 1, (StateId::DEAD, 0));
                     }
                     if agreements[known].0 != other {
-                        agreements[known] = (other, self.agreement(own, state, whole, other));
+                        agreements[known] = (other, self.agreement(own, state, whole, other)?);
                     }
                     let height = trie.height(node);
                     let agreement = agreements[known].1;
@@ -166,15 +204,28 @@ impl LexemeCache {
     }
 
     /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
-    pub(crate) fn agreement(&mut self, own: DfaId, state: StateId, whole: DfaId, other: StateId) -> u32 {
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(crate) fn agreement(
+        &mut self,
+        own: DfaId,
+        state: StateId,
+        whole: DfaId,
+        other: StateId,
+    ) -> Result<u32, LimitExceeded> {
         let (&[(_, residual)], &[(_, larger)]) = (self.residuals(own, state), self.residuals(whole, other)) else {
-            return 0;
+            return Ok(0);
         };
         if residual == larger {
-            return u32::MAX;
+            return Ok(u32::MAX);
         }
         let relaxed = self.relaxation.apply(&mut self.deriver.exprs, residual);
-        if relaxed.expr == larger { relaxed.agreement } else { 0 }
+        if relaxed.expr == larger {
+            return Ok(relaxed.agreement);
+        }
+        let relaxed = self.without_a_limit(residual)?;
+        Ok(relaxed.filter(|relaxed| relaxed.expr == larger).map_or(0, |relaxed| relaxed.agreement))
     }
 }
 

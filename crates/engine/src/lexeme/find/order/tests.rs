@@ -167,12 +167,20 @@ fn the_mask_of_a_bounded_text_is_that_of_a_walk() {
         r"^[a-z]+(1[a-z]{2})*$",
         r"(a|1-).*b",
         r"^[^a1]*(\u65e5\u672c)+$",
+        r"^(?:(?!ab).)*$",
+        r"^(?!.*1-)[^y]*$",
+        r"^(?=.*[a-z])(?=.*1).*$",
+        r"^(?:(?!-x).)*(?:-xy)?$",
     ];
     let mut found = 0;
     for pattern in patterns {
-        for bounds in
-            ["\"maxLength\": 3", "\"maxLength\": 6", "\"minLength\": 1, \"maxLength\": 9", "\"maxLength\": 40"]
-        {
+        for bounds in [
+            "\"maxLength\": 3",
+            "\"maxLength\": 6",
+            "\"minLength\": 1, \"maxLength\": 9",
+            "\"minLength\": 5, \"maxLength\": 7",
+            "\"maxLength\": 40",
+        ] {
             let keywords = format!(r#""pattern": "{pattern}", {bounds}"#);
             let mut lexeme_cache = LexemeCache::new(12, Limits::default());
             let (grammar, expr) = string_lexeme(&keywords);
@@ -202,6 +210,7 @@ fn the_mask_of_a_bounded_text_is_that_of_a_walk() {
             }
         }
     }
+    eprintln!("{found}");
     assert!(found > 60, "{found} masks were found so");
 }
 
