@@ -138,6 +138,7 @@ impl Machine {
         self.left.memory_bytes() + lists + tables + known.sum::<usize>() + expansions + objects
     }
 
+    /// The expansion with this number.
     #[inline]
     pub fn fork(&self, id: ExpansionId) -> &Arc<Expansion> {
         &self.expansions[id.0 as usize]
