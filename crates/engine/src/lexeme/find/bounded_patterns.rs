@@ -1,9 +1,10 @@
-//! Texts of a maximum length that also match something else: the mask of that, without the tokens that are too long.
+//! Texts of a maximum length that also match a pattern: the mask is that of the pattern without the tokens that are too
+//! long.
 //!
-//! A pattern with a `maxLength` is an intersection, and every character leaves another one, with a new count. A walk of
-//! the vocabulary from one of them meets a new one at each of its places, and has to find out whether it matches
-//! anything. But the pattern can often end within a few bytes of wherever it is. Then only tokens that come near the
-//! bound are examined. For several limits of length, see [`limits`](super::limits).
+//! A pattern with a `maxLength` is an intersection, and every character leads to a new one with a smaller count. A walk
+//! through the vocabulary would meet a new intersection at every node and have to decide whether it matches anything.
+//! But usually the pattern can be completed within a few bytes from anywhere, so only the tokens that come near the
+//! bound need to be examined. For several limits of length, see [`limits`](super::limits).
 
 use std::sync::Arc;
 
@@ -20,21 +21,19 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// A run of characters with a greatest length that also matches something else.
+/// A run of characters with a maximum length that also matches another expression.
 pub(crate) struct Bounded {
-    /// The run.
     run: Run,
-    /// The greatest length.
     max: u32,
-    /// What else must match, with that byte: a larger language.
+    /// The other expression, with the byte that ends the run: a larger language.
     pub(crate) other: ExprId,
-    /// With so many characters it can always still be completed.
+    /// Up to this number of characters, the text can always be completed.
     certain: u32,
-    /// The most characters that a token begins.
+    /// The greatest number of characters that begin in one token.
     longest: u32,
 }
 
-/// Finds the mask of a pattern with a greatest length from that of the pattern.
+/// Finds the mask of a pattern with a maximum length from the mask of the pattern.
 pub(crate) struct BoundedPatterns;
 
 impl Finder for BoundedPatterns {
@@ -50,8 +49,8 @@ impl Finder for BoundedPatterns {
 }
 
 impl LexemeCache {
-    /// The larger language from whose mask that of at most so many characters that also match something else is made;
-    /// `None` where it is nothing of the kind, or where many tokens come near the bound.
+    /// The larger language from whose mask that of a bounded pattern is made. `None` where the residual is no bounded
+    /// pattern, or where many tokens come near the bound.
     pub(crate) fn mask_of_bounded(
         &mut self,
         vocabulary: &Tokens,
@@ -60,7 +59,7 @@ impl LexemeCache {
         let Some((run, other)) = self.run_and_other(residual) else { return Ok(None) };
         let exprs = &self.deriver.exprs;
         let (Some(max), &Expr::Bytes(end)) = (run.max, exprs.get(run.tail)) else { return Ok(None) };
-        // With a byte that ends it, what is not empty has a character.
+        // The match ends with a byte after the run, so a match of more than one byte has a character.
         let is_long_enough = run.min == 0 || (run.min == 1 && exprs.shortest_at_least(other) > 1);
         let most = self.completions.most(exprs, other)?;
         if !is_long_enough || most == u32::MAX {
@@ -70,7 +69,8 @@ impl LexemeCache {
         if RunsOf::new(self, characters, run.character).then_a_byte(other)? != Some(end) {
             return Ok(None);
         }
-        // No more characters come than bytes, and the last of these is none: tokens that begin no more can be completed.
+        // There are at most as many characters as bytes, and the last byte is not a character. So after at most
+        // `certain` characters there is room to complete the text.
         let certain = max.saturating_add(1).saturating_sub(most);
         let Some(runs) = self.runs(vocabulary, run.character, end, true)? else { return Ok(None) };
         let Some(longest) = runs.longest() else { return Ok(None) };
@@ -78,8 +78,7 @@ impl LexemeCache {
         Ok(few.then_some(Bounded { run, max, other, certain, longest }))
     }
 
-    /// The mask of at most so many characters that also match something else, from the mask of that; `None` where that does
-    /// not say enough.
+    /// The mask of a bounded pattern from the mask of the pattern; `None` where that is not enough to tell.
     pub(crate) fn finish_bounded(
         &mut self,
         vocabulary: &Tokens,
@@ -112,7 +111,8 @@ impl LexemeCache {
         Ok(Some(Arc::new(LexemeMask::of_set(inside, Some(crossings), Box::default()).with_ends(ends))))
     }
 
-    /// Takes out the tokens that begin more than `certain` characters and leave too little room for what must follow.
+    /// Removes the tokens in which more than `certain` characters begin and after which too little room is left to
+    /// complete the text.
     fn drop_dead_ends(
         &mut self,
         vocabulary: &Tokens,
@@ -160,18 +160,18 @@ impl LexemeCache {
         Ok(())
     }
 
-    /// What an automaton of one expression has left in a state.
+    /// The residual in a state of an automaton of a single expression.
     fn only_residual(&self, dfa: DfaId, state: StateId) -> ExprId {
         self.residuals(dfa, state).first().map_or(ExprId::NOTHING, |&(_, residual)| residual)
     }
 
-    /// Runs that were found before.
+    /// Runs that were already computed.
     fn known_runs(&mut self, character: ExprId) -> &mut ClassRuns {
         self.classes.get_mut(&character).and_then(Option::as_mut).expect("the runs were just found")
     }
 
-    /// A run of characters with a greatest length, and what else must match: the parts of `A & B`, each with a byte after,
-    /// or of `(A & B)"`.
+    /// A run of characters with a maximum length, and the other expression that must match: the parts of `A & B`, each
+    /// with a byte after it, or of `(A & B)"`.
     fn run_and_other(&mut self, residual: ExprId) -> Option<(Run, ExprId)> {
         let exprs = &mut self.deriver.exprs;
         let (parts, tail) = match *exprs.get(residual) {
@@ -192,7 +192,7 @@ impl LexemeCache {
                 },
             };
             let is_plain = |character| !exprs.is_nullable(character) && !exprs.has_boolean(character);
-            // What else must match may begin with such a run, too.
+            // The other expression may begin with such a run as well.
             let is_ended = |tail| matches!(exprs.get(tail), Expr::Bytes(_));
             run.filter(|run| run.max.is_some() && is_plain(run.character) && is_ended(run.tail))
         };
@@ -205,5 +205,6 @@ impl LexemeCache {
     }
 }
 
-/// What agrees with a text without limits for fewer bytes than this is walked on its own: it differs from that nearly everywhere.
+/// If a bounded text agrees with the unbounded one for fewer bytes than this, it is walked by itself, since the two
+/// differ almost everywhere.
 pub(crate) const MIN_AGREEMENT: u32 = 4;
