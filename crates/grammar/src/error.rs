@@ -41,8 +41,8 @@ impl GrammarError {
         GrammarError::new(ErrorKind::Limit, place, limit.while_reading())
     }
 
-    /// What a search that may fail has found, at this place; `None` where it came to a bound of its own. That the operation is to
-    /// end says nothing of what was searched for, and goes on as the error that it is.
+    /// What a search that may fail has found, at this place; `None` where it came to a bound of its own. That the
+    /// operation is to end says nothing of what was searched for, and goes on as the error that it is.
     ///
     /// # Errors
     /// A limit reached at this place, where the operation is to end.

@@ -1,6 +1,8 @@
-//! What all saved texts begin with: the name of their format and its version, held against those that this library reads.
+//! What all saved texts begin with: the name of their format and its version, held against those that this library
+//! reads.
 //!
-//! Of a text that cannot be read whole these two are looked for first: that it is of another format says more than what it lacks.
+//! Of a text that cannot be read whole these two are looked for first: that it is of another format says more than what
+//! it lacks.
 
 use std::io::{self, Read};
 
@@ -55,8 +57,8 @@ impl SavedFormat {
     /// The same of a text that cannot be read whole, however long it is.
     ///
     /// # Errors
-    /// As [`SavedFormat::check`], [`ErrorKind::Limit`] where the thread may not go on, and what `damaged` makes of a text that is no
-    /// JSON.
+    /// As [`SavedFormat::check`], [`ErrorKind::Limit`] where the thread may not go on, and what `damaged` makes of a
+    /// text that is no JSON.
     pub fn check_text(
         &self,
         text: &str,

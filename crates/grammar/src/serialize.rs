@@ -383,8 +383,8 @@ impl<T: Copy> Made<T> {
     }
 }
 
-/// Objects and arrays that are still to be made. They refer to nodes and nodes to them, both to earlier ones only, so one is
-/// made where it is used.
+/// Objects and arrays that are still to be made. They refer to nodes and nodes to them, both to earlier ones only, so
+/// one is made where it is used.
 struct Containers {
     members: Vec<Option<SavedMembers>>,
     items: Vec<Option<SavedItems>>,
@@ -526,8 +526,8 @@ fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<
         let list = "exprs";
         check_time().map_err(|limit| GrammarError::limit(format!("#/exprs/{at}"), limit))?;
         let exprs = &mut builder.exprs;
-        // A constructor copies the lists of parts that are of its own kind. What `serialize_json` writes has none, but few
-        // entries of a crafted text could have their lists copied over and over.
+        // A constructor copies the lists of parts that are of its own kind. What `serialize_json` writes has none, but
+        // few entries of a crafted text could have their lists copied over and over.
         copied += match expr {
             SavedExpr::Concat(head, _) => concatenated(exprs, made.get(*head, list, at)?, MAX_EXPRS),
             SavedExpr::Or(parts) => made.all(parts, list, at)?.into_iter().map(|part| alternatives(exprs, part)).sum(),

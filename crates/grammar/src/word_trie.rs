@@ -1,5 +1,5 @@
-//! Any of many texts with what follows each, as a trie: texts with a common beginning are decided step by step, so that no
-//! place has as many alternatives as there are texts.
+//! Any of many texts with what follows each, as a trie: texts with a common beginning are decided step by step, so that
+//! no place has as many alternatives as there are texts.
 
 /// A part of the trie.
 pub(crate) enum Part<'p, N> {
@@ -9,8 +9,8 @@ pub(crate) enum Part<'p, N> {
     Any(&'p [N]),
 }
 
-/// The trie of some texts. `shared` says how long the beginning of two texts may be that is read once for both; `make` makes
-/// each part, what follows it first.
+/// The trie of some texts. `shared` says how long the beginning of two texts may be that is read once for both; `make`
+/// makes each part, what follows it first.
 pub(crate) fn trie<N: Copy>(
     mut texts: Vec<(&str, N)>,
     shared: impl Fn(&str, &str) -> usize,

@@ -8,7 +8,8 @@ const STEPS_OF_A_DERIVATIVE: u32 = 8;
 /// Bounds on derived expressions, on the search for emptiness, on automaton states, and on the memory of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest number of expressions that may be derived between two calls of [`Deriver::begin`](crate::Deriver::begin).
+    /// The greatest number of expressions that may be derived between two calls of
+    /// [`Deriver::begin`](crate::Deriver::begin).
     pub max_exprs: usize,
     /// The greatest number of expressions visited by one search for a match.
     pub max_search: usize,

@@ -69,9 +69,9 @@ pub fn own_pattern(
     unwatched(|| parse_pattern(exprs, pattern, options, alphabet)).expect("a pattern of our own is well-formed")
 }
 
-/// Of what a pattern matches the texts that take one of its alternatives, by its number, and perhaps some that do not: whatever
-/// else matches does without that alternative. What may be repeated from zero on is an alternative, too. `None` where there are no
-/// more.
+/// Of what a pattern matches the texts that take one of its alternatives, by its number, and perhaps some that do not:
+/// whatever else matches does without that alternative. What may be repeated from zero on is an alternative, too.
+/// `None` where there are no more.
 ///
 /// # Errors
 /// As [`parse_pattern`].
@@ -115,8 +115,9 @@ fn parse_choice(
     Ok(found?.map(|mut found| found.groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts)))
 }
 
-/// The texts that a pattern matches within a longer text, from where it begins on: in groups, each with the condition that
-/// what follows must match as a whole, [`ExprId::ANYTHING`] where there is none. A lazy repetition ends as early as it can.
+/// The texts that a pattern matches within a longer text, from where it begins on: in groups, each with the condition
+/// that what follows must match as a whole, [`ExprId::ANYTHING`] where there is none. A lazy repetition ends as early
+/// as it can.
 ///
 /// # Errors
 /// As [`parse_pattern`], and for anchors and boundaries that ask what follows.

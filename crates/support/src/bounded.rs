@@ -12,14 +12,16 @@ use rustc_hash::FxHashMap;
 /// Bytes that one cache may hold.
 pub const BUDGET: usize = 4 << 20;
 
-/// Bytes that a cache may hold which is kept for all grammars of a vocabulary, and whose entries may have a bit for each token.
+/// Bytes that a cache may hold which is kept for all grammars of a vocabulary, and whose entries may have a bit for
+/// each token.
 pub const LARGE_BUDGET: usize = 48 << 20;
 
 /// As many as a look-up goes through from end to end.
 pub const RECENT: usize = 8;
 
-// What follows bounds the work on one question before it is answered in another way: by looking at all together, by an answer
-// that is not the best, or by an error. The numbers are far apart, because none nearer makes a difference that can be measured.
+// What follows bounds the work on one question before it is answered in another way: by looking at all together, by an
+// answer that is not the best, or by an error. The numbers are far apart, because none nearer makes a difference that
+// can be measured.
 
 /// So many are tried one by one, each with work of its own; so deep below each other things are looked for.
 pub const FEW: usize = 64;
@@ -27,8 +29,8 @@ pub const FEW: usize = 64;
 /// So many are listed, kept or distinguished for one thing.
 pub const MANY: usize = 500;
 
-/// So many places are looked at where there is a cheap way without. Scratch that has more is made anew for the next operation: to
-/// empty it takes longer than most operations do.
+/// So many places are looked at where there is a cheap way without. Scratch that has more is made anew for the next
+/// operation: to empty it takes longer than most operations do.
 pub const LOOKED_AT: usize = 4_000;
 
 /// So many where the way without takes longer.
@@ -76,8 +78,8 @@ impl<K: Eq + Hash, V, const BYTES: usize> Bounded<K, V, BYTES> {
         self.entries.insert(key, value);
     }
 
-    /// What is kept under a key, which is made first where there is nothing, with the bytes that it owns beside itself; and what
-    /// is to grow by as many bytes as it does.
+    /// What is kept under a key, which is made first where there is nothing, with the bytes that it owns beside itself;
+    /// and what is to grow by as many bytes as it does.
     pub fn get_or_make(&mut self, key: K, make: impl FnOnce() -> (V, usize)) -> (&mut V, &mut usize) {
         if self.memory_bytes() > BYTES && !self.entries.contains_key(&key) {
             *self = Bounded::default();

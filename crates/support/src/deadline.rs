@@ -22,8 +22,8 @@ const CHECKS: u32 = 32;
 /// So long is worked between two questions whether to go on.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(10);
 
-/// Work that is sooner done reads the clock of the processor not once; of longer work so much is taken to have been done
-/// before it was read first.
+/// Work that is sooner done reads the clock of the processor not once; of longer work so much is taken to have been
+/// done before it was read first.
 const UNCLOCKED: Duration = Duration::from_millis(1);
 
 /// Ends the operations that were given it, from any thread.
@@ -166,8 +166,8 @@ impl Watch {
         Watch { cancel, ..self }
     }
 
-    /// The same, counted from now on: for what may go on for long before it looks at the clock. Otherwise what is done before the
-    /// first look counts as short, which spares short operations a call to the system.
+    /// The same, counted from now on: for what may go on for long before it looks at the clock. Otherwise what is done
+    /// before the first look counts as short, which spares short operations a call to the system.
     #[must_use]
     pub fn from_now(self) -> Watch {
         let now = Instant::now();
@@ -234,15 +234,16 @@ impl Watch {
     }
 }
 
-/// Runs to its end what is built once for everybody: no deadline and no interrupt of one request may leave it half built.
+/// Runs to its end what is built once for everybody: no deadline and no interrupt of one request may leave it half
+/// built.
 pub fn unwatched<T>(operation: impl FnOnce() -> T) -> T {
     let _restore = Restore::instead_of(None);
     operation()
 }
 
-/// Runs a part of an operation that goes on where the part fails. An end is reported once, and another error may stand in its
-/// place by then, or none: so it is not the result that says whether the operation is to end, but whether an end was reported
-/// within the part.
+/// Runs a part of an operation that goes on where the part fails. An end is reported once, and another error may stand
+/// in its place by then, or none: so it is not the result that says whether the operation is to end, but whether an end
+/// was reported within the part.
 ///
 /// # Errors
 /// What ended it, as in [`check_time`].

@@ -1,9 +1,9 @@
 //! The hash of every table: fast for numbers, keyed for text.
 //!
-//! Keys of a schema, names of rules and classes of characters come from whoever sends a grammar. With a hash that is the
-//! same in every process, thousands of them can be chosen to collide, and each look-up compares them all (Crosby &
-//! Wallach 2003). So bytes are hashed under a key drawn once for the process. Numbers such as ids are ours and hashed as
-//! fast as can be. Nothing may depend on the order of a table: it differs from one process to the next.
+//! Keys of a schema, names of rules and classes of characters come from whoever sends a grammar. With a hash that is
+//! the same in every process, thousands of them can be chosen to collide, and each look-up compares them all (Crosby &
+//! Wallach 2003). So bytes are hashed under a key drawn once for the process. Numbers such as ids are ours and hashed
+//! as fast as can be. Nothing may depend on the order of a table: it differs from one process to the next.
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::sync::LazyLock;

@@ -109,7 +109,8 @@ impl Table {
         }
     }
 
-    /// Holds these numbers and no others, each with its hash. Where nearly all are to go, that is sooner done than to take them out.
+    /// Holds these numbers and no others, each with its hash. Where nearly all are to go, that is sooner done than to
+    /// take them out.
     pub fn begin_anew(&mut self, numbers: impl Iterator<Item = (u64, u32)>) {
         *self = Table::default();
         self.reserve(numbers.size_hint().0);

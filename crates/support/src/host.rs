@@ -11,8 +11,9 @@ use std::sync::OnceLock;
 
 /// What an operation asks of the program that called it.
 pub struct Host {
-    /// Whether the operation of this thread is to end with [`LimitExceeded::Interrupted`](crate::LimitExceeded::Interrupted).
-    /// Asked at every look at the clock, that is often; locks of the core may be held.
+    /// Whether the operation of this thread is to end with
+    /// [`LimitExceeded::Interrupted`](crate::LimitExceeded::Interrupted). Asked at every look at the clock, that is
+    /// often; locks of the core may be held.
     pub is_stopped: fn() -> bool,
     /// Called before this thread waits for a lock of the core that another thread holds.
     pub before_waiting: fn(),

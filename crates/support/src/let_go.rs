@@ -11,8 +11,8 @@ use crate::host::{after_freeing, before_waiting};
 /// To drop more than this takes too long to be done on the side.
 const LARGE: usize = 1 << 20;
 
-/// Bytes that may wait for the thread, beside what it is dropping. What would be more is dropped by who lets it go: else
-/// memory would be used up faster than it is freed.
+/// Bytes that may wait for the thread, beside what it is dropping. What would be more is dropped by who lets it go:
+/// else memory would be used up faster than it is freed.
 const MOST_WAITING: usize = 64 << 20;
 
 /// Drops what holds so many bytes, in the thread where they are many.
@@ -35,8 +35,8 @@ fn here() -> &'static Thread {
     thread_of(std::process::id(), &THREAD)
 }
 
-/// The thread of a process. One that was forked off does not have that of its parent, and the lock may be held for ever by what was
-/// not copied with it, so it never looks at it; nor does it drop what waited there.
+/// The thread of a process. One that was forked off does not have that of its parent, and the lock may be held for ever
+/// by what was not copied with it, so it never looks at it; nor does it drop what waited there.
 fn thread_of(process: u32, last: &AtomicPtr<Thread>) -> &'static Thread {
     loop {
         let known = last.load(Ordering::Acquire);

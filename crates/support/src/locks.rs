@@ -49,8 +49,8 @@ impl<T> Mutex<T> {
         self.due.load(Ordering::Relaxed) != 0
     }
 
-    /// Lets the thread that is next in line have it first, if there is one: who lets go of it and takes it again at once mostly gets
-    /// it before. The caller must not hold it.
+    /// Lets the thread that is next in line have it first, if there is one: who lets go of it and takes it again at
+    /// once mostly gets it before. The caller must not hold it.
     pub fn give_way(&self) {
         if self.is_waited_for() {
             before_waiting();
@@ -66,7 +66,8 @@ impl<T> Mutex<T> {
     }
 }
 
-/// What somebody has waited for a lock lately. One who never waits for long is held up as much where he waits at every step.
+/// What somebody has waited for a lock lately. One who never waits for long is held up as much where he waits at every
+/// step.
 #[derive(Debug, Default)]
 pub struct Waits {
     /// When all of it is forgotten, in nanoseconds (as in a generic cell rate algorithm).

@@ -36,8 +36,8 @@ pub const fn of_shared<T>(len: usize) -> usize {
     allocated(len * size_of::<T>() + 2 * size_of::<usize>())
 }
 
-/// What a hash table holds that has room for so many entries of type `T`, but for what these own: seven of eight slots may
-/// be used, the slots are a power of two, and each has a byte beside it.
+/// What a hash table holds that has room for so many entries of type `T`, but for what these own: seven of eight slots
+/// may be used, the slots are a power of two, and each has a byte beside it.
 #[inline]
 pub fn of_table<T>(capacity: usize) -> usize {
     if capacity == 0 {

@@ -89,7 +89,8 @@ fn most_in_a_token(vocabulary: &Tokens, bytes: &ByteSet) -> usize {
     counts.max().unwrap_or(0)
 }
 
-/// Whether every match of an expression has one of these bytes, as far as is plain to see. `known` is what was found of others.
+/// Whether every match of an expression has one of these bytes, as far as is plain to see. `known` is what was found of
+/// others.
 fn must_have(
     exprs: &ExprSet,
     root: ExprId,
@@ -192,8 +193,8 @@ impl Bounds {
         Ok(bounds)
     }
 
-    /// What completes the worst beginning of a node, where objects and arrays within it may have been opened if something
-    /// is known of their values.
+    /// What completes the worst beginning of a node, where objects and arrays within it may have been opened if
+    /// something is known of their values.
     fn of_node(&self, measured: Measured<'_>, costs: &[u64], id: NodeId, values: Option<&[u64]>) -> u64 {
         let cost = |node: &NodeId| costs[node.0 as usize];
         let most = |node: &NodeId| self.nodes[node.0 as usize];
@@ -224,8 +225,8 @@ impl Bounds {
         own.max(cost(&id))
     }
 
-    /// What completes the worst beginning of parts that follow each other; those after one that opens something by what is
-    /// known of their values.
+    /// What completes the worst beginning of parts that follow each other; those after one that opens something by what
+    /// is known of their values.
     fn of_sequence(&self, costs: &[u64], parts: &[NodeId], values: Option<&[u64]>) -> u64 {
         let index = |part: &NodeId| part.0 as usize;
         let plain = parts.iter().position(|part| self.opens[index(part)]).map_or(parts.len(), |at| at + 1);
@@ -457,7 +458,8 @@ fn within(measured: Measured<'_>, node: usize, opens: &[bool]) -> Vec<usize> {
     }
 }
 
-/// Whether every text of a node has one of these bytes, as far as is plain to see. `known` is what was found of expressions.
+/// Whether every text of a node has one of these bytes, as far as is plain to see. `known` is what was found of
+/// expressions.
 fn opens(
     grammar: &Grammar,
     node: &Node,

@@ -39,7 +39,8 @@ pub(crate) struct Costs {
 /// What the declared members of an object take, of which each place in it lacks some.
 struct ObjectCosts {
     known: Vec<u64>,
-    /// By place, how many that must come are declared from there on, and what they take in all: exactly, so that some can be taken off.
+    /// By place, how many that must come are declared from there on, and what they take in all: exactly, so that some
+    /// can be taken off.
     required: Vec<(u32, u128)>,
     /// The others, the cheapest first.
     spare: Vec<u32>,
@@ -243,7 +244,8 @@ impl Costs {
                 bit = bit.wrapping_shl(1);
             }
         }
-        // Before a key one member must come, whatever the bounds say; of a cut object the last one is counted by itself.
+        // Before a key one member must come, whatever the bounds say; of a cut object the last one is counted by
+        // itself.
         let last = u32::from(members.is_cut());
         let at_least = members.min.saturating_sub(count).max(u32::from(!after_value).saturating_sub(last));
         let mut missing = at_least.saturating_sub(needed);
@@ -277,7 +279,8 @@ impl Costs {
         Ok(object)
     }
 
-    /// What the rest of an array takes, after an element or before one: about, where elements count for several counters.
+    /// What the rest of an array takes, after an element or before one: about, where elements count for several
+    /// counters.
     fn of_items(&self, run: &Run<'_>, grammar: Measured<'_>, id: ItemsId, register: u32, after_element: bool) -> u64 {
         let items = grammar.items(id);
         let state = run.stacks.items(register);
@@ -559,8 +562,8 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
     }
 }
 
-/// By how much a key that must differ from others may be longer than the shortest one, in tokens. What takes the fewest bytes is
-/// found by these costs, so none of them is more there.
+/// By how much a key that must differ from others may be longer than the shortest one, in tokens. What takes the fewest
+/// bytes is found by these costs, so none of them is more there.
 fn new_key(grammar: Measured<'_>) -> u64 {
     if grammar.tokens.is_some() { NEW_KEY } else { 0 }
 }
@@ -578,8 +581,8 @@ fn is_optional(items: &Items) -> bool {
     items.min == 0 && items.contains.iter().all(|&(min, _)| min == 0)
 }
 
-/// How many elements must still come for two to be equal, if none of them is one that was there: two at later places. A lower bound
-/// would let every beginning of an element look as near to the end as any other.
+/// How many elements must still come for two to be equal, if none of them is one that was there: two at later places. A
+/// lower bound would let every beginning of an element look as near to the end as any other.
 fn until_a_repeat(items: &Items, state: ItemsState) -> u32 {
     if !items.must_repeat() || state.has_repeat {
         return 0;
@@ -588,8 +591,8 @@ fn until_a_repeat(items: &Items, state: ItemsState) -> u32 {
 }
 
 /// What the elements take that must still come after so many with these counts, at least so many, each with what stands
-/// before it: the cheapest ones for every place, of which enough count. Where one counter asks for elements that is exact; where
-/// several do, it is what the dearest of them asks for.
+/// before it: the cheapest ones for every place, of which enough count. Where one counter asks for elements that is
+/// exact; where several do, it is what the dearest of them asks for.
 fn elements_cost(
     grammar: Measured<'_>,
     nodes: &[u64],

@@ -43,8 +43,8 @@ impl New {
 pub(crate) struct Fresh {
     nodes: Vec<New>,
     lexemes: FxHashMap<ExprId, New>,
-    /// What the values take that the elements of an array may be, the dearest first, with how many take that: of arrays whose
-    /// elements must differ, and where that is known of all.
+    /// What the values take that the elements of an array may be, the dearest first, with how many take that: of arrays
+    /// whose elements must differ, and where that is known of all.
     values: Vec<Vec<(u64, u64)>>,
 }
 
@@ -88,8 +88,8 @@ impl Fresh {
         self.nodes[node.0 as usize].least()
     }
 
-    /// What the values take that the elements of an array may be, the dearest first, with how many take that; none where that is not
-    /// known.
+    /// What the values take that the elements of an array may be, the dearest first, with how many take that; none
+    /// where that is not known.
     pub fn of_values(&self, id: ItemsId) -> &[(u64, u64)] {
         &self.values[id.0 as usize]
     }
@@ -261,8 +261,8 @@ fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
     Ok(New { of_many, longest: longest(run.lexeme_cache.deriver(), lexeme)? })
 }
 
-/// Whether keys of a class that never run out may always become new ones with few bytes more than the shortest takes, wherever in
-/// one a text is. Under `^a+$` they may not: the hundredth takes a hundred.
+/// Whether keys of a class that never run out may always become new ones with few bytes more than the shortest takes,
+/// wherever in one a text is. Under `^a+$` they may not: the hundredth takes a hundred.
 pub(crate) fn are_new_keys_near(run: &mut Run<'_>, members: &Members) -> Result<bool, EngineError> {
     let grammar = run.machine.grammar().clone();
     for additional in members.additional.iter().filter(|additional| additional.space == KeySpace::Infinite) {
@@ -311,8 +311,8 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
     Ok(false)
 }
 
-/// The bytes of the longest match, or some more: of numbers, of the longest of the shortest texts of a value. [`NEVER`] where there is
-/// none, or many places to look at.
+/// The bytes of the longest match, or some more: of numbers, of the longest of the shortest texts of a value. [`NEVER`]
+/// where there is none, or many places to look at.
 fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     let plain = longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default())?;
     // A language decided by a program leaves a place for each of its texts.
@@ -334,8 +334,8 @@ fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     Ok(of_values.unwrap_or(NEVER))
 }
 
-/// The most steps that can be made from a place, those included with which each one ends; `None` where there are paths that go
-/// round, or many places. `next` gives what ends a place, and the places that one step leads to.
+/// The most steps that can be made from a place, those included with which each one ends; `None` where there are paths
+/// that go round, or many places. `next` gives what ends a place, and the places that one step leads to.
 fn longest_path<P: Copy + Eq + Hash>(
     from: P,
     mut next: impl FnMut(P) -> Result<Option<(u64, Vec<P>)>, EngineError>,
@@ -389,7 +389,8 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
     })
 }
 
-/// What is done at a place that was reached by a text: with what it ends there, if it does, and the bytes with which it goes on.
+/// What is done at a place that was reached by a text: with what it ends there, if it does, and the bytes with which it
+/// goes on.
 type Paths<P> = Option<(Option<Vec<u8>>, Vec<(u8, P)>)>;
 
 /// All texts on the paths from a place to an end; `None` where they are many, or one is not known.

@@ -32,8 +32,8 @@ use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// A place that looks so many times as far from the end as it may be, and so much further, is not looked at: a token may
-/// span lexemes, but rarely more.
+/// A place that looks so many times as far from the end as it may be, and so much further, is not looked at: a token
+/// may span lexemes, but rarely more.
 const FAR: u64 = 4;
 const FURTHER: u64 = 8;
 
@@ -104,16 +104,16 @@ struct Place {
 /// What is known of the paths to the end from a place.
 #[derive(Clone, Default)]
 struct Known {
-    /// Once some were found, the last one first. That there is none is kept, and comes first, where the text before it does not
-    /// matter.
+    /// Once some were found, the last one first. That there is none is kept, and comes first, where the text before it
+    /// does not matter.
     paths: Vec<Arc<PathToEnd>>,
     /// What was looked for in the mask that found them counts as so many searches.
     searches: usize,
 }
 
 impl Place {
-    /// Keeps paths to the end. Those that were known stay after them: under another budget tokens were left for them that may
-    /// come.
+    /// Keeps paths to the end. Those that were known stay after them: under another budget tokens were left for them
+    /// that may come.
     fn keep(&self, Known { mut paths, searches }: Known) {
         let mut known = lock(&self.known);
         for path in known.paths.drain(..).filter(|path| path.tokens != NEVER) {
@@ -131,8 +131,8 @@ impl Place {
 pub(crate) struct PathsLeft {
     /// Those that were found from each place, by the first token that leads there.
     by_place: FxHashMap<u32, Vec<Arc<PathToEnd>>>,
-    /// All of them: a token that the grammar asks for has no place in these lists, and what goes on from one place may have
-    /// been found from another.
+    /// All of them: a token that the grammar asks for has no place in these lists, and what goes on from one place may
+    /// have been found from another.
     all: Vec<Arc<PathToEnd>>,
 }
 
@@ -191,8 +191,8 @@ pub(crate) struct Endings {
     counts: Arc<TokenCounts>,
     nodes: Arc<[u64]>,
     bounds: Bounds,
-    /// Whether the bounds hold: every text can be spelled, what elements count for is given by one counter, and new keys are
-    /// near.
+    /// Whether the bounds hold: every text can be spelled, what elements count for is given by one counter, and new
+    /// keys are near.
     is_bounded: bool,
     texts: Texts,
     /// The same where bytes are counted: of lexemes that take very many, none is spelled there.
@@ -286,8 +286,8 @@ impl Endings {
 }
 
 impl Run<'_> {
-    /// What completes the text after any one token, at most, and by how much more one token may put off the end; [`NEVER`] where
-    /// there is no bound.
+    /// What completes the text after any one token, at most, and by how much more one token may put off the end;
+    /// [`NEVER`] where there is no bound.
     pub fn most_after_a_token(
         &mut self,
         endings: &mut Endings,
@@ -379,9 +379,9 @@ impl Run<'_> {
         }
     }
 
-    /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the path for
-    /// which it was left, or one that is looked for as it was then. Another search may find a path first that takes more. What
-    /// other masks have found comes last: it serves where the mask was that of another matcher.
+    /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the path
+    /// for which it was left, or one that is looked for as it was then. Another search may find a path first that takes
+    /// more. What other masks have found comes last: it serves where the mask was that of another matcher.
     pub fn path_to_end_after(
         &mut self,
         endings: &mut Endings,
@@ -430,8 +430,8 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Leaves those tokens of a mask after which so many tokens, or fewer, complete the text, and says by which paths. A path
-    /// that is known is tried after each, but for its first token.
+    /// Leaves those tokens of a mask after which so many tokens, or fewer, complete the text, and says by which paths.
+    /// A path that is known is tried after each, but for its first token.
     pub fn narrow(
         &mut self,
         endings: &mut Endings,
@@ -480,8 +480,8 @@ impl Run<'_> {
         Ok(left)
     }
 
-    /// The tokens of a mask that lead to a place and after which so many tokens, or fewer, complete the text; the first of them where
-    /// they are all equivalent.
+    /// The tokens of a mask that lead to a place and after which so many tokens, or fewer, complete the text; the first
+    /// of them where they are all equivalent.
     fn tokens_that_close(
         &mut self,
         endings: &mut Endings,
@@ -506,8 +506,8 @@ impl Run<'_> {
         // That a path is too long after another text says nothing here where keys and elements must be new.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let decides = |kept: &PathToEnd| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
-        // Some are found after one text, with other keys and elements in their places, that no search finds: a mask must not hang on
-        // which texts there were before.
+        // Some are found after one text, with other keys and elements in their places, that no search finds: a mask
+        // must not hang on which texts there were before.
         let mut known = if hangs_on_text { Known::default() } else { lock(&place.known).clone() };
         known.paths.retain(|kept| decides(kept));
         let Known { paths, searches } = &mut known;
@@ -603,8 +603,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether so many tokens, or fewer, complete the text from a place. A path from one like it is tried first, and a path
-    /// that is found is kept for those like it.
+    /// Whether so many tokens, or fewer, complete the text from a place. A path from one like it is tried first, and a
+    /// path that is found is kept for those like it.
     fn closes(
         &mut self,
         endings: &mut Endings,
@@ -672,8 +672,8 @@ impl Run<'_> {
         }
     }
 
-    /// A path that is known from another place, where it completes the text from here as well with so many tokens, perhaps with
-    /// other elements.
+    /// A path that is known from another place, where it completes the text from here as well with so many tokens,
+    /// perhaps with other elements.
     fn mended_to(
         &mut self,
         vocabulary: &Tokens,
@@ -732,8 +732,8 @@ impl Run<'_> {
         (0..edges.len() as u32 * token_set::BITS).filter(|&token| token_set::get(&edges, token)).collect()
     }
 
-    /// The places to which tokens lead from a configuration, as if every key and element were new, with what completes the text
-    /// from each. All that is below is looked at, so they are the same wherever that is the same.
+    /// The places to which tokens lead from a configuration, as if every key and element were new, with what completes
+    /// the text from each. All that is below is looked at, so they are the same wherever that is the same.
     fn places_after(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Arc<Places>, EngineError> {
         if let Some(places) = endings.places.find(self.machine, self.stacks, configuration) {
             return Ok(places.clone());
@@ -802,8 +802,8 @@ impl Run<'_> {
         Some(sets)
     }
 
-    /// The tokens that spell something, by the places that they lead to as if every key and element were new, and whether
-    /// that is unverified.
+    /// The tokens that spell something, by the places that they lead to as if every key and element were new, and
+    /// whether that is unverified.
     #[expect(clippy::type_complexity, reason = "a list of groups, named where it is used")]
     fn tokens_by_place(
         &mut self,

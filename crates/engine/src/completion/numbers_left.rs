@@ -63,7 +63,8 @@ pub(crate) struct Numbers {
 
 /// What the tokens of a vocabulary hold of numbers.
 struct NumberTokens {
-    /// Whether none of them that may stand in an array of numbers holds a digit and something else than whitespace before it.
+    /// Whether none of them that may stand in an array of numbers holds a digit and something else than whitespace
+    /// before it.
     are_separate: bool,
     /// Whether none of them holds the sign of a number after something else than whitespace.
     are_signs_separate: bool,
@@ -427,8 +428,8 @@ impl Run<'_> {
         self.stacks.known_text(canonical).is_some_and(|text| self.stacks.seen.has(seen, text))
     }
 
-    /// The paths to complete the text from a place within an array of different numbers, one for each thread of which that is
-    /// known, and what it takes at least.
+    /// The paths to complete the text from a place within an array of different numbers, one for each thread of which
+    /// that is known, and what it takes at least.
     pub fn plans(
         &mut self,
         arrays: &mut NumberArrays,

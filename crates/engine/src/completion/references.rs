@@ -155,8 +155,8 @@ impl Declarations {
     }
 }
 
-/// The bytes of the shortest name that references have where a configuration stands; none where there is no name yet. A shorter
-/// one may still be declared, so a text that is short by this measure need not be the shortest.
+/// The bytes of the shortest name that references have where a configuration stands; none where there is no name yet. A
+/// shorter one may still be declared, so a text that is short by this measure need not be the shortest.
 pub(crate) fn shortest_name(run: &Run<'_>, configuration: SetId) -> u64 {
     let mut most = 0;
     for thread in run.stacks.entries(configuration).iter().filter(|&&thread| thread != Entry::BOTTOM) {
@@ -216,8 +216,8 @@ fn count_with_bytes(vocabulary: &Tokens, text: &[u8]) -> u64 {
     *counts_with_bytes(vocabulary, text).last().expect("there is a count before the first byte")
 }
 
-/// The most tokens that spell what one token may be of a name, and the most bytes: its beginning, or anything from one of these
-/// bytes on.
+/// The most tokens that spell what one token may be of a name, and the most bytes: its beginning, or anything from one
+/// of these bytes on.
 fn most_of_a_token(vocabulary: &Tokens, begins: &[bool; 256]) -> (u64, u64) {
     let (mut in_tokens, mut in_bytes) = (1, 1);
     for token in (0..vocabulary.vocab_size() as u32).filter_map(|token| vocabulary.token_bytes(token)) {

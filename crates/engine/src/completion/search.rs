@@ -113,8 +113,8 @@ enum Behind {
     New,
     /// What goes on where the lexeme stands, too, for it is complete there: of a number, another spelling.
     Known,
-    /// Only more of the lexeme. Where elements must differ, `0` may be one that the array has, and of all its spellings none may
-    /// be new.
+    /// Only more of the lexeme. Where elements must differ, `0` may be one that the array has, and of all its spellings
+    /// none may be new.
     Nothing,
 }
 
@@ -163,8 +163,8 @@ struct Next {
     left: u64,
     place: u32,
     path: u32,
-    /// How many of its texts have been tried, where another one is wanted: the shortest was a key which the object has already, or
-    /// one that it declares, or an element must differ from others.
+    /// How many of its texts have been tried, where another one is wanted: the shortest was a key which the object has
+    /// already, or one that it declares, or an element must differ from others.
     tried: u32,
     /// Whether the order is that of the one before, for it is not known yet by how much the next one is longer.
     is_unweighed: bool,
@@ -211,8 +211,8 @@ impl Frontier {
         place
     }
 
-    /// Which text of a lexeme the last element of an array is on the path to a place. Each order of elements is as good as
-    /// another, so only texts after it are elements from there on.
+    /// Which text of a lexeme the last element of an array is on the path to a place. Each order of elements is as good
+    /// as another, so only texts after it are elements from there on.
     fn element_before(&self, place: u32, array: (FrameId, SetId), lexeme: ExprId) -> Option<u32> {
         let mut at = place;
         loop {
@@ -243,8 +243,8 @@ impl Frontier {
 }
 
 impl Run<'_> {
-    /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack says too little where the elements of an array
-    /// count, so the path that looks shortest need not lead to an end.
+    /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack says too little where the elements of an
+    /// array count, so the path that looks shortest need not lead to an end.
     pub fn complete(&mut self, costs: &mut Costs, start: SetId, most: u64) -> Result<Completion, EngineError> {
         self.complete_with(costs, &mut Texts::default(), start, most, STEPS)
     }
@@ -277,7 +277,8 @@ impl Run<'_> {
         lexemes: &mut Texts,
         start: SetId,
     ) -> Result<Completion, EngineError> {
-        // What it takes to get to each place, the least so far: in a hurry the first path there need not be the shortest.
+        // What it takes to get to each place, the least so far: in a hurry the first path there need not be the
+        // shortest.
         let mut seen: FxHashMap<SetId, u64> = FxHashMap::default();
         let mut reached = Some((Step { to: start, piece: Piece::Text(Vec::new()), element: None }, 0, 0));
         let mut too_long = NEVER;
@@ -349,8 +350,8 @@ impl Run<'_> {
         Ok((to != SetId::EMPTY).then_some(Step { to, piece, element: None }))
     }
 
-    /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes are
-    /// counted at least, where tokens are counted at most, as far as keys and elements are new.
+    /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes
+    /// are counted at least, where tokens are counted at most, as far as keys and elements are new.
     pub fn paths(
         &mut self,
         costs: &mut Costs,
@@ -445,9 +446,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a lexeme is complete at a configuration, so that what is after it goes on there, within an array of which two
-    /// elements must be equal. More of it is no shorter path then, and of a number there is ever more, each as near to the end
-    /// as the one before.
+    /// Whether a lexeme is complete at a configuration, so that what is after it goes on there, within an array of
+    /// which two elements must be equal. More of it is no shorter path then, and of a number there is ever more, each
+    /// as near to the end as the one before.
     fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(false);
@@ -498,8 +499,9 @@ impl Run<'_> {
         found
     }
 
-    /// Reads one text of a lexeme. Another one is tried later: where this one cannot be read, for it is a key that the object has
-    /// already, or is that of another path, or where elements must differ, as each text leaves others to those after it.
+    /// Reads one text of a lexeme. Another one is tried later: where this one cannot be read, for it is a key that the
+    /// object has already, or is that of another path, or where elements must differ, as each text leaves others to
+    /// those after it.
     fn read_lexeme(
         &mut self,
         frontier: &mut Frontier,
@@ -543,8 +545,8 @@ impl Run<'_> {
         Ok((found == Behind::New).then_some(Step { to: after, piece: Piece::Text(text), element }))
     }
 
-    /// Finds by how much the next text of a lexeme is longer than the one before: only where its turn comes, for mostly the first
-    /// one does.
+    /// Finds by how much the next text of a lexeme is longer than the one before: only where its turn comes, for mostly
+    /// the first one does.
     fn weigh(
         &mut self,
         frontier: &mut Frontier,
@@ -567,8 +569,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A path that is known from another place, as it completes the text from here: with new elements in place of those that
-    /// the text has here and had not there. `None` where it does not.
+    /// A path that is known from another place, as it completes the text from here: with new elements in place of those
+    /// that the text has here and had not there. `None` where it does not.
     pub fn mended_path(
         &mut self,
         lexemes: &mut Texts,
@@ -587,7 +589,8 @@ impl Run<'_> {
                 places.push(after);
                 continue;
             }
-            // A number that the array has may be a beginning of others: then what follows it shows that it is none of them.
+            // A number that the array has may be a beginning of others: then what follows it shows that it is none of
+            // them.
             let mut new = None;
             for before in [Some(at), at.checked_sub(1)].into_iter().flatten().filter(|&before| mended < Some(before)) {
                 if let Piece::Text(old) = &path[before]
@@ -608,8 +611,8 @@ impl Run<'_> {
         Ok(self.stacks.has_bottom(places[path.len()]).then_some(path))
     }
 
-    /// An element in place of one that its array has already: a text of the same lexeme that the array has not and that is free, for it
-    /// does not come in the rest of the path, which has so many parts.
+    /// An element in place of one that its array has already: a text of the same lexeme that the array has not and that
+    /// is free, for it does not come in the rest of the path, which has so many parts.
     fn new_element(
         &mut self,
         lexemes: &mut Texts,
@@ -669,13 +672,15 @@ impl<'w> LastPlaces<'w> {
     }
 }
 
-/// Texts of a lexeme, the shortest first, found as far as they are asked for by going through equal places ever more often.
+/// Texts of a lexeme, the shortest first, found as far as they are asked for by going through equal places ever more
+/// often.
 struct OtherTexts {
     search: Shortest,
     visits: u32,
     texts: Vec<Arc<[u8]>>,
     known: FxHashSet<Arc<[u8]>>,
-    /// Whether there are no more, or none are looked for: a search that was given up would find some more each time it is asked.
+    /// Whether there are no more, or none are looked for: a search that was given up would find some more each time it
+    /// is asked.
     are_all: bool,
     /// Bytes of the texts.
     bytes: usize,
@@ -722,8 +727,8 @@ impl OtherTexts {
     }
 }
 
-/// Whether a text of a lexeme is the one that another path from the same place begins with. It leads where that path leads,
-/// whatever the lexeme: a key that an object declares is none of its additional ones.
+/// Whether a text of a lexeme is the one that another path from the same place begins with. It leads where that path
+/// leads, whatever the lexeme: a key that an object declares is none of its additional ones.
 fn is_of_another(texts: &Texts, paths: &[(u64, Path)], lexeme: ExprId, text: &[u8]) -> bool {
     paths.iter().any(|&(_, path)| match path {
         Path::Lexeme(other) if other != lexeme => texts.shortest(other) == Some(text),

@@ -75,8 +75,8 @@ struct Key {
 }
 
 impl SharedPath {
-    /// The path after a token, which is known to complete the text; `None` where it says nothing of others. There is room
-    /// for so many more tokens.
+    /// The path after a token, which is known to complete the text; `None` where it says nothing of others. There is
+    /// room for so many more tokens.
     pub fn new(
         run: &mut Run<'_>,
         configuration: SetId,
@@ -181,8 +181,8 @@ impl SharedPath {
     }
 }
 
-/// The text before the element that ends with a token, if one does, and the list of those before it, from what was compared within the
-/// token; `None` where more is compared. Of a number that goes on no beginning is an element.
+/// The text before the element that ends with a token, if one does, and the list of those before it, from what was
+/// compared within the token; `None` where more is compared. Of a number that goes on no beginning is an element.
 #[expect(clippy::option_option, reason = "not known, none and one are three answers")]
 fn element_ended(compared: &[Compared], after: Option<u32>) -> Option<Option<(u32, u32)>> {
     let Some(&last) = compared.last() else { return Some(None) };
@@ -191,8 +191,8 @@ fn element_ended(compared: &[Compared], after: Option<u32>) -> Option<Option<(u3
     (Some(end) == after && compared.iter().all(is_of_last)).then_some(Some((before, seen)))
 }
 
-/// What of a token belongs to the key under way after it, of which so much is written before: from its last quote on, where the key
-/// begins with that. `None` where a backslash might mean that it is no quote.
+/// What of a token belongs to the key under way after it, of which so much is written before: from its last quote on,
+/// where the key begins with that. `None` where a backslash might mean that it is no quote.
 fn part_of_key<'t>(before: &[u8], token: &'t [u8]) -> Option<&'t [u8]> {
     if !before.is_empty() {
         return Some(token);
@@ -202,8 +202,8 @@ fn part_of_key<'t>(before: &[u8], token: &'t [u8]) -> Option<&'t [u8]> {
 }
 
 impl Elements {
-    /// Adds one of which so many bytes are on the path; `false` where it begins within the token: in another one it may begin
-    /// elsewhere.
+    /// Adds one of which so many bytes are on the path; `false` where it begins within the token: in another one it may
+    /// begin elsewhere.
     fn add(&mut self, element: Vec<u8>, on_the_way: usize, token: &[u8], seen: u32) -> bool {
         if !self.seen.contains(&seen) && seen != NIL {
             self.seen.push(seen);
@@ -277,8 +277,8 @@ impl Run<'_> {
         Ok((found?, compared))
     }
 
-    /// The values of the elements on a path in whose place one may stand that begins at a configuration: all are texts of one
-    /// lexeme in an array whose order makes no difference.
+    /// The values of the elements on a path in whose place one may stand that begins at a configuration: all are texts
+    /// of one lexeme in an array whose order makes no difference.
     fn exchangeable_elements(
         &mut self,
         configuration: SetId,
@@ -304,7 +304,8 @@ impl Run<'_> {
         Ok(values)
     }
 
-    /// The key under way after a token, which leads from one configuration to the other; `None` where it is not plain which one.
+    /// The key under way after a token, which leads from one configuration to the other; `None` where it is not plain
+    /// which one.
     fn key_under_way(&self, before: SetId, after: SetId, token: &[u8]) -> Option<KeyUnderWay> {
         let (open, written) = (self.open_key(before)?, self.open_key(after)?);
         let key = KeyUnderWay { open, is_begun: !written.is_empty() };

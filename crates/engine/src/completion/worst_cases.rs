@@ -13,7 +13,8 @@ use crate::completion::token_counts::NEVER;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
-/// What completes the worst beginnings of lexemes, and of what is left of them, in bytes; [`NEVER`] where it is not known.
+/// What completes the worst beginnings of lexemes, and of what is left of them, in bytes; [`NEVER`] where it is not
+/// known.
 #[derive(Default)]
 pub(crate) struct WorstCases {
     known: FxHashMap<ExprId, u64>,
@@ -127,8 +128,8 @@ fn find_shortest(run: &mut Run<'_>, places: &mut [Place]) -> Vec<usize> {
     nearest
 }
 
-/// Whether from everywhere in a lexeme, but from its end, so many matches go on that take so many bytes more than the shortest, or
-/// fewer; `false` where there are many places to look at.
+/// Whether from everywhere in a lexeme, but from its end, so many matches go on that take so many bytes more than the
+/// shortest, or fewer; `false` where there are many places to look at.
 pub(crate) fn has_many_everywhere(
     run: &mut Run<'_>,
     lexeme: ExprId,
@@ -161,8 +162,8 @@ pub(crate) fn has_many_everywhere(
     Ok(true)
 }
 
-/// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not known. `known` is
-/// what was found before, and all that is found is added.
+/// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not known.
+/// `known` is what was found before, and all that is found is added.
 pub(crate) fn longest_at_most(
     exprs: &ExprSet,
     lexeme: ExprId,

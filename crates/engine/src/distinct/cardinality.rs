@@ -13,7 +13,8 @@ use crate::machine::object_facts::most_additional;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, MembersState, NIL};
 
-/// Bytes whose repetition need not give ever new values: of numbers, of whitespace, of escapes, and of whole containers.
+/// Bytes whose repetition need not give ever new values: of numbers, of whitespace, of escapes, and of whole
+/// containers.
 const NEUTRAL_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
 
 /// Where what is left of a lexeme stands.
@@ -43,8 +44,8 @@ impl Extension for KnownInfinite {
 }
 
 impl Run<'_> {
-    /// Whether infinitely many values of every element that a thread is within can certainly still be completed, where the text
-    /// is within a string or not.
+    /// Whether infinitely many values of every element that a thread is within can certainly still be completed, where
+    /// the text is within a string or not.
     pub(crate) fn is_safe(&mut self, thread: Entry, string: Quoting) -> Result<bool, EngineError> {
         if thread == Entry::BOTTOM {
             return Ok(true);
@@ -119,7 +120,8 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Whether counters show that an element may come which the array does not have: wherever one may begin, one is left.
+    /// Whether counters show that an element may come which the array does not have: wherever one may begin, one is
+    /// left.
     fn are_values_counted(&self, frame: FrameId) -> bool {
         let counted = Repeats::Never { counted: true };
         self.machine.unique_items(frame).is_some_and(|id| self.machine.grammar().items(id).repeats == counted)
@@ -258,8 +260,8 @@ impl Run<'_> {
         number.into_iter().any(|byte| byte.eq_ignore_ascii_case(&b'e'))
     }
 
-    /// Whether infinitely many texts go on, each with another value: whether something can be repeated that gives ever new
-    /// ones where it stands.
+    /// Whether infinitely many texts go on, each with another value: whether something can be repeated that gives ever
+    /// new ones where it stands.
     pub(crate) fn is_lexeme_infinite(&mut self, residual: ExprId, stands: Stands) -> Result<bool, EngineError> {
         if let Some(&known) = self.machine.extensions.get::<KnownInfinite>().lexemes.get(&(residual, stands)) {
             return Ok(known);
@@ -294,14 +296,14 @@ fn is_number_infinite(deriver: &mut Deriver, residual: ExprId) -> Result<bool, L
 }
 
 /// Whether the string within which a residual begins can be ever longer: longer strings are other values, whatever they
-/// consist of. A lexeme that may end before the string does belongs to a grammar that makes strings of several lexemes, and
-/// decides nothing.
+/// consist of. A lexeme that may end before the string does belongs to a grammar that makes strings of several lexemes,
+/// and decides nothing.
 fn is_string_infinite(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     repeats(deriver, residual, &ByteSet::EMPTY, &ByteSet::of(b'"'))
 }
 
-/// Whether some bytes of a residual can be read again and again that are not neutral. What may follow one of the bytes that end
-/// it is not looked at, and where that is a quote, nothing may end without one.
+/// Whether some bytes of a residual can be read again and again that are not neutral. What may follow one of the bytes
+/// that end it is not looked at, and where that is a quote, nothing may end without one.
 fn repeats(deriver: &mut Deriver, residual: ExprId, neutral: &ByteSet, ends: &ByteSet) -> Result<bool, LimitExceeded> {
     let mut index: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(residual, 0)]);
     let mut residuals = vec![residual];

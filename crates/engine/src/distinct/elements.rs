@@ -82,8 +82,9 @@ impl Run<'_> {
     }
 
     /// A configuration without its text, where that makes no difference to what may come: outside of arrays with unique
-    /// elements, in a first element, and in a string that no element has, as long as those arrays may go on with infinitely
-    /// many values; and where two elements are equal in every array in which some must be. `None` where it may make one.
+    /// elements, in a first element, and in a string that no element has, as long as those arrays may go on with
+    /// infinitely many values; and where two elements are equal in every array in which some must be. `None` where it
+    /// may make one.
     pub(crate) fn without_text(&mut self, configuration: SetId) -> Result<Option<SetId>, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(Some(configuration));
@@ -120,8 +121,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a thread can only end an array of which two elements must be equal, and is there since one was taken for one that
-    /// was there before.
+    /// Whether a thread can only end an array of which two elements must be equal, and is there since one was taken for
+    /// one that was there before.
     pub(crate) fn hangs_on_a_repeat(&self, thread: Entry) -> bool {
         if !self.machine.keeps_text() || thread == Entry::BOTTOM || offers_tokens(thread) {
             return false;
@@ -156,8 +157,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The array of which a text of a lexeme is the next element as a whole, known by its frame and what is below, where the order of
-    /// its elements makes no difference: it is the only one around that compares them.
+    /// The array of which a text of a lexeme is the next element as a whole, known by its frame and what is below,
+    /// where the order of its elements makes no difference: it is the only one around that compares them.
     pub(crate) fn array_of_element(&mut self, configuration: SetId, lexeme: ExprId) -> Option<(FrameId, SetId)> {
         if !self.machine.keeps_text() {
             return None;
@@ -182,8 +183,8 @@ impl Run<'_> {
         (is_whole && arrays == [(expansion.frame, thread.register)]).then_some((expansion.frame, thread.below))
     }
 
-    /// The lexemes of which a text is the next element as a whole, as in [`array_of_element`](Run::array_of_element), each with
-    /// its array.
+    /// The lexemes of which a text is the next element as a whole, as in [`array_of_element`](Run::array_of_element),
+    /// each with its array.
     pub(crate) fn lexemes_of_elements(&mut self, configuration: SetId) -> Vec<(ExprId, (FrameId, SetId))> {
         if !self.machine.keeps_text() {
             return Vec::new();
@@ -280,8 +281,8 @@ impl Run<'_> {
         self.spelled(state).map(|spelled| spelled.text(self.stacks)).min_by_key(Vec::len)
     }
 
-    /// What would make of the elements under way after a text ones that were there before, where two must be equal: by the array
-    /// that each is of.
+    /// What would make of the elements under way after a text ones that were there before, where two must be equal: by
+    /// the array that each is of.
     pub(crate) fn repeats_to_come(&mut self, thread: Entry, text: u32) -> Vec<Repeat> {
         let mut arrays: Vec<(ItemsId, Entry)> = Vec::new();
         self.frames_around(thread, |run, frame| {
@@ -311,8 +312,8 @@ impl Run<'_> {
         !self.seen_strings(pending).have(&string)
     }
 
-    /// Whether every element under way already has a string that no element seen before has at any place: then whatever comes of it is
-    /// new.
+    /// Whether every element under way already has a string that no element seen before has at any place: then whatever
+    /// comes of it is new.
     fn has_new_string(&mut self, text: u32, pending: &[ItemsState]) -> bool {
         if pending.iter().any(|state| matches!(state.start, NIL | UNKNOWN_TEXT)) {
             return false;
@@ -353,8 +354,8 @@ impl Run<'_> {
         written.iter().fold(Quoting::Outside, |string, &byte| string.after(byte))
     }
 
-    /// The open string at the end of the text in its canonical spelling, from its quote on; `None` outside of strings, and
-    /// within an escape.
+    /// The open string at the end of the text in its canonical spelling, from its quote on; `None` outside of strings,
+    /// and within an escape.
     pub(crate) fn open_string(&self, text: u32, pending: &[ItemsState]) -> Option<Vec<u8>> {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT)?;
         open_string(&self.stacks.since(text, start))
@@ -366,8 +367,8 @@ impl Run<'_> {
         UsedStrings::new(lists.collect())
     }
 
-    /// What finds tokens that certainly end no known element; `None` where the text is not within a plainly written string, or
-    /// an element that begins might have no new value.
+    /// What finds tokens that certainly end no known element; `None` where the text is not within a plainly written
+    /// string, or an element that begins might have no new value.
     pub(crate) fn strings_seen(&mut self, configuration: SetId) -> Result<Option<StringsSeen>, EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut threads);
@@ -382,8 +383,8 @@ impl Run<'_> {
         Ok(Some(StringsSeen::new(open, seen)))
     }
 
-    /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real, or
-    /// already `refused`.
+    /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real,
+    /// or already `refused`.
     pub(crate) fn tokens_of_seen_elements(
         &mut self,
         vocabulary: &Tokens,
@@ -464,8 +465,8 @@ impl Run<'_> {
         self.sort_out_digits(vocabulary, &elements.threads, elements.text, digits.into_iter(), tokens, refused)
     }
 
-    /// Those within a plainly written string, which is `open`: what ends it or has an escape, and what a value seen goes on
-    /// with.
+    /// Those within a plainly written string, which is `open`: what ends it or has an escape, and what a value seen
+    /// goes on with.
     fn tokens_within_string(
         &mut self,
         vocabulary: &Tokens,
@@ -561,8 +562,8 @@ impl StringsSeen {
         StringsSeen { open, next, seen }
     }
 
-    /// Whether every element that goes on with these bytes, or begins in them, is certainly a new one: it has a string that no
-    /// element has that was seen, and no two of them have the same.
+    /// Whether every element that goes on with these bytes, or begins in them, is certainly a new one: it has a string
+    /// that no element has that was seen, and no two of them have the same.
     pub fn are_not_in(&self, bytes: &[u8]) -> bool {
         let goes_on = !bytes.iter().any(|byte| b"\"\\".contains(byte));
         if goes_on && bytes.first().is_some_and(|&first| !self.next.contains(first)) {
@@ -573,7 +574,8 @@ impl StringsSeen {
         let mut bytes = bytes.iter();
         while let Some(&byte) = bytes.next() {
             let Some(spelled) = &mut string else {
-                // Between strings an element may end that has one, and another may begin, but none lies there as a whole.
+                // Between strings an element may end that has one, and another may begin, but none lies there as a
+                // whole.
                 match byte {
                     b'"' => string = Some(vec![b'"']),
                     b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n' => {}
@@ -610,8 +612,8 @@ impl StringsSeen {
     }
 }
 
-/// The open string at the end of what is written of an element, in its canonical spelling, from its quote on; `None` outside of
-/// strings, and within an escape.
+/// The open string at the end of what is written of an element, in its canonical spelling, from its quote on; `None`
+/// outside of strings, and within an escape.
 pub(crate) fn open_string(written: &[u8]) -> Option<Vec<u8>> {
     let (mut string, mut from) = (Quoting::Outside, 0);
     for (at, &byte) in written.iter().enumerate() {

@@ -24,8 +24,8 @@ pub(crate) struct Place {
 }
 
 impl WithExponents {
-    /// Sorts what is left of a number after a text without an exponent; `None` where no set of numbers that may have one is
-    /// among it.
+    /// Sorts what is left of a number after a text without an exponent; `None` where no set of numbers that may have
+    /// one is among it.
     pub(crate) fn of(
         deriver: &mut Deriver,
         residual: ExprId,
@@ -58,8 +58,8 @@ impl WithExponents {
         Ok(Some(WithExponents { members: exprs.or(&members), others: exprs.or(&others) }))
     }
 
-    /// The places of the point in digits from which members go on: each member that has these digits first goes on from one of
-    /// them, and from no other. `None` where the texts are too long.
+    /// The places of the point in digits from which members go on: each member that has these digits first goes on from
+    /// one of them, and from no other. `None` where the texts are too long.
     pub(crate) fn places(&self, deriver: &mut Deriver, written: &[u8]) -> Result<Option<Vec<Place>>, LimitExceeded> {
         let digits: Vec<u8> = written.iter().copied().filter(u8::is_ascii_digit).collect();
         let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
@@ -109,8 +109,8 @@ fn behind(deriver: &mut Deriver, expr: ExprId, bytes: &[u8]) -> Result<ExprId, L
     Ok(rest)
 }
 
-/// The values that can come of a number after the mark of its exponent, as canonical JSON texts; `None` where the exponent can
-/// be too large.
+/// The values that can come of a number after the mark of its exponent, as canonical JSON texts; `None` where the
+/// exponent can be too large.
 pub(crate) fn values_in_exponent(
     deriver: &mut Deriver,
     residual: ExprId,

@@ -18,8 +18,8 @@ use crate::state::stacks::{Entry, NIL, UNKNOWN_TEXT};
 use crate::vocabulary::json_text::{Begun, begun, escapes_of};
 use crate::vocabulary::tokens::Tokens;
 
-/// A place in a search: a state of the automaton, the escape that is being written, and what the used keys that begin like
-/// this go on with.
+/// A place in a search: a state of the automaton, the escape that is being written, and what the used keys that begin
+/// like this go on with.
 struct Place<'k> {
     state: StateId,
     escape: Vec<u8>,
@@ -108,8 +108,8 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// The tokens within the key that a thread is writing after which no new key may be left: those that a used key goes on
-    /// with, as it is written plainly or with escapes.
+    /// The tokens within the key that a thread is writing after which no new key may be left: those that a used key
+    /// goes on with, as it is written plainly or with escapes.
     pub(crate) fn tokens_towards_used_keys(
         &mut self,
         vocabulary: &Tokens,

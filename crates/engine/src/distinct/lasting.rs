@@ -12,8 +12,8 @@ use crate::machine::object_facts::most_additional;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
-/// How many colons a token without closing brackets must have to leave nothing infinite in some element that is under way: none
-/// where nothing infinite is certain, and any number where it is around the innermost container.
+/// How many colons a token without closing brackets must have to leave nothing infinite in some element that is under
+/// way: none where nothing infinite is certain, and any number where it is around the innermost container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Lasting(usize);
 
@@ -88,8 +88,8 @@ impl Run<'_> {
         matches!(frame, Frame::Key(_) | Frame::AfterValue(_) | Frame::Item(_) | Frame::AfterItem(_))
     }
 
-    /// How many members or elements of the container that a frame is within must be finished before nothing infinite is certain
-    /// to come, whichever these are.
+    /// How many members or elements of the container that a frame is within must be finished before nothing infinite is
+    /// certain to come, whichever these are.
     pub(crate) fn infinite_members_left(&mut self, frame: FrameId, register: u32) -> Result<usize, EngineError> {
         let grammar = self.machine.grammar().clone();
         match self.machine.frame(frame) {

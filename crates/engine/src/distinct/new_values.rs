@@ -46,8 +46,8 @@ struct NumberTail {
 }
 
 impl Run<'_> {
-    /// Looks for a continuation from some threads, with the bytes first that end things. Every one is tried, so that there is
-    /// none where none is found.
+    /// Looks for a continuation from some threads, with the bytes first that end things. Every one is tried, so that
+    /// there is none where none is found.
     pub(crate) fn search(&mut self, threads: &[Entry], text: u32, goal: Goal) -> Result<bool, EngineError> {
         // What is tried is no part of what is read.
         let before = (self.text, self.compared.take());
@@ -152,8 +152,8 @@ impl Run<'_> {
             let has_many_zeros = self.number_tail(level.text).zeros >= FEW;
             bytes.retain(|&byte| !b".eE".contains(&byte) && (byte != b'0' || !has_many_zeros));
         }
-        // The last one is tried first: within a string, what no element seen goes on with. A number that may end is gone on
-        // with when all else was tried.
+        // The last one is tried first: within a string, what no element seen goes on with. A number that may end is
+        // gone on with when all else was tried.
         let mut known = ByteSet::EMPTY;
         if level.string == Quoting::Within {
             let mut pending = Vec::new();
@@ -182,8 +182,8 @@ impl Run<'_> {
         Ok(level)
     }
 
-    /// Leaves out bytes that only spell anew the number which a text ends with. That it may end as it is must be tried for that,
-    /// as it is by other threads, but where the search begins.
+    /// Leaves out bytes that only spell anew the number which a text ends with. That it may end as it is must be tried
+    /// for that, as it is by other threads, but where the search begins.
     fn leave_out_spellings(
         &mut self,
         level: &Level,
@@ -208,14 +208,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The exponents, with their marks, that a number under way may have which exists in every spelling, where its value
-    /// hangs on them: of all spellings of a value one is tried, without a point, and without zeros after the digits if there is an
-    /// exponent. `None` elsewhere.
+    /// The exponents, with their marks, that a number under way may have which exists in every spelling, where its
+    /// value hangs on them: of all spellings of a value one is tried, without a point, and without zeros after the
+    /// digits if there is an exponent. `None` elsewhere.
     fn exponents_to_try(&mut self, level: &Level) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
         let mut residuals = Vec::new();
         let NumberTail { has_digits, begins_fraction, .. } = self.number_tail(level.text);
         let is_first = level.last.is_empty();
-        // After zeros alone that were written, the point may have to come; others need not be tried, since other digits can.
+        // After zeros alone that were written, the point may have to come; others need not be tried, since other digits
+        // can.
         if level.string != Quoting::Outside || (is_first && !has_digits) {
             return Ok(None);
         }
@@ -287,11 +288,12 @@ impl Run<'_> {
         NumberTail { is_zero, has_digits, begins_fraction: tail.ends_with(b".0"), zeros, is_fraction }
     }
 
-    /// Whether an array whose elements must differ can be completed wherever its counts alone say so, if it has some text.
+    /// Whether an array whose elements must differ can be completed wherever its counts alone say so, if it has some
+    /// text.
     ///
-    /// What a counter asks for more is left then: of the values that count for it, only those are gone that were counted. That
-    /// holds where one that counts for several is not needed more often than it is there, and no counter is in the way of
-    /// another one, nor of elements that count for none.
+    /// What a counter asks for more is left then: of the values that count for it, only those are gone that were
+    /// counted. That holds where one that counts for several is not needed more often than it is there, and no counter
+    /// is in the way of another one, nor of elements that count for none.
     fn can_count_unique(&mut self, items: &Items) -> Result<bool, EngineError> {
         let is_bounded = items.max.is_some() || items.contains.iter().any(|(_, max)| max.is_some());
         if !items.prefix.is_empty() || (is_bounded && items.contains.len() > 1) {

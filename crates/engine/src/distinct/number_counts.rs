@@ -82,7 +82,8 @@ impl<'t> Begun<'t> {
         Some(Begun { text, part })
     }
 
-    /// The number as it is, as [`plain_number`](crate::state::plain_number::plain_number) writes it; 0 after a sign, where nothing else may come that begins without it.
+    /// The number as it is, as [`plain_number`](crate::state::plain_number::plain_number) writes it; 0 after a sign,
+    /// where nothing else may come that begins without it.
     fn value(&self) -> Vec<u8> {
         if self.part == Part::First {
             return b"0".to_vec();
@@ -108,8 +109,8 @@ pub(crate) struct CountedElement {
 }
 
 impl Run<'_> {
-    /// Whether an element that is a number and has begun can become one that its array does not have; `None` where that is not
-    /// decided by counting.
+    /// Whether an element that is a number and has begun can become one that its array does not have; `None` where that
+    /// is not decided by counting.
     pub(crate) fn has_number_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         let Some(number) = self.counted_element(thread)? else { return Ok(None) };
         let written = self.stacks.since(text, number.array.start);
@@ -123,7 +124,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether there are numbers that were not seen: then there are some after one of the characters with which they begin.
+    /// Whether there are numbers that were not seen: then there are some after one of the characters with which they
+    /// begin.
     fn is_any_number_left(&mut self, dfa: DfaId, seen: &UsedStrings) -> Result<Option<bool>, EngineError> {
         let mut is_decided = true;
         for byte in *b"123456789-0" {
@@ -143,8 +145,8 @@ impl Run<'_> {
         Ok((is_decided && are_all).then_some(false))
     }
 
-    /// Sorts out the tokens of digits alone that a mask allows: those after which no new number is left are refused, and those of
-    /// which that is not decided are unverified. The others are right.
+    /// Sorts out the tokens of digits alone that a mask allows: those after which no new number is left are refused,
+    /// and those of which that is not decided are unverified. The others are right.
     pub(crate) fn sort_out_digits(
         &mut self,
         vocabulary: &Tokens,
@@ -265,7 +267,8 @@ impl Run<'_> {
 }
 
 impl NumberCounts {
-    /// Whether more numbers go on from a residual, after this text, than were seen; `None` where counting does not decide that.
+    /// Whether more numbers go on from a residual, after this text, than were seen; `None` where counting does not
+    /// decide that.
     fn is_left(
         &mut self,
         deriver: &mut Deriver,
@@ -362,8 +365,8 @@ fn has(deriver: &mut Deriver, residual: ExprId, part: Part, rest: &[u8]) -> Resu
     Ok(part.has_digits() && ends(deriver, (at, part))?)
 }
 
-/// The digits with which a number goes on, and the point, but for what is nothing but zeros after it; `None` where it goes on with
-/// others, or otherwise than JSON has them.
+/// The digits with which a number goes on, and the point, but for what is nothing but zeros after it; `None` where it
+/// goes on with others, or otherwise than JSON has them.
 #[expect(clippy::type_complexity, reason = "a list of steps, each with the place behind it")]
 fn digits(
     deriver: &mut Deriver,
@@ -429,7 +432,8 @@ impl NumberSteps {
         Ok(digits(deriver, (residual, begun.part))?.is_some_and(|digits| digits.is_empty()))
     }
 
-    /// The text of the value that ends after a text which leads here, if one does. One that ends with zeros is there without them.
+    /// The text of the value that ends after a text which leads here, if one does. One that ends with zeros is there
+    /// without them.
     pub fn end(&self, text: &[u8], part: Part) -> Option<Vec<u8>> {
         let is_other = part != Part::Fraction || !(text.ends_with(b".") || text.ends_with(b"0"));
         let zeros = self.zeros.filter(|_| is_other)? as usize;
@@ -569,8 +573,8 @@ mod tests {
         &[">=0 <=20 *5 any", ">=5 <=15 *2.5 plain"],
     ];
 
-    /// Many texts of a canonical number above 0: with zeros around its digits, the point at all places and exponents that
-    /// make up for it.
+    /// Many texts of a canonical number above 0: with zeros around its digits, the point at all places and exponents
+    /// that make up for it.
     fn spellings(value: &str) -> Vec<String> {
         let (sign, size) = value.split_at(usize::from(value.starts_with('-')));
         let (digits, power) = size.split_once('e').unwrap_or((size, "0"));

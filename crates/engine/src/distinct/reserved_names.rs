@@ -86,8 +86,8 @@ impl ReservedScratch {
 }
 
 impl Run<'_> {
-    /// The tokens that go through the end of a plainly spelled name which the additional key that a thread reads must not
-    /// have. Where the key is free text, all of them are wrong. They are to be handed back.
+    /// The tokens that go through the end of a plainly spelled name which the additional key that a thread reads must
+    /// not have. Where the key is free text, all of them are wrong. They are to be handed back.
     pub(crate) fn tokens_of_reserved_names(
         &mut self,
         vocabulary: &Tokens,

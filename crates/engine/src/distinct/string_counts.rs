@@ -38,8 +38,8 @@ struct CountedString {
 }
 
 impl Run<'_> {
-    /// Whether an element that is a string or a number and has begun can become one that its array does not have; `None` where
-    /// counting does not decide that.
+    /// Whether an element that is a string or a number and has begun can become one that its array does not have;
+    /// `None` where counting does not decide that.
     pub(crate) fn has_counted_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         match self.has_string_left(thread, text)? {
             None => self.has_number_left(thread, text),
@@ -63,8 +63,8 @@ impl Run<'_> {
         Ok(Some(used < count))
     }
 
-    /// Sorts out the tokens of a mask with which strings seen go on, within a string: those after which no new one is left are
-    /// refused. `false` where counting does not decide that.
+    /// Sorts out the tokens of a mask with which strings seen go on, within a string: those after which no new one is
+    /// left are refused. `false` where counting does not decide that.
     pub(crate) fn refuse_used_strings(
         &mut self,
         vocabulary: &Tokens,
@@ -157,8 +157,8 @@ fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// How the strings go on from a residual within one; `None` where some are not written plainly, or a program decides what they
-/// are: that leaves a place for each of its texts.
+/// How the strings go on from a residual within one; `None` where some are not written plainly, or a program decides
+/// what they are: that leaves a place for each of its texts.
 fn steps(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Steps<ExprId>>, LimitExceeded> {
     if deriver.exprs.has_language(residual) {
         return Ok(None);

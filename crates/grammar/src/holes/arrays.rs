@@ -57,8 +57,8 @@ impl Recogniser<'_> {
         Ok(())
     }
 
-    /// The states with the value of the element that begins at a place: where it is none of those after it, and where it is one.
-    /// Undecided where that is not known.
+    /// The states with the value of the element that begins at a place: where it is none of those after it, and where
+    /// it is one. Undecided where that is not known.
     fn compared(&mut self, items: &Items, state: ArrayState, at: Place) -> [Option<(ArrayState, Place)>; 2] {
         if !items.compares() {
             return [Some((state, at)), None];

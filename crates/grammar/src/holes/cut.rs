@@ -1,7 +1,8 @@
 //! Nodes that are cut: what of a node may stand before a text that goes on to a place.
 //!
-//! Every node becomes one for each place at which it may end, beside the whole one (Bar-Hillel, Perles, Shamir 1961). They are asked
-//! for here, and made from a list of work. Empty beginnings are left to what a node is a part of, so none is made twice.
+//! Every node becomes one for each place at which it may end, beside the whole one (Bar-Hillel, Perles, Shamir 1961).
+//! They are asked for here, and made from a list of work. Empty beginnings are left to what a node is a part of, so
+//! none is made twice.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ExprId;

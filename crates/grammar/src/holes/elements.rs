@@ -1,6 +1,7 @@
 //! Elements of an array that were read, from the last one on.
 //!
-//! What is remembered is the place of the first of them, how many there are as far as that makes a difference, and the counters.
+//! What is remembered is the place of the first of them, how many there are as far as that makes a difference, and the
+//! counters.
 
 use rustc_hash::FxHashMap;
 

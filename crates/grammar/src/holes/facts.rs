@@ -1,4 +1,5 @@
-//! What is known of a grammar before there is a text: which nodes read the same, and which bytes their texts may end with.
+//! What is known of a grammar before there is a text: which nodes read the same, and which bytes their texts may end
+//! with.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -57,7 +58,8 @@ impl Facts {
         self.marked[node.0 as usize]
     }
 
-    /// Whether a node refers to a declared name. Which names there are is not known from a text with holes, read from its end on.
+    /// Whether a node refers to a declared name. Which names there are is not known from a text with holes, read from
+    /// its end on.
     pub fn refers(&self, node: NodeId) -> bool {
         self.refers[node.0 as usize]
     }

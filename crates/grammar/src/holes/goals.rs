@@ -1,7 +1,7 @@
 //! What is sought while a text is read: *goals*, each a node and the place where it must end, and where they may begin.
 //!
-//! A goal goes through *states*: how much of the node is read, from its last part on, and up to which place. Goals ask each other, each
-//! once, from a list of work: nothing recurses.
+//! A goal goes through *states*: how much of the node is read, from its last part on, and up to which place. Goals ask
+//! each other, each once, from a list of work: nothing recurses.
 
 use std::rc::Rc;
 

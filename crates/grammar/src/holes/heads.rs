@@ -13,7 +13,8 @@ use super::members::{Gap, Group, Member, MemberList, Verdict, completed};
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{AdditionalMembers, DeclaredMember, KeySpace, Members, MembersId, NodeId};
 
-/// So many classes of others may still require a value that may stand before holes or in them: each doubles the objects.
+/// So many classes of others may still require a value that may stand before holes or in them: each doubles the
+/// objects.
 const MAX_REQUIRED_LEFT: usize = 3;
 
 /// What may come after the key of the last member before the text, by the members within the text and that member.
@@ -42,8 +43,8 @@ impl Heads {
 }
 
 impl Quotient<'_, '_> {
-    /// An object with whole members only, up to before one more and the listed ones: `open` where it has none, and else `item` at
-    /// its end. `None` where there is none.
+    /// An object with whole members only, up to before one more and the listed ones: `open` where it has none, and else
+    /// `item` at its end. `None` where there is none.
     pub(super) fn object_head(
         &mut self,
         id: MembersId,
@@ -215,8 +216,8 @@ impl Quotient<'_, '_> {
         last.into_iter().chain(self.recogniser.lists.members(list)).collect()
     }
 
-    /// The objects of the members that may come before others, as many as may be: one, where what is in a hole does not hang
-    /// on the last of them.
+    /// The objects of the members that may come before others, as many as may be: one, where what is in a hole does not
+    /// hang on the last of them.
     fn members_before(&mut self, members: &Members, after: &[Member]) -> Result<Vec<Members>, GrammarError> {
         let ordered = members.ordered as u32;
         let holes = (0..after.len()).filter(|&at| matches!(after[at], Member::Some(_)));
@@ -291,8 +292,8 @@ impl Quotient<'_, '_> {
         Ok(heads)
     }
 
-    /// Members before others with those of the classes of others, if there may be any: one for each choice of the values that
-    /// one of a class must have before, or in the holes.
+    /// Members before others with those of the classes of others, if there may be any: one for each choice of the
+    /// values that one of a class must have before, or in the holes.
     fn with_others(
         &mut self,
         members: &Members,

@@ -1,8 +1,8 @@
-//! Regular parts against a text with holes: where a lexeme that ends at a place may begin, and what is left of one that the text
-//! begins in the middle of.
+//! Regular parts against a text with holes: where a lexeme that ends at a place may begin, and what is left of one that
+//! the text begins in the middle of.
 //!
-//! A lexeme is read from its end on, by the derivatives of its reversal; at a hole it takes any bytes. What is left where
-//! the text begins, read forwards again, is the right quotient: the texts that the bytes after them complete.
+//! A lexeme is read from its end on, by the derivatives of its reversal; at a hole it takes any bytes. What is left
+//! where the text begins, read forwards again, is the right quotient: the texts that the bytes after them complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -137,8 +137,8 @@ impl Lexemes {
         Ok(places)
     }
 
-    /// The same without the greatest counts of the expression: each count that is left in a hole would be a residual of its
-    /// own, and without them there are few. `None` where there are none, or where they may make a difference: what
+    /// The same without the greatest counts of the expression: each count that is left in a hole would be a residual of
+    /// its own, and without them there are few. `None` where there are none, or where they may make a difference: what
     /// is no longer than both read the same is none.
     fn places_without_counts(
         &mut self,
@@ -220,8 +220,8 @@ impl Lexemes {
         Ok(if are_infinite { KeyHoles::Infinite } else { KeyHoles::Some })
     }
 
-    /// What, read backwards, is left of a key that ends at one place before what it has from another on, each with what the holes
-    /// between are to it; `None` where that cannot be said.
+    /// What, read backwards, is left of a key that ends at one place before what it has from another on, each with what
+    /// the holes between are to it; `None` where that cannot be said.
     fn key_rests(
         &mut self,
         expr: ExprId,
@@ -269,8 +269,8 @@ impl Lexemes {
         Ok(Some(rests))
     }
 
-    /// The texts, none of them empty, that the bytes up to a place after the first complete to a match: an expression of
-    /// [`Lexemes::deriver`]. `None` where that cannot be said.
+    /// The texts, none of them empty, that the bytes up to a place after the first complete to a match: an expression
+    /// of [`Lexemes::deriver`]. `None` where that cannot be said.
     pub fn cut(&mut self, expr: ExprId, template: &Template, end: u32) -> Result<Option<ExprId>, LimitExceeded> {
         if !template.is_hole(end) && !template.before(end).is_some_and(|byte| self.last(expr).contains(byte)) {
             return Ok(Some(ExprId::NOTHING));
@@ -311,7 +311,8 @@ impl Lexemes {
         Ok(Some(self.deriver.exprs.or(&parts)))
     }
 
-    /// Whether infinitely many texts of an expression go on after each beginning of one: no residual is without another.
+    /// Whether infinitely many texts of an expression go on after each beginning of one: no residual is without
+    /// another.
     pub fn never_ends(&mut self, expr: ExprId) -> Result<bool, LimitExceeded> {
         let mut seen = FxHashSet::from_iter([expr]);
         let mut work = vec![expr];
@@ -346,8 +347,9 @@ impl Lexemes {
         Ok(self.deriver.exprs.or(&parts))
     }
 
-    /// Every place that a reversed expression is followed to from its end, and what is left of it there. In a hole that is all
-    /// that any bytes leave, as one expression: counts that differ are an interval there, and not an alternative each.
+    /// Every place that a reversed expression is followed to from its end, and what is left of it there. In a hole that
+    /// is all that any bytes leave, as one expression: counts that differ are an interval there, and not an alternative
+    /// each.
     fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<(u32, ExprId)>, LimitExceeded> {
         let (mut place, mut rest) = (end, reversed);
         let mut found = Vec::new();
@@ -366,8 +368,8 @@ impl Lexemes {
         }
     }
 
-    /// Every place that a reversed expression is followed to from its end, and each of what is left of it there, the shortest
-    /// path first.
+    /// Every place that a reversed expression is followed to from its end, and each of what is left of it there, the
+    /// shortest path first.
     fn reached(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<Reached>, LimitExceeded> {
         let mut found: Vec<Reached> = Vec::new();
         let mut seen: FxHashSet<(u32, ExprId)> = FxHashSet::default();

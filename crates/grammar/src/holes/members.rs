@@ -1,7 +1,7 @@
 //! Members of an object that were read, from the last one on, and what those within holes may be.
 //!
-//! Members that stand wholly within a hole are not listed one by one: the list says that there are some, and what they must be is
-//! decided when the rest of the object is known.
+//! Members that stand wholly within a hole are not listed one by one: the list says that there are some, and what they
+//! must be is decided when the rest of the object is known.
 
 use std::sync::Arc;
 

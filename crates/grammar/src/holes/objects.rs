@@ -1,7 +1,7 @@
 //! Objects against a text with holes: their members from the last one on.
 //!
-//! Which members there are decides whether an object is complete, so a state holds the list of those that were read, or another one
-//! that decides the same ([`super::representatives`]).
+//! Which members there are decides whether an object is complete, so a state holds the list of those that were read, or
+//! another one that decides the same ([`super::representatives`]).
 
 use std::rc::Rc;
 

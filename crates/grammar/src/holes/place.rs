@@ -1,6 +1,7 @@
 //! A place in a text, and whether it is certain that something begins there.
 
-/// A place, in bytes from the beginning of the text; an undecided one is reached only through what could not be decided.
+/// A place, in bytes from the beginning of the text; an undecided one is reached only through what could not be
+/// decided.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Place(u32);
 

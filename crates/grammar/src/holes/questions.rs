@@ -47,8 +47,8 @@ impl Holes {
     /// Whether bytes can be put into the holes so that a text of the grammar comes of it.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where that hangs on something that cannot be decided, [`ErrorKind::Limit`] where it takes
-    /// too much.
+    /// [`ErrorKind::Unsupported`] where that hangs on something that cannot be decided, [`ErrorKind::Limit`] where it
+    /// takes too much.
     pub fn is_completable(&mut self, pieces: &[Piece<'_>]) -> Result<bool, GrammarError> {
         match self.found(pieces, &FxHashSet::default())? {
             Found { certain: true, .. } => Ok(true),
@@ -57,8 +57,9 @@ impl Holes {
         }
     }
 
-    /// The texts that may stand up to the end of the first hole: those of the grammar without what follows. Some may be among
-    /// them that do not begin with the text before that hole. Without a hole, or with one at the end only, the grammar itself.
+    /// The texts that may stand up to the end of the first hole: those of the grammar without what follows. Some may be
+    /// among them that do not begin with the text before that hole. Without a hole, or with one at the end only, the
+    /// grammar itself.
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`] where the pieces cannot be completed; else as [`Holes::is_completable`].
@@ -99,7 +100,8 @@ impl Holes {
         Ok(Grammar { begun, ..drop_unreachable_in_time(&made)? })
     }
 
-    /// The texts that may be put into the first hole: those of [`Holes::quotient`] that go on from what stands before it.
+    /// The texts that may be put into the first hole: those of [`Holes::quotient`] that go on from what stands before
+    /// it.
     ///
     /// # Errors
     /// As [`Holes::quotient`].
@@ -120,8 +122,8 @@ impl Holes {
         Ok(Grammar { begun: begun.into(), ..quotient })
     }
 
-    /// Whether the pieces can be completed, for certain or undecided, as everything is in which these nodes hold the first
-    /// hole.
+    /// Whether the pieces can be completed, for certain or undecided, as everything is in which these nodes hold the
+    /// first hole.
     fn found(&mut self, pieces: &[Piece<'_>], refused: &FxHashSet<NodeId>) -> Result<Found, GrammarError> {
         self.begin();
         let begun = self.grammar.clone();

@@ -1,7 +1,7 @@
 //! The quotient of a grammar by what follows a hole, as a grammar: the texts that may stand before it.
 //!
-//! A node that reads on from the hole up to a place is cut there: of a sequence that is some parts, one that is cut, and the rest of
-//! them read within the text. Which those are has been found by reading the text.
+//! A node that reads on from the hole up to a place is cut there: of a sequence that is some parts, one that is cut,
+//! and the rest of them read within the text. Which those are has been found by reading the text.
 
 use stencilm_regex::ExprId;
 use stencilm_support::check_time;
@@ -247,8 +247,8 @@ impl Quotient<'_, '_> {
         Ok(())
     }
 
-    /// An array up to before some elements, whose last element before them has a slot, `None` where there is none: `open` where it
-    /// has none, and else `item` at its end.
+    /// An array up to before some elements, whose last element before them has a slot, `None` where there is none:
+    /// `open` where it has none, and else `item` at its end.
     fn array_head(
         &mut self,
         items: &Items,

@@ -1,7 +1,7 @@
 //! Which parts of a grammar read which parts of a text with holes, found from the end of the text on.
 //!
-//! What is sought is where a node may begin that ends at a place (generalised descent with sharing, as in GLL; Scott, Johnstone
-//! 2010, mirrored). The states that were reached are also what a quotient is made of.
+//! What is sought is where a node may begin that ends at a place (generalised descent with sharing, as in GLL; Scott,
+//! Johnstone 2010, mirrored). The states that were reached are also what a quotient is made of.
 
 use stencilm_support::check_time;
 

@@ -1,17 +1,18 @@
 //! Lists of members that decide the same for all that may stand before them: one stands for the others.
 //!
-//! A key that is cut by a hole may be any of many, and several such keys any of all combinations. But before a member that has its
-//! place in an order only those come that are before it in the order. So of the list after it nothing matters but
-//! which of these it is, whether what is required after it is there or may be in a hole, and how the holes there are filled:
-//! for each member of an order there are few lists, not one for each choice of those after it.
+//! A key that is cut by a hole may be any of many, and several such keys any of all combinations. But before a member
+//! that has its place in an order only those come that are before it in the order. So of the list after it nothing
+//! matters but which of these it is, whether what is required after it is there or may be in a hole, and how the holes
+//! there are filled: for each member of an order there are few lists, not one for each choice of those after it.
 
 use rustc_hash::FxHashMap;
 
 use super::members::{Gap, Member, MemberList, MemberLists, few_left};
 use crate::ir::grammar::{KeySpace, Members, MembersId};
 
-/// What a list decides that begins with a member which has its place in the order. Everything that is asked of lists with more
-/// members before is a function of it and of these ([`super::members::completed`], `members_before` in [`super::heads`]).
+/// What a list decides that begins with a member which has its place in the order. Everything that is asked of lists
+/// with more members before is a function of it and of these ([`super::members::completed`], `members_before` in
+/// [`super::heads`]).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Decided {
     /// The member.
@@ -64,8 +65,8 @@ pub(super) struct Representatives {
 }
 
 impl Representatives {
-    /// A list with one more member, or one that decides the same; `None` where no object has these members, whatever comes
-    /// before them.
+    /// A list with one more member, or one that decides the same; `None` where no object has these members, whatever
+    /// comes before them.
     pub fn with(
         &mut self,
         lists: &mut MemberLists,

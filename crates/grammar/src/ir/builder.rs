@@ -120,8 +120,8 @@ impl GrammarBuilder {
         self.node(Node::Items(ItemsId(self.items.len() as u32 - 1)))
     }
 
-    /// Which of these arrays, in which two elements must be equal, may still be without, and then go on to none that are: the
-    /// elements that could be equal match no text. Every rule is defined.
+    /// Which of these arrays, in which two elements must be equal, may still be without, and then go on to none that
+    /// are: the elements that could be equal match no text. Every rule is defined.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when deciding that takes too long.
@@ -280,8 +280,8 @@ impl GrammarBuilder {
         let grammar = self.collected(root, report);
         let grammar = without_dead_parts(names::settled(grammar)?, live)?;
         let grammar = split_literals(grammar).map_err(|limit| GrammarError::limit("", limit))?;
-        // Past the deadline something may have been taken for too hard to decide, or a keyword relaxed. What is made must not
-        // hang on the time, so nothing is.
+        // Past the deadline something may have been taken for too hard to decide, or a keyword relaxed. What is made
+        // must not hang on the time, so nothing is.
         check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
         Ok(grammar)
     }

@@ -39,8 +39,9 @@ impl Members {
 }
 
 impl Items {
-    /// Whether an array that has `place` elements, and these counts, can still be completed: whether some number of further
-    /// elements brings everything within its bounds. A counter without a greatest value may stop at its least one.
+    /// Whether an array that has `place` elements, and these counts, can still be completed: whether some number of
+    /// further elements brings everything within its bounds. A counter without a greatest value may stop at its least
+    /// one.
     pub fn can_complete(&self, place: u32, counts: &[u32], is_alive: impl Fn(NodeId) -> bool) -> bool {
         let max = self.max.unwrap_or(u32::MAX);
         if place > max {
@@ -79,8 +80,8 @@ impl Items {
         Some(counts)
     }
 
-    /// Whether two elements that are equal can always be added, whatever the array has, when only some values have a text: what
-    /// some element of a later place may come twice more, and places before that are in the way of none.
+    /// Whether two elements that are equal can always be added, whatever the array has, when only some values have a
+    /// text: what some element of a later place may come twice more, and places before that are in the way of none.
     pub fn can_always_repeat(&self, is_alive: impl Fn(NodeId) -> bool) -> bool {
         let bounded = self.contains.iter().enumerate().filter(|(_, (_, max))| max.is_some());
         let bounded = bounded.fold(0, |bits: u32, (index, _)| bits | 1 << index);
@@ -95,8 +96,8 @@ impl Items {
             && self.prefix.iter().all(|place| is_passed(place))
     }
 
-    /// Refuses an array of which two elements must be equal, where the last one that may come would have to be one of those before
-    /// it: that would take a search among all ways to write them.
+    /// Refuses an array of which two elements must be equal, where the last one that may come would have to be one of
+    /// those before it: that would take a search among all ways to write them.
     pub(crate) fn check_repeats(&self) -> Result<(), GrammarError> {
         if !self.must_repeat() || self.can_always_repeat(|_| true) {
             return Ok(());
@@ -222,8 +223,8 @@ enum More {
 
 /// How many elements that count for several counters may be worth taking, and how many may come.
 ///
-/// A counter of which no others count bounds their number, and takes nothing from anyone. Where all other counters are without a
-/// greatest value, taking more of them than is needed only makes the array longer.
+/// A counter of which no others count bounds their number, and takes nothing from anyone. Where all other counters are
+/// without a greatest value, taking more of them than is needed only makes the array longer.
 fn share(mask: u32, masks: &BTreeSet<u32>, needs: &[u64], rooms: &[Option<u64>]) -> Shared {
     let mine = |index: &usize| mask & (1 << index) != 0;
     let is_own = |index: &usize| masks.iter().all(|&other| other == mask || other & (1 << index) == 0);

@@ -29,7 +29,8 @@ pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(
 
 /// Everything that the roots are made of, themselves included, children before parents.
 ///
-/// An expression is interned after its children, so the order of the ids is such an order. `may_go_on` is asked at each.
+/// An expression is interned after its children, so the order of the ids is such an order. `may_go_on` is asked at
+/// each.
 pub(crate) fn reachable<E>(
     exprs: &ExprSet,
     roots: impl IntoIterator<Item = ExprId>,

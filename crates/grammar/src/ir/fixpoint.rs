@@ -16,8 +16,8 @@ pub(crate) enum Clause<'a> {
     All(Cow<'a, [NodeId]>),
     /// When it holds for any of these.
     Any(&'a [NodeId]),
-    /// When the test says so, which is given the nodes for which it holds so far, and asked again when it holds for one more of
-    /// these; what holds only makes it say so sooner.
+    /// When the test says so, which is given the nodes for which it holds so far, and asked again when it holds for one
+    /// more of these; what holds only makes it say so sooner.
     Test(Vec<NodeId>, Test<'a>),
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn least_fixed_point<'a, E>(
     count: usize,
     mut clause: impl FnMut(usize) -> Result<Clause<'a>, E>,
 ) -> Result<Vec<bool>, E> {
-    // missing[n]: for how many more nodes the fact must hold before it holds for n; users[m]: the first of the nodes that
-    // wait for m, in `waiting`, each with the place of the next one. Most nodes come after those that they need.
+    // missing[n]: for how many more nodes the fact must hold before it holds for n; users[m]: the first of the nodes
+    // that wait for m, in `waiting`, each with the place of the next one. Most nodes come after those that they need.
     let mut missing = vec![0u32; count];
     let mut users = vec![END; count];
     let mut waiting: Vec<(u32, u32)> = Vec::new();

@@ -8,8 +8,8 @@ use stencilm_regex::{ByteSet, ExprId, ExprSet};
 use stencilm_regex::{syntax::Alphabet, syntax::Utf8};
 use stencilm_support::{HashMap, HashSet};
 
-/// With more strings than this a text is read separately from the string that ends it: one lexeme for each string would be as
-/// many threads in every state of the text.
+/// With more strings than this a text is read separately from the string that ends it: one lexeme for each string would
+/// be as many threads in every state of the text.
 pub(crate) const FEW_STRINGS: usize = 16;
 
 /// What a text without bounds must not run into.
@@ -68,8 +68,8 @@ impl FreeText {
         self.without(exprs, text, stopped)
     }
 
-    /// The text before a string that ends it and is read separately: of such a text and the string, none of `stops` is complete
-    /// before the end, and none of `excludes` begins in the text and is complete.
+    /// The text before a string that ends it and is read separately: of such a text and the string, none of `stops` is
+    /// complete before the end, and none of `excludes` begins in the text and is complete.
     pub(crate) fn before(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
         self.groups(exprs, &[stop]).first().map_or(ExprId::NOTHING, |&(text, _)| text)
     }

@@ -164,8 +164,8 @@ pub struct Rule {
 pub struct DeclaredMember {
     /// The key as a string value, without quotes or escapes.
     pub name: Arc<str>,
-    /// The key as it is written, quotes included; `None` where it is [plain](DeclaredMember::is_plain) and written as its name
-    /// between quotes only, as nearly all are: no expression is made of these.
+    /// The key as it is written, quotes included; `None` where it is [plain](DeclaredMember::is_plain) and written as
+    /// its name between quotes only, as nearly all are: no expression is made of these.
     pub key: Option<ExprId>,
     /// What the value matches.
     pub value: NodeId,
@@ -196,12 +196,12 @@ pub enum KeySpace {
     Finite(u32),
 }
 
-/// A class of members whose keys the schema does not name, in any order, after the declared ones that come in declared order.
-/// No two of them have equal keys, and none has a reserved one: the matcher compares them as string values.
+/// A class of members whose keys the schema does not name, in any order, after the declared ones that come in declared
+/// order. No two of them have equal keys, and none has a reserved one: the matcher compares them as string values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AdditionalMembers {
-    /// A key as it is written, quotes included. A string value that has a spelling here has its canonical one, too: every
-    /// character plain that may be, the others in their shortest escape. Keys that are left are counted by these.
+    /// A key as it is written, quotes included. A string value that has a spelling here has its canonical one, too:
+    /// every character plain that may be, the others in their shortest escape. Keys that are left are counted by these.
     pub key: ExprId,
     /// How many keys there are.
     pub space: KeySpace,
@@ -210,11 +210,12 @@ pub struct AdditionalMembers {
     pub reserved: Box<[Arc<str>]>,
     /// What the value matches.
     pub value: NodeId,
-    /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one
-    /// at least of the members has such a value.
+    /// What one member of the class must match in place of `value`, usually some of the values that it matches: then
+    /// one at least of the members has such a value.
     pub some: Option<NodeId>,
-    /// Whether an object that is cut off ends with a member of the class, and only so: `value` is then read right after its key,
-    /// which these bytes complete, and neither a colon nor a sign that closes. Bounds do not count that member.
+    /// Whether an object that is cut off ends with a member of the class, and only so: `value` is then read right after
+    /// its key, which these bytes complete, and neither a colon nor a sign that closes. Bounds do not count that
+    /// member.
     pub last: Option<Box<str>>,
 }
 
@@ -234,8 +235,8 @@ pub struct Members {
     /// How many of `declared`, from the first, come in declared order before everything else; the others mix with the
     /// additional ones.
     pub ordered: usize,
-    /// All other members, by classes whose keys are pairwise disjoint as string values, or the same where each has `some`;
-    /// none where there may be none.
+    /// All other members, by classes whose keys are pairwise disjoint as string values, or the same where each has
+    /// `some`; none where there may be none.
     pub additional: Vec<AdditionalMembers>,
     /// The least number of members.
     pub min: u32,
@@ -287,8 +288,8 @@ pub struct Element {
     pub counts: u32,
 }
 
-/// What an array asks of elements that are equal as JSON values: `1` and `1.0` are, `"a"` and `"\u0061"` are, and objects with the
-/// same members in another order.
+/// What an array asks of elements that are equal as JSON values: `1` and `1.0` are, `"a"` and `"\u0061"` are, and
+/// objects with the same members in another order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Repeats {
     /// Nothing: elements are not compared.
@@ -296,8 +297,8 @@ pub enum Repeats {
     Any,
     /// That no two are.
     Never {
-        /// Whether the counters show when values run out. Alternatives have no value in common then, and one that the counters
-        /// allow has a value left that the array does not have.
+        /// Whether the counters show when values run out. Alternatives have no value in common then, and one that the
+        /// counters allow has a value left that the array does not have.
         counted: bool,
     },
     /// That two are, at least.
@@ -448,8 +449,9 @@ impl Grammar {
         self.report.read_in_time()
     }
 
-    /// Those of some names of special tokens that the grammar spells out as text, and means as a token nowhere: a model that
-    /// writes the token does not write the text. Literals are looked at, not patterns that may match a name among others.
+    /// Those of some names of special tokens that the grammar spells out as text, and means as a token nowhere: a model
+    /// that writes the token does not write the text. Literals are looked at, not patterns that may match a name among
+    /// others.
     pub fn names_as_text<'n>(&self, names: &[&'n str]) -> Vec<&'n str> {
         let is_token = |name: &str| {
             self.nodes.iter().any(|node| match node {

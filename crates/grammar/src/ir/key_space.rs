@@ -143,8 +143,8 @@ fn are_quoted_ascii(exprs: &ExprSet, key: ExprId) -> Result<bool, LimitExceeded>
     })
 }
 
-/// Whether infinitely many texts go on from everything that an expression leads to, but for the end of a text; `false` also
-/// where that takes too long to decide.
+/// Whether infinitely many texts go on from everything that an expression leads to, but for the end of a text; `false`
+/// also where that takes too long to decide.
 fn is_infinite(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     if ends_with_few(deriver, root)? {
         return Ok(false);
@@ -169,8 +169,8 @@ fn is_infinite(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceede
     Ok(true)
 }
 
-/// Whether few texts go on from the last place of a short path to the end: of a date and time, of which there are very many,
-/// one goes on after the `Z`. `false` also where that is not seen.
+/// Whether few texts go on from the last place of a short path to the end: of a date and time, of which there are very
+/// many, one goes on after the `Z`. `false` also where that is not seen.
 fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     let mut path = vec![root];
     while let Some(&place) = path.last().filter(|&&place| !deriver.exprs.is_nullable(place))
@@ -203,8 +203,9 @@ fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, Limi
     Ok(false)
 }
 
-/// Whether an expression has so many beginnings of one length. What begins differently is never the same, and everything that is gone
-/// on with can be completed: of the places of each length those, so many at most, to which most beginnings lead.
+/// Whether an expression has so many beginnings of one length. What begins differently is never the same, and
+/// everything that is gone on with can be completed: of the places of each length those, so many at most, to which most
+/// beginnings lead.
 fn has_many_along_paths(deriver: &mut Deriver, root: ExprId, width: usize) -> Result<bool, LimitExceeded> {
     let mut places = vec![(root, 1u64)];
     for _ in 0..MAX_PATH {

@@ -1,7 +1,7 @@
 //! Markers: pieces of text such as `<tool_call>`, which many tokenizers have as one special token.
 //!
-//! A grammar knows no tokenizer, so they mean both: the text, and the special token of that name where there is one. What a
-//! vocabulary lacks is dropped when the grammar is compiled for it.
+//! A grammar knows no tokenizer, so they mean both: the text, and the special token of that name where there is one.
+//! What a vocabulary lacks is dropped when the grammar is compiled for it.
 
 use std::ops::Range;
 
@@ -123,8 +123,8 @@ fn plain(builder: &mut GrammarBuilder, text: &str, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The alternatives over a string that ends free text: `whole` is all of it as text; or some marker in it is a token, after the
-/// text `before` the string.
+/// The alternatives over a string that ends free text: `whole` is all of it as text; or some marker in it is a token,
+/// after the text `before` the string.
 ///
 /// A token counts as the text of its name, so that the text before it is the same in all alternatives.
 pub(crate) fn until(builder: &mut GrammarBuilder, whole: ExprId, before: NodeId, stop: &str) -> Vec<NodeId> {

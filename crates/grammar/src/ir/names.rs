@@ -17,7 +17,8 @@ use crate::ir::grammar::{
 
 /// Most rounds of a counted repetition whose body may declare names.
 const MAX_ROUNDS: u32 = 64;
-/// Longest sequence that is written out once for each part that may declare a name; of a longer one each part is a sequence.
+/// Longest sequence that is written out once for each part that may declare a name; of a longer one each part is a
+/// sequence.
 const MAX_PARTS: usize = 64;
 /// Most sets of names of one grammar.
 const MAX_SETS: usize = 8;
@@ -39,8 +40,9 @@ const FORMS: [Form; 3] = [Form::Without, Form::Declaring, Form::With];
 /// The same grammar with references only after declarations.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for what cannot be known beforehand: declarations in objects that are open or in any order, in
-/// arrays that count, and in long counted repetitions; [`ErrorKind::Unsatisfiable`] for references to what nothing declares.
+/// [`ErrorKind::Unsupported`] for what cannot be known beforehand: declarations in objects that are open or in any
+/// order, in arrays that count, and in long counted repetitions; [`ErrorKind::Unsatisfiable`] for references to what
+/// nothing declares.
 pub(crate) fn settled(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
     let mut sets: IndexSet<NameSet> = IndexSet::new();
     for node in &grammar.nodes {

@@ -73,7 +73,8 @@ impl LiveExprs {
     }
 }
 
-/// The same language, without dead alternatives, optional members and repetitions. Every lexeme that is left matches some text.
+/// The same language, without dead alternatives, optional members and repetitions. Every lexeme that is left matches
+/// some text.
 ///
 /// # Errors
 /// [`ErrorKind::Unsatisfiable`] when nothing is left, [`ErrorKind::Limit`] when a lexeme is too hard to decide.
@@ -99,8 +100,8 @@ pub(crate) fn without_dead_parts(grammar: Grammar, mut live: LiveExprs) -> Resul
 }
 
 impl Grammar {
-    /// The grammar for a vocabulary of which `is_missing` says whether no token is meant by a pattern: that node, and what
-    /// depends on it, is gone. `None` where nothing is gone.
+    /// The grammar for a vocabulary of which `is_missing` says whether no token is meant by a pattern: that node, and
+    /// what depends on it, is gone. `None` where nothing is gone.
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when nothing is left.
@@ -189,8 +190,8 @@ fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
 /// So many rounds are looked whether everything is alive: as deep as what is required nests in most grammars.
 const ROUNDS: usize = 8;
 
-/// Whether every single node certainly matches some text, by looking at each after those before it, in a few rounds: that is
-/// decided of most grammars, and then nothing is dead.
+/// Whether every single node certainly matches some text, by looking at each after those before it, in a few rounds:
+/// that is decided of most grammars, and then nothing is dead.
 fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, GrammarError> {
     let mut alive = vec![false; grammar.nodes.len()];
     let mut left = alive.len();

@@ -1,9 +1,9 @@
 //! Long texts cut into pieces, so that no automaton is ever made for the whole of one.
 //!
-//! A lexeme that begins with a long run of single bytes becomes a sequence: pieces of the run, and what follows it. Where a
-//! piece ends is always clear, for it has one length, so no text is read in more ways than before. A matcher then takes up
-//! the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long, becomes a choice of such
-//! sequences where the first byte distinguishes them.
+//! A lexeme that begins with a long run of single bytes becomes a sequence: pieces of the run, and what follows it.
+//! Where a piece ends is always clear, for it has one length, so no text is read in more ways than before. A matcher
+//! then takes up the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long,
+//! becomes a choice of such sequences where the first byte distinguishes them.
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
@@ -150,8 +150,8 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Result<Grammar, LimitExcee
     Ok(grammar)
 }
 
-/// The plan of a lexeme that begins with a long run of bytes, or with a choice of which some do, among all plans; `None` of
-/// others.
+/// The plan of a lexeme that begins with a long run of bytes, or with a choice of which some do, among all plans;
+/// `None` of others.
 fn planned(exprs: &mut ExprSet, expr: ExprId, plans: &mut Vec<Plan>) -> Option<usize> {
     if !may_be_long(exprs, expr) {
         return None;
@@ -205,8 +205,8 @@ fn run_of(exprs: &ExprSet, expr: ExprId) -> (Run, ExprId) {
     (run, rest)
 }
 
-/// The parts of a choice of which some may be long, where the first byte distinguishes these from all others, which are one
-/// part.
+/// The parts of a choice of which some may be long, where the first byte distinguishes these from all others, which are
+/// one part.
 fn alternatives(exprs: &mut ExprSet, expr: ExprId) -> Option<Vec<ExprId>> {
     let (choice, tail) = match *exprs.get(expr) {
         Expr::Concat { head, tail } => (head, tail),

@@ -59,8 +59,8 @@ impl Common {
         self.ascii.get(character as usize).copied()
     }
 
-    /// Numbers with an exponent in the natural spelling: by a bit for each, small and large ones above 0, small and large ones
-    /// below.
+    /// Numbers with an exponent in the natural spelling: by a bit for each, small and large ones above 0, small and
+    /// large ones below.
     pub(crate) fn scientific(&self, which: u8) -> ExprId {
         self.scientific[usize::from(which)]
     }

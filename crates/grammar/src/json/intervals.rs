@@ -50,8 +50,9 @@ pub(crate) fn any_number(exprs: &mut ExprSet) -> ExprId {
     exprs.concat_all(&[int, frac, exponent])
 }
 
-/// Numbers with an exponent as the common writers of JSON put them ([`NumberForm::Scientific`](stencilm_regex::NumberForm)), of which
-/// some are small, some large, of either sign; by a bit for each, small and large ones above 0, small and large ones below.
+/// Numbers with an exponent as the common writers of JSON put them
+/// ([`NumberForm::Scientific`](stencilm_regex::NumberForm)), of which some are small, some large, of either sign; by a
+/// bit for each, small and large ones above 0, small and large ones below.
 pub(crate) fn scientific(exprs: &mut ExprSet, which: u8) -> ExprId {
     let first = digits(exprs, 1, 9);
     let point = exprs.literal(b".");
@@ -85,9 +86,8 @@ pub(crate) fn any_integer(exprs: &mut ExprSet, kind: Kind) -> ExprId {
     exprs.concat(int, zeros)
 }
 
-/// Plain decimals of a kind in an interval, of at most `longest` digits before the point where no end says so; digits that are
-/// bounded so have no -0.
-/// [`ExprId::NOTHING`] when there are none, `None` when an end has too many digits.
+/// Plain decimals of a kind in an interval, of at most `longest` digits before the point where no end says so; digits
+/// that are bounded so have no -0. [`ExprId::NOTHING`] when there are none, `None` when an end has too many digits.
 pub(crate) fn between(
     exprs: &mut ExprSet,
     lower: Option<&End>,
@@ -231,7 +231,8 @@ impl<'a> Walk<'a> {
         self.exprs.or(&parts)
     }
 
-    /// All numbers from `least` to `most`, without a sign; with so many digits before the point where there is no `most`.
+    /// All numbers from `least` to `most`, without a sign; with so many digits before the point where there is no
+    /// `most`.
     fn magnitudes(&mut self, unbounded: Option<u32>) -> ExprId {
         let shortest = self.least.plain.int.len();
         let Some(longest) = self.most.as_ref().map(|most| most.plain.int.len()) else {

@@ -207,8 +207,8 @@ fn between_whitespace(exprs: &mut ExprSet, token: &str) -> ExprId {
 }
 
 impl GapPatterns {
-    /// Refuses patterns that match more than whitespace, or than a separator of JSON with whitespace around it. `\s` also
-    /// matches whitespace that JSON does not allow; those are left out.
+    /// Refuses patterns that match more than whitespace, or than a separator of JSON with whitespace around it. `\s`
+    /// also matches whitespace that JSON does not allow; those are left out.
     fn check(&self) -> Result<(), GrammarError> {
         let mut exprs = ExprSet::default();
         for (pattern, token, what) in [

@@ -1,7 +1,7 @@
 //! How long the texts of a pattern or format are, in characters: shows which length limits say nothing new.
 //!
-//! A pattern read with an alphabet of one letter is the set of its lengths. A limit that all of them keep is left out, which
-//! spares the automaton a product of pattern and counter; most schemas with both are of that kind.
+//! A pattern read with an alphabet of one letter is the set of its lengths. A limit that all of them keep is left out,
+//! which spares the automaton a product of pattern and counter; most schemas with both are of that kind.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, parse_pattern};

@@ -25,8 +25,8 @@ pub(crate) struct Numbers<'a> {
     pub(crate) not_multiple_of: Vec<Decimal>,
     /// It is none of these.
     pub(crate) excluded: Vec<Decimal>,
-    /// Whether only those are meant that common readers have a number for: integers of at most [`MAX_READ_DIGITS`] digits, and
-    /// other numbers within the range of a double.
+    /// Whether only those are meant that common readers have a number for: integers of at most [`MAX_READ_DIGITS`]
+    /// digits, and other numbers within the range of a double.
     pub(crate) readable: bool,
 }
 
@@ -123,8 +123,8 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
     Ok(exprs.and(&[all, pointed]))
 }
 
-/// Which numbers with an exponent lie between two ends, of the small and the large ones of each sign (bit 0 to 3: small and large
-/// ones above 0, small and large ones below). `None` where an end lies among them.
+/// Which numbers with an exponent lie between two ends, of the small and the large ones of each sign (bit 0 to 3: small
+/// and large ones above 0, small and large ones below). `None` where an end lies among them.
 fn free_scientific(lower: Option<&End>, upper: Option<&End>) -> Option<u8> {
     // Orders of magnitude decide: the first digit of a number has the power of ten of its exponent.
     let order = |end: &End| (!end.value.is_zero()).then(|| end.value.order());
@@ -178,8 +178,9 @@ pub(crate) fn exactly(
     numbers(exprs, asked, spelling).ok()
 }
 
-/// Adds the texts of exactly this number, each with what may follow it, where these are all that there are: zeros after the point,
-/// and no exponent. Many such texts are read by one trie, where expressions of their own would be compared one by one at every byte.
+/// Adds the texts of exactly this number, each with what may follow it, where these are all that there are: zeros after
+/// the point, and no exponent. Many such texts are read by one trie, where expressions of their own would be compared
+/// one by one at every byte.
 pub(crate) fn plain_texts(
     exprs: &mut ExprSet,
     value: &Decimal,

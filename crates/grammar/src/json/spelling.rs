@@ -3,8 +3,8 @@
 /// Which JSON texts of a valid value belong to the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Spelling {
-    /// Every text of what is unconstrained; declared keys, `const`, `enum`, `pattern` and `format` strings spell printable
-    /// ASCII plainly, and constrained numbers are plain decimals with trailing zeros allowed.
+    /// Every text of what is unconstrained; declared keys, `const`, `enum`, `pattern` and `format` strings spell
+    /// printable ASCII plainly, and constrained numbers are plain decimals with trailing zeros allowed.
     #[default]
     Natural,
     /// Every text that a JSON reader maps to a valid value.

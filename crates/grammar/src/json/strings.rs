@@ -1,9 +1,9 @@
 //! JSON strings as expressions: which byte sequences spell a character between the quotes (RFC 8259 section 7).
 //!
-//! A character is spelled plainly in UTF-8, by a short escape, by `\uXXXX`, or by an escaped surrogate pair; all of them
-//! decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
-//! every spelling, and the natural one, in which printable ASCII has exactly one. With the fewest escapes every character has
-//! exactly one in both.
+//! A character is spelled plainly in UTF-8, by a short escape, by `\uXXXX`, or by an escaped surrogate pair; all of
+//! them decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
+//! every spelling, and the natural one, in which printable ASCII has exactly one. With the fewest escapes every
+//! character has exactly one in both.
 
 use std::convert::Infallible;
 
@@ -52,7 +52,8 @@ impl Strings {
         Strings::over(spelling, None)
     }
 
-    /// Those in which only what must be escaped is, each character in one way: as `json.dumps(ensure_ascii=False)` writes.
+    /// Those in which only what must be escaped is, each character in one way: as `json.dumps(ensure_ascii=False)`
+    /// writes.
     pub(crate) fn minimal(spelling: Spelling) -> Strings {
         Strings { is_minimal: true, ..Strings::alone(spelling) }
     }
@@ -62,8 +63,8 @@ impl Strings {
         self.without.is_some()
     }
 
-    /// Lets no string hold any of these texts, which would end the value around it or are excluded: they are written with
-    /// escapes. `without` are the strings that hold none, with their quotes.
+    /// Lets no string hold any of these texts, which would end the value around it or are excluded: they are written
+    /// with escapes. `without` are the strings that hold none, with their quotes.
     pub(crate) fn never(&mut self, texts: Box<[Box<str>]>, without: ExprId) {
         self.without = Some((texts, without));
     }

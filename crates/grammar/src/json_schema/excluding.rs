@@ -1,8 +1,8 @@
 //! JSON in whose strings and names some texts do not come, as they are written between the quotes.
 //!
-//! Every lexeme of a grammar of JSON holds whole strings. So a lexeme is intersected with all texts whose strings are clean,
-//! and a member whose name is not clean has no value. What is left without a continuation is dropped where the grammar is made
-//! anew.
+//! Every lexeme of a grammar of JSON holds whole strings. So a lexeme is intersected with all texts whose strings are
+//! clean, and a member whose name is not clean has no value. What is left without a continuation is dropped where the
+//! grammar is made anew.
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, own_pattern};
 use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};

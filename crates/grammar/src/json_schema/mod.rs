@@ -126,9 +126,9 @@ impl Later for Again {
     }
 }
 
-/// One grammar of several schemas within one document, one after the other, and the node of each. None of them may refer
-/// to anything, for `#` would mean the whole document. Each is the arguments of a call where it is said how these are written.
-/// The grammar has this report; its own, where there is none.
+/// One grammar of several schemas within one document, one after the other, and the node of each. None of them may
+/// refer to anything, for `#` would mean the whole document. Each is the arguments of a call where it is said how these
+/// are written. The grammar has this report; its own, where there is none.
 ///
 /// # Errors
 /// As [`from_json_schema`]; where several schemas together reach a limit or one has no instance, the error does not say

@@ -130,7 +130,8 @@ pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut HashSet<String>,
     let mut name = wanted.to_owned();
     let mut number = 1;
     while !names.insert(name.clone()) {
-        // Hundreds of schemas all give their rules the same names: after the first few the numbers are not tried in turn.
+        // Hundreds of schemas all give their rules the same names: after the first few the numbers are not tried in
+        // turn.
         number = if number < 8 { number + 1 } else { names.len().max(number + 1) };
         name = format!("{wanted}_{number}");
     }

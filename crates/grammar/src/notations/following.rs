@@ -1,5 +1,5 @@
-//! With what the text may go on after each node of a grammar: a byte, its end, or a single token. The sets FIRST and FOLLOW of
-//! the theory of parsing, over bytes. They may hold more than there is, never less.
+//! With what the text may go on after each node of a grammar: a byte, its end, or a single token. The sets FIRST and
+//! FOLLOW of the theory of parsing, over bytes. They may hold more than there is, never less.
 
 use stencilm_regex::ByteSet;
 

@@ -143,7 +143,8 @@ fn setting(builder: &GrammarBuilder, conditions: &Conditions) -> FxHashSet<NodeI
     setting
 }
 
-/// The nodes directly below, rules followed. What stands in objects and arrays is left out: conditions do not reach there.
+/// The nodes directly below, rules followed. What stands in objects and arrays is left out: conditions do not reach
+/// there.
 fn parts(builder: &GrammarBuilder, node: NodeId) -> Vec<NodeId> {
     match builder.get(node) {
         Node::Sequence(parts) | Node::Choice(parts) => parts.to_vec(),
@@ -449,8 +450,8 @@ impl Pass<'_> {
             layers[layers.len() - 1].iter().for_each(|&state| merge(&mut next, self.states(part, state)));
             layers.push(next);
         }
-        // From the last part on: what may follow each state, up to the one that is asked for. A list, so that a sequence
-        // with one alternative stays one sequence.
+        // From the last part on: what may follow each state, up to the one that is asked for. A list, so that a
+        // sequence with one alternative stays one sequence.
         let mut rests: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::from_iter([(after, Vec::new())]);
         for (&part, states) in parts.iter().zip(&layers).rev() {
             let mut longer: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::default();

@@ -19,7 +19,8 @@ pub enum RegexError {
 /// The grammar of all texts that the pattern matches as a whole.
 ///
 /// # Errors
-/// [`RegexError::Pattern`] for a malformed or unsupported pattern, [`RegexError::Grammar`] for one that matches nothing.
+/// [`RegexError::Pattern`] for a malformed or unsupported pattern, [`RegexError::Grammar`] for one that matches
+/// nothing.
 pub fn from_regex(pattern: &str) -> Result<Grammar, RegexError> {
     let mut builder = GrammarBuilder::default();
     let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };

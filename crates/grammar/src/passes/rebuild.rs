@@ -98,8 +98,8 @@ enum Step {
     Leave(NodeId),
 }
 
-/// The rules that can be reached: as they are reached from the root, and as they are finished, those that a rule uses before
-/// the rule, as far as recursion lets them.
+/// The rules that can be reached: as they are reached from the root, and as they are finished, those that a rule uses
+/// before the rule, as far as recursion lets them.
 struct Order {
     reached: Vec<RuleId>,
     finished: Vec<RuleId>,
@@ -138,8 +138,8 @@ fn rule_order<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Re
     Ok(order)
 }
 
-/// Makes a grammar anew, for as long as that may go on. `make` says what a node becomes whose children are made already; it may
-/// be called for a [`Node::Rule`] before that rule is finished.
+/// Makes a grammar anew, for as long as that may go on. `make` says what a node becomes whose children are made
+/// already; it may be called for a [`Node::Rule`] before that rule is finished.
 pub(super) fn rebuild<E>(
     grammar: &Grammar,
     shares: bool,

@@ -1,8 +1,8 @@
 //! How many texts go on from a place of a language: finitely many, or without end.
 //!
-//! A place from which finitely many go on is one all of whose steps lead to such places. A search in depth meets them in the
-//! order in which that can be decided, and what it comes to again on its way down lies on a circle. What a place is, and which
-//! texts count as one, is up to the one who asks: he says for each place how it goes on.
+//! A place from which finitely many go on is one all of whose steps lead to such places. A search in depth meets them
+//! in the order in which that can be decided, and what it comes to again on its way down lies on a circle. What a place
+//! is, and which texts count as one, is up to the one who asks: he says for each place how it goes on.
 
 use std::hash::Hash;
 
@@ -78,8 +78,8 @@ struct Level<P> {
 }
 
 impl<P: Copy + Eq + Hash> Cardinalities<P> {
-    /// How many texts go on from a place. `steps` says how it goes on from each, `None` where that cannot be said; no more than
-    /// `most` places are asked for.
+    /// How many texts go on from a place. `steps` says how it goes on from each, `None` where that cannot be said; no
+    /// more than `most` places are asked for.
     ///
     /// # Errors
     /// Those of `steps`.

@@ -13,8 +13,8 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// So many bytes, or fewer, complete whatever can become a match, the empty beginning as well; `u32::MAX` where nothing
-    /// is known, as of intersections and complements.
+    /// So many bytes, or fewer, complete whatever can become a match, the empty beginning as well; `u32::MAX` where
+    /// nothing is known, as of intersections and complements.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].
@@ -41,8 +41,9 @@ impl Completions {
         })
     }
 
-    /// The bytes of the longest match, or more; `u32::MAX` where nothing is known. What can still become a match takes no more
-    /// than that, of intersections, too. `known` is what was found before, of any expressions, and all that is found is added.
+    /// The bytes of the longest match, or more; `u32::MAX` where nothing is known. What can still become a match takes
+    /// no more than that, of intersections, too. `known` is what was found before, of any expressions, and all that is
+    /// found is added.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].

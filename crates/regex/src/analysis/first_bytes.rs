@@ -8,13 +8,14 @@ use crate::expr::node::{Expr, ExprId};
 use crate::numbers::Number;
 
 impl ExprSet {
-    /// The bytes with which a match of an expression may begin, perhaps some more; `None` where more than `most` of its parts
-    /// would have to be looked at.
+    /// The bytes with which a match of an expression may begin, perhaps some more; `None` where more than `most` of its
+    /// parts would have to be looked at.
     pub fn may_begin_with(&self, id: ExprId, most: usize) -> Option<ByteSet> {
         self.outermost(id, most, Side::First)
     }
 
-    /// The bytes with which a match of an expression may end, perhaps some more; `None` as in [`ExprSet::may_begin_with`].
+    /// The bytes with which a match of an expression may end, perhaps some more; `None` as in
+    /// [`ExprSet::may_begin_with`].
     pub fn may_end_with(&self, id: ExprId, most: usize) -> Option<ByteSet> {
         self.outermost(id, most, Side::Last)
     }

@@ -7,8 +7,8 @@ use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
 impl ExprSet {
-    /// What an expression is, by what its parts are: `of` is called once for each, after it was for those below. `known` are those
-    /// found before, and all that were found are added.
+    /// What an expression is, by what its parts are: `of` is called once for each, after it was for those below.
+    /// `known` are those found before, and all that were found are added.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].

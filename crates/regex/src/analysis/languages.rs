@@ -1,7 +1,7 @@
 //! Expressions that begin with what is left of a language decided by a program, perhaps beside limits of length.
 //!
-//! Such a language leaves something else after every byte, so a search for a match would try all of them. The program itself
-//! knows its completions, and of which lengths there are some; limits of length ask for no more than that.
+//! Such a language leaves something else after every byte, so a search for a match would try all of them. The program
+//! itself knows its completions, and of which lengths there are some; limits of length ask for no more than that.
 
 use stencilm_support::LimitExceeded;
 
@@ -27,7 +27,8 @@ pub struct LanguageAlternative {
 }
 
 impl ExprSet {
-    /// The alternatives of an expression, where each of them begins with what is left of a language decided by a program.
+    /// The alternatives of an expression, where each of them begins with what is left of a language decided by a
+    /// program.
     pub fn language_alternatives(&mut self, id: ExprId) -> Option<Vec<LanguageAlternative>> {
         if !self.has_language(id) {
             return None;
@@ -130,8 +131,8 @@ impl Deriver {
         }
     }
 
-    /// Whether an expression matches anything, where it begins with what is left of languages that know it; `None` where
-    /// they do not.
+    /// Whether an expression matches anything, where it begins with what is left of languages that know it; `None`
+    /// where they do not.
     pub(crate) fn decided_by_language(&mut self, id: ExprId) -> Result<Option<bool>, LimitExceeded> {
         let Some(alternatives) = self.exprs.language_alternatives(id) else { return Ok(None) };
         for alternative in &alternatives {
@@ -176,8 +177,8 @@ impl Deriver {
 }
 
 impl dyn LanguageReader {
-    /// Whether anything is seen to complete what was read after which something may follow: `followers` say what, by the number
-    /// of bytes.
+    /// Whether anything is seen to complete what was read after which something may follow: `followers` say what, by
+    /// the number of bytes.
     pub fn is_completed_for(&mut self, followers: &[ExprId]) -> bool {
         ranges(followers).any(|(least, most)| self.is_completed(least, most))
     }

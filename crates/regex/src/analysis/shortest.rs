@@ -20,8 +20,8 @@ pub struct Shortest {
     /// By order of discovery: the place before and the byte that led from there.
     steps: Vec<(u32, u8)>,
     visits: FxHashMap<ExprId, u32>,
-    /// So often an expression is gone on from, with so many of the bytes that lead to the same place. With 1 only the first
-    /// text is certain to be the shortest possible.
+    /// So often an expression is gone on from, with so many of the bytes that lead to the same place. With 1 only the
+    /// first text is certain to be the shortest possible.
     max_visits: u32,
     max_steps: usize,
 }

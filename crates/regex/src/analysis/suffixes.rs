@@ -1,8 +1,8 @@
 //! What any bytes leave of an expression: the ends of its texts, as one expression.
 //!
-//! Of parts one after the other these are the ends of the first with the others after it, the ends of the second with those
-//! after it, and so on: as many as the expression has places, whatever its counts are. Only intersections, complements, and sets
-//! of numbers are followed through their derivatives.
+//! Of parts one after the other these are the ends of the first with the others after it, the ends of the second with
+//! those after it, and so on: as many as the expression has places, whatever its counts are. Only intersections,
+//! complements, and sets of numbers are followed through their derivatives.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_support::{LimitExceeded, check_time};
@@ -102,8 +102,8 @@ impl Suffixes {
         }
     }
 
-    /// What is left of an expression after one byte. Of the many parts of suffixes only those are derived that begin with it, and
-    /// by no other byte.
+    /// What is left of an expression after one byte. Of the many parts of suffixes only those are derived that begin
+    /// with it, and by no other byte.
     ///
     /// # Errors
     /// As [`Deriver::derivatives`].
@@ -264,7 +264,8 @@ mod tests {
             for expr in [one, both, not, around, either, many] {
                 let found = suffixes.of(&mut deriver, expr).unwrap();
                 let twice = suffixes.of(&mut deriver, found).unwrap();
-                // The slow twin: every residual on its own, and every part of one. Of whole ones there may be as many as sets of parts.
+                // The slow twin: every residual on its own, and every part of one. Of whole ones there may be as many
+                // as sets of parts.
                 let mut seen = FxHashSet::from_iter([expr]);
                 let mut work = vec![expr];
                 let mut is_suffix = false;

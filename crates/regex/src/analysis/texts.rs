@@ -49,8 +49,8 @@ impl Texts {
 type Rest = usize;
 
 impl ExprSet {
-    /// The strings that an expression matches, in any order, some perhaps twice; `None` where they are more than `most`, have
-    /// more than `most_bytes` together, or do not follow from sequences and alternatives alone.
+    /// The strings that an expression matches, in any order, some perhaps twice; `None` where they are more than
+    /// `most`, have more than `most_bytes` together, or do not follow from sequences and alternatives alone.
     pub fn texts(&self, id: ExprId, most: usize, most_bytes: usize) -> Option<Texts> {
         let (mut texts, mut text) = (Texts::default(), Vec::new());
         // A rest is an expression and the rest after it.

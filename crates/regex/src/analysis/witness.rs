@@ -5,12 +5,14 @@ use stencilm_support::LimitExceeded;
 use crate::derivative::deriver::Deriver;
 use crate::expr::node::{Expr, ExprId};
 
-/// Longer texts are not tried: where one does not match, to find that out takes a derivative of every part for each byte.
+/// Longer texts are not tried: where one does not match, to find that out takes a derivative of every part for each
+/// byte.
 const MAX_WITNESS: u32 = 8;
 
 impl Deriver {
-    /// Whether the shortest match of one part of an intersection, which may be followed by something plain, is one of all parts.
-    /// A pattern beside a greatest length mostly says so itself, where a search would derive the intersection.
+    /// Whether the shortest match of one part of an intersection, which may be followed by something plain, is one of
+    /// all parts. A pattern beside a greatest length mostly says so itself, where a search would derive the
+    /// intersection.
     pub(crate) fn has_witness(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
         let parts = match *self.exprs.get(id) {
             Expr::And(ref parts) => parts.clone(),

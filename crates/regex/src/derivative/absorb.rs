@@ -38,8 +38,8 @@ impl Deriver {
         Ok(changed.into())
     }
 
-    /// The same language: alternatives without those that another one holds, an intersection without parts that hold another
-    /// one, and nothing where one part excludes another one.
+    /// The same language: alternatives without those that another one holds, an intersection without parts that hold
+    /// another one, and nothing where one part excludes another one.
     fn absorbed(&mut self, id: ExprId) -> Result<ExprId, LimitExceeded> {
         let (parts, is_and) = match self.exprs.get(id) {
             Expr::Or(parts) => (parts, false),
@@ -95,7 +95,8 @@ impl Deriver {
         Ok(Some(kept))
     }
 
-    /// Whether it is plain to see that all of a language is in `C* X`: each match is a run of `C`, and one of `C* X` after it.
+    /// Whether it is plain to see that all of a language is in `C* X`: each match is a run of `C`, and one of `C* X`
+    /// after it.
     fn holds(&mut self, large: ExprId, small: ExprId) -> Result<bool, LimitExceeded> {
         let Expr::Or(parts) = self.exprs.get(small) else { return self.ends_with(small, large) };
         for &part in &*parts.clone() {

@@ -117,7 +117,8 @@ impl Deriver {
             + self.aside.as_ref().map_or(0, |aside| aside.memory_bytes())
     }
 
-    /// Ends an operation: what long searches have looked at, if that is more than all else and so is not worth its memory.
+    /// Ends an operation: what long searches have looked at, if that is more than all else and so is not worth its
+    /// memory.
     pub fn end(&mut self) -> Option<Box<Aside>> {
         let (aside, all) = (self.aside.as_ref()?.memory_bytes(), self.memory_bytes());
         self.aside.take_if(|_| aside > all - aside)
@@ -326,8 +327,9 @@ impl Deriver {
         Ok(derivatives.iter().find(|(set, _)| set.contains(byte)).map_or(ExprId::NOTHING, |&(_, rest)| rest))
     }
 
-    /// What is left after one byte, found for that byte alone; `None` where the expression is deep. A language that a program
-    /// decides leaves something else after every byte, so to derive it by all bytes takes long, and a text reads one.
+    /// What is left after one byte, found for that byte alone; `None` where the expression is deep. A language that a
+    /// program decides leaves something else after every byte, so to derive it by all bytes takes long, and a text
+    /// reads one.
     fn after_a_language(&mut self, id: ExprId, byte: u8, level: u32) -> Result<Option<ExprId>, LimitExceeded> {
         if !self.exprs.has_language(id) {
             return self.after(id, byte).map(Some);
@@ -379,9 +381,9 @@ impl Deriver {
         Ok(Some(rest))
     }
 
-    /// What is left of a repetition with a greatest count, and perhaps more after it, after one byte; `None` where that is not
-    /// plain to see. Every round of such a repetition leaves something new, so that to derive it by all bytes takes long, and
-    /// a text reads one.
+    /// What is left of a repetition with a greatest count, and perhaps more after it, after one byte; `None` where that
+    /// is not plain to see. Every round of such a repetition leaves something new, so that to derive it by all bytes
+    /// takes long, and a text reads one.
     ///
     /// # Errors
     /// As [`Deriver::after`].
@@ -399,8 +401,8 @@ impl Deriver {
         Ok(Some(after))
     }
 
-    /// The bytes with which something that an expression matches can begin, where its derivatives are known already and show
-    /// that at once.
+    /// The bytes with which something that an expression matches can begin, where its derivatives are known already and
+    /// show that at once.
     pub fn known_first(&self, id: ExprId) -> Option<ByteSet> {
         if self.exprs.has_boolean(id) {
             return None;
@@ -409,7 +411,8 @@ impl Deriver {
         Some(live.fold(ByteSet::EMPTY, |first, (set, _)| first.union(set)))
     }
 
-    /// The bytes with which such a repetition goes on: hardly any count changes them. `None` as in [`Deriver::after_a_count`].
+    /// The bytes with which such a repetition goes on: hardly any count changes them. `None` as in
+    /// [`Deriver::after_a_count`].
     ///
     /// # Errors
     /// As [`Deriver::after`].
@@ -420,7 +423,8 @@ impl Deriver {
         Ok(Some(if min == 0 { begun.union(&first(self.derivatives(tail)?)) } else { begun }))
     }
 
-    /// The parts of a repetition with a greatest count, and of what comes after it, where no part can contradict another.
+    /// The parts of a repetition with a greatest count, and of what comes after it, where no part can contradict
+    /// another.
     fn counted(&self, id: ExprId) -> Option<Counted> {
         let (head, tail) = match *self.exprs.get(id) {
             Expr::Concat { head, tail } => (head, tail),
@@ -466,8 +470,8 @@ impl Partition {
         Partition { part_of: [0; 256], sets: vec![ByteSet::ALL], rests: vec![Vec::new()], met: Vec::new() }
     }
 
-    /// Adds a residual to all bytes of a set, splitting the parts that lie across its border. Only parts that have a byte of it
-    /// are looked at: alternatives of thousands of literals must not look at all parts each.
+    /// Adds a residual to all bytes of a set, splitting the parts that lie across its border. Only parts that have a
+    /// byte of it are looked at: alternatives of thousands of literals must not look at all parts each.
     fn add(&mut self, set: ByteSet, rest: ExprId) {
         let mut met = std::mem::take(&mut self.met);
         let mut left = set;

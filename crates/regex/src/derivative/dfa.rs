@@ -133,7 +133,8 @@ impl Dfa {
         self.states.is_empty()
     }
 
-    /// The first byte that is never distinguished from this one: both lead to the same state, wherever the automaton is.
+    /// The first byte that is never distinguished from this one: both lead to the same state, wherever the automaton
+    /// is.
     #[inline]
     pub fn representative(&self, byte: u8) -> u8 {
         self.representatives[usize::from(self.columns[usize::from(byte)])]
@@ -210,7 +211,8 @@ impl Dfa {
     /// As [`Dfa::next`].
     pub fn live_bytes(&mut self, deriver: &mut Deriver, state: StateId) -> Result<&ByteSet, LimitExceeded> {
         if self.states[state.0 as usize].live.is_none() {
-            // What another automaton has found out of the same expression is not laid out once more before a text comes here.
+            // What another automaton has found out of the same expression is not laid out once more before a text comes
+            // here.
             let live = match *self.states[state.0 as usize].residuals {
                 [(_, residual)] => match deriver.known_first(residual) {
                     None => deriver.first_of_a_count(residual)?,
@@ -261,8 +263,8 @@ impl Dfa {
         (known != UNKNOWN).then_some(StateId(known))
     }
 
-    /// A state that no string within the horizon can distinguish from this one, the same for all states that differ only in
-    /// counts far from their bounds.
+    /// A state that no string within the horizon can distinguish from this one, the same for all states that differ
+    /// only in counts far from their bounds.
     ///
     /// # Errors
     /// As [`Dfa::next`].
@@ -331,8 +333,8 @@ impl Dfa {
         Some((Unbounded { tag, body, min: min.min(saturation.horizon() + 1), tail }, max))
     }
 
-    /// Finds at least the transition by a byte: only that one of a repetition with a greatest count, or of a language that
-    /// a program decides.
+    /// Finds at least the transition by a byte: only that one of a repetition with a greatest count, or of a language
+    /// that a program decides.
     #[cold]
     fn fill(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(), LimitExceeded> {
         let residuals = &self.states[state.0 as usize].residuals;

@@ -136,7 +136,8 @@ impl Deriver {
         Ok(Some(Found::Live(text)))
     }
 
-    /// The same search over expressions of its own. Of a dead end that takes it long, nothing stays here but that it is one.
+    /// The same search over expressions of its own. Of a dead end that takes it long, nothing stays here but that it is
+    /// one.
     fn search_aside(&mut self, id: ExprId, most: usize) -> Result<Option<bool>, LimitExceeded> {
         let limits = self.limits;
         let Aside { deriver, copies } = &mut **self.aside.get_or_insert_with(|| {
@@ -164,8 +165,8 @@ impl Deriver {
     }
 
     /// Whether an expression certainly matches nothing, because nothing would match without its large counts either. A
-    /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters that
-    /// must not begin with a space, after a space.
+    /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters
+    /// that must not begin with a space, after a space.
     fn is_loosely_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
         let loose = self.loosening.apply(&mut self.exprs, id);
         if loose == id || !self.exprs.has_boolean(loose) {
@@ -179,8 +180,8 @@ impl Deriver {
     }
 
     /// How much is left to do for all parts of an intersection together: of two residuals with equally long ways to go,
-    /// the one that has met more of what is asked is nearer to a match. A text of sixty characters with six words in it is
-    /// found so; by lengths alone, every beginning without the words would be tried until no room is left.
+    /// the one that has met more of what is asked is nearer to a match. A text of sixty characters with six words in it
+    /// is found so; by lengths alone, every beginning without the words would be tried until no room is left.
     fn effort(&self, id: ExprId, level: u32) -> u32 {
         match self.exprs.get(id) {
             Expr::And(parts) if level < MAX_EFFORT_LEVEL => {

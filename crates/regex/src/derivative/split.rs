@@ -30,8 +30,8 @@ pub type Group = (ExprId, Vec<ExprId>);
 /// The texts of `texts` in groups by what they leave of each observed expression. Groups without texts are left out.
 ///
 /// # Errors
-/// [`LimitExceeded`] where the observed expressions have too many states, or where deciding whether a group has texts takes
-/// too long.
+/// [`LimitExceeded`] where the observed expressions have too many states, or where deciding whether a group has texts
+/// takes too long.
 pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<Vec<Group>, LimitExceeded> {
     if texts == ExprId::NOTHING {
         return Ok(Vec::new());
@@ -81,9 +81,9 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
     Ok(groups)
 }
 
-/// The groups as intersections, where what the texts match of the observed expressions says what they leave of them: the texts
-/// that end with a letter, and those that do not. What elimination makes of these is many times as large. `None` where it
-/// does not, or where it was not found out which states the texts lead to.
+/// The groups as intersections, where what the texts match of the observed expressions says what they leave of them:
+/// the texts that end with a letter, and those that do not. What elimination makes of these is many times as large.
+/// `None` where it does not, or where it was not found out which states the texts lead to.
 fn by_what_they_match(
     deriver: &mut Deriver,
     texts: ExprId,
@@ -113,8 +113,8 @@ fn by_what_they_match(
     Some(groups.iter().map(group).collect())
 }
 
-/// The groups of a few texts of bounded length, such as one character: read byte by byte beside the observed expressions, so
-/// that these need not be laid out. `None` where the texts are more than that.
+/// The groups of a few texts of bounded length, such as one character: read byte by byte beside the observed
+/// expressions, so that these need not be laid out. `None` where the texts are more than that.
 fn walked(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<Option<Vec<Group>>, LimitExceeded> {
     let start = [&[texts], observed].concat();
     let mut places = vec![start.clone()];
@@ -211,8 +211,8 @@ struct Automaton {
     moves: Vec<Vec<(usize, ByteSet)>>,
 }
 
-/// For every state whether one of the texts leads to it, `None` where that was not found out: what is left of the texts is
-/// run beside the states. The expressions of the groups say the same, but are much larger than either.
+/// For every state whether one of the texts leads to it, `None` where that was not found out: what is left of the texts
+/// is run beside the states. The expressions of the groups say the same, but are much larger than either.
 fn reached(
     deriver: &mut Deriver,
     texts: ExprId,

@@ -29,8 +29,8 @@ impl Bound {
         Bound { given_up: self.given_up.or(too_many), ..self }
     }
 
-    /// The same bound after a look at a set of so many expressions with so many children in their lists, and at a list of so many
-    /// parts that may become one of them.
+    /// The same bound after a look at a set of so many expressions with so many children in their lists, and at a list
+    /// of so many parts that may become one of them.
     pub(crate) fn after(self, exprs: usize, children: usize, parts: usize) -> Bound {
         if self.given_up.is_some() {
             return self;

@@ -11,8 +11,8 @@ use crate::numbers::Number;
 /// The classes of so large an expression are kept: it takes long to look through, and formats come again and again.
 const MANY_NODES: usize = 100;
 
-/// So are those of what is repeated, where it is as large as this: a character of a string, say, of which every string has its
-/// body.
+/// So are those of what is repeated, where it is as large as this: a character of a string, say, of which every string
+/// has its body.
 const MANY_IN_A_BODY: usize = 24;
 
 /// So many bodies of one expression are looked through on their own.
@@ -27,8 +27,8 @@ pub(crate) struct ByteClasses {
     known: FxHashMap<ExprId, Classes>,
     /// Bytes that these own.
     in_known: usize,
-    /// By expression the round in which it was seen last. A lexicon that many grammars have used has hundreds of thousands,
-    /// most automata are of a dozen: to clear a bit for each took longer than to look at these.
+    /// By expression the round in which it was seen last. A lexicon that many grammars have used has hundreds of
+    /// thousands, most automata are of a dozen: to clear a bit for each took longer than to look at these.
     seen_in: Vec<u32>,
     round: u32,
     /// Expressions that are still to be looked at: handed on from one look to the next.

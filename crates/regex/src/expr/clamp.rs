@@ -1,7 +1,7 @@
 //! Counts too large to matter: what an expression looks like to strings of at most `horizon` bytes.
 //!
-//! Within so many bytes no more than `horizon` rounds of a repetition can begin, so a greater maximum is as good as none,
-//! and a greater minimum as good as `horizon + 1`. Applied to a state this makes "997 characters left" and "400
+//! Within so many bytes no more than `horizon` rounds of a repetition can begin, so a greater maximum is as good as
+//! none, and a greater minimum as good as `horizon + 1`. Applied to a state this makes "997 characters left" and "400
 //! characters left" the same state, for every question about the next few bytes. Below an intersection or complement
 //! nothing is touched: there, whether a prefix can be completed may hang on counts far away.
 
@@ -50,8 +50,8 @@ impl Saturation {
 pub struct Relaxed {
     /// The expression, which matches whatever the original does.
     pub expr: ExprId,
-    /// So many bytes, at least, both read the same: for every string of at most that length, both can go on or neither, and
-    /// both match or neither. `u32::MAX` where they are the same.
+    /// So many bytes, at least, both read the same: for every string of at most that length, both can go on or neither,
+    /// and both match or neither. `u32::MAX` where they are the same.
     pub agreement: u32,
 }
 
@@ -73,8 +73,8 @@ impl Relaxation {
             + memory::of_table::<(ExprId, Relaxed)>(self.done.capacity())
     }
 
-    /// The expression in which no repetition has a greatest count, except below an intersection or complement. This is a
-    /// fixed point: relaxed again, it is itself. Where none is found, that is the expression as it is.
+    /// The expression in which no repetition has a greatest count, except below an intersection or complement. This is
+    /// a fixed point: relaxed again, it is itself. Where none is found, that is the expression as it is.
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> Relaxed {
         let unchanged = Relaxed { expr: root, agreement: u32::MAX };
         if exprs.agreement(root) == u32::MAX {
@@ -83,8 +83,8 @@ impl Relaxation {
         if let Some(&known) = self.done.get(&root) {
             return known;
         }
-        // Bodies that differ in greatest counts only are equal after a pass. Repetitions of them that stand side by side are
-        // then joined to one, which may have a greatest count: `(a{2,3})? (a{2,4})?` gives `(a{2,}){0,2}`.
+        // Bodies that differ in greatest counts only are equal after a pass. Repetitions of them that stand side by
+        // side are then joined to one, which may have a greatest count: `(a{2,3})? (a{2,4})?` gives `(a{2,}){0,2}`.
         let mut relaxed = unchanged;
         for _ in 0..MAX_PASSES {
             let agreement = exprs.agreement(relaxed.expr);

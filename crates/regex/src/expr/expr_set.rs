@@ -61,17 +61,17 @@ impl ExprSet {
         self.arena.facts(id).greatest_count
     }
 
-    /// How complex an expression is, for what is worked out from a simpler one: how many intersections and complements it
-    /// holds, and whether repetitions outside of them have greatest counts. Both ways to a simpler expression of more
-    /// matches lead down in this order, to leave out parts of an intersection and to leave out greatest counts.
+    /// How complex an expression is, for what is worked out from a simpler one: how many intersections and complements
+    /// it holds, and whether repetitions outside of them have greatest counts. Both ways to a simpler expression of
+    /// more matches lead down in this order, to leave out parts of an intersection and to leave out greatest counts.
     pub fn complexity(&self, id: ExprId) -> (u16, bool) {
         let facts = self.arena.facts(id);
         (facts.booleans, facts.agreement != u32::MAX)
     }
 
-    /// So many bytes, at least, an expression and the one in which no repetition outside of intersections and complements
-    /// has a greatest count read the same: for every string of at most that length, both can go on or neither, and both match
-    /// or neither. `u32::MAX` where they are the same. See [`Relaxation`](crate::Relaxation).
+    /// So many bytes, at least, an expression and the one in which no repetition outside of intersections and
+    /// complements has a greatest count read the same: for every string of at most that length, both can go on or
+    /// neither, and both match or neither. `u32::MAX` where they are the same. See [`Relaxation`](crate::Relaxation).
     pub fn agreement(&self, id: ExprId) -> u32 {
         self.arena.facts(id).agreement
     }
@@ -164,8 +164,8 @@ impl ExprSet {
         Some(self.text_then(text, ExprId::EMPTY))
     }
 
-    /// Characters one after the other, each as `spell` has it, and what follows them. Of a long text, those that are spelled by
-    /// themselves are kept in pieces.
+    /// Characters one after the other, each as `spell` has it, and what follows them. Of a long text, those that are
+    /// spelled by themselves are kept in pieces.
     ///
     /// # Errors
     /// What `spell` ends with.
@@ -237,8 +237,8 @@ impl ExprSet {
         let mut sorted: Vec<&[u8]> = literals.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        // Spines from the right: the alternatives from `open[d].1` on start at depth d of the current literal, after its byte
-        // `open[d].0`, but for those of greater depths.
+        // Spines from the right: the alternatives from `open[d].1` on start at depth d of the current literal, after
+        // its byte `open[d].0`, but for those of greater depths.
         let mut open: Vec<(u8, usize)> = Vec::new();
         let mut alternatives: Vec<ExprId> = Vec::with_capacity(sorted.len());
         let mut previous: &[u8] = &[];
@@ -300,8 +300,8 @@ impl ExprSet {
         result
     }
 
-    /// `head` followed by `tail`, where `head` is one byte of a set and `tail` does not begin with a repetition of it: as
-    /// [`ExprSet::concat`], without a look at it.
+    /// `head` followed by `tail`, where `head` is one byte of a set and `tail` does not begin with a repetition of it:
+    /// as [`ExprSet::concat`], without a look at it.
     pub fn byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         debug_assert!(matches!(self.get(head), Expr::Bytes(_)), "the head is one byte");
         debug_assert!(self.counts_together(head, tail).is_none(), "the tail does not repeat the head");
@@ -312,7 +312,8 @@ impl ExprSet {
         }
     }
 
-    /// As [`ExprSet::concat`], of something that is no concatenation itself and something, neither of which is constant.
+    /// As [`ExprSet::concat`], of something that is no concatenation itself and something, neither of which is
+    /// constant.
     fn concat_one(&mut self, mut head: ExprId, mut tail: ExprId) -> ExprId {
         // What was joined may be joined with what follows, too. Each time there is one part less.
         while let Some((joined, rest)) = self.join_repeated(head, tail) {
@@ -437,8 +438,8 @@ impl ExprSet {
         })
     }
 
-    /// Brings the parts of an intersection in their normal form: flat, sorted, and one set of bytes at most. Returns what
-    /// they are together where that is no intersection.
+    /// Brings the parts of an intersection in their normal form: flat, sorted, and one set of bytes at most. Returns
+    /// what they are together where that is no intersection.
     fn and_parts(&mut self, parts: &mut Vec<ExprId>) -> Option<ExprId> {
         let flat = self.flattened(parts, |expr| if let Expr::And(inner) = expr { Some(&**inner) } else { None });
         let Some(mut flat) = flat else { return parts.first().copied() };

@@ -1,8 +1,9 @@
 //! Sets with a bound, for those who build what they cannot foresee the size of.
 //!
-//! One idea: constructors cannot fail, and one of them may be the work of a whole grammar, for a concatenation is put together
-//! anew from all its parts. So a set with a bound gives up in the midst of one, remembers why, and from then on gives only
-//! some part of what it is asked for. Who builds looks at [`ExprSet::given_up`] before anything is made of the set.
+//! One idea: constructors cannot fail, and one of them may be the work of a whole grammar, for a concatenation is put
+//! together anew from all its parts. So a set with a bound gives up in the midst of one, remembers why, and from then
+//! on gives only some part of what it is asked for. Who builds looks at [`ExprSet::given_up`] before anything is made
+//! of the set.
 
 use stencilm_support::LimitExceeded;
 
@@ -10,8 +11,8 @@ use crate::expr::bound::Bound;
 use crate::expr::expr_set::ExprSet;
 
 impl ExprSet {
-    /// Lets constructors give up at the deadline, and where the set has more expressions of its own than these or takes too
-    /// much memory.
+    /// Lets constructors give up at the deadline, and where the set has more expressions of its own than these or takes
+    /// too much memory.
     pub fn bound(&mut self, max_exprs: usize) {
         let given_up = self.given_up();
         self.bound = Some(Bound { given_up, ..Bound::new(max_exprs) });

@@ -15,8 +15,8 @@ pub(crate) struct Head {
 }
 
 impl ExprSet {
-    /// The alternatives to begin with, where that is plain to see and the first bytes of any two are the same or disjoint; the
-    /// empty match is none.
+    /// The alternatives to begin with, where that is plain to see and the first bytes of any two are the same or
+    /// disjoint; the empty match is none.
     pub(crate) fn heads(&self, id: ExprId) -> Option<Vec<Head>> {
         let (mut heads, mut seen) = (Vec::new(), ByteSet::EMPTY);
         let mut add = |part: ExprId, after: ExprId| {
@@ -44,7 +44,8 @@ impl ExprSet {
         are_plain.then_some(heads)
     }
 
-    /// Whether each alternative begins with a single byte, as one of many names does, and a word of any letters does not.
+    /// Whether each alternative begins with a single byte, as one of many names does, and a word of any letters does
+    /// not.
     pub fn is_decided_by_first_byte(&self, id: ExprId) -> bool {
         let mut seen = FxHashSet::default();
         let mut work = vec![id];

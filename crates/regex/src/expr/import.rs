@@ -1,6 +1,7 @@
 //! Copies of the expressions of one set in another.
 //!
-//! What both sets share has one id in both, and is not copied. Nothing recurses: an expression nests as deep as the user likes.
+//! What both sets share has one id in both, and is not copied. Nothing recurses: an expression nests as deep as the
+//! user likes.
 
 use std::convert::Infallible;
 
@@ -30,8 +31,9 @@ impl ExprSet {
         self.import_while(other, root, &mut Map::default(), check_time)
     }
 
-    /// As [`ExprSet::import_in_time`], for one of many expressions of a set. `known` are copies of this set's expressions: the
-    /// root's is added, and those of alternatives and repetitions, which others are likely to hold, too.
+    /// As [`ExprSet::import_in_time`], for one of many expressions of a set. `known` are copies of this set's
+    /// expressions: the root's is added, and those of alternatives and repetitions, which others are likely to hold,
+    /// too.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].

@@ -47,8 +47,8 @@ pub trait Language: Send + Sync {
     fn reader(&self, read: &[u8]) -> Box<dyn LanguageReader>;
 }
 
-/// Reads one text after the other after the same beginning. What two that follow each other begin with is read once, as in a walk
-/// of a trie.
+/// Reads one text after the other after the same beginning. What two that follow each other begin with is read once, as
+/// in a walk of a trie.
 pub trait LanguageReader {
     /// Reads a text, in place of the one before; whether a member begins so, as in [`Language::after`].
     fn read(&mut self, bytes: &[u8]) -> bool;
@@ -56,8 +56,8 @@ pub trait LanguageReader {
     /// Whether the text, with which a member begins, is one.
     fn is_member(&mut self) -> bool;
 
-    /// Whether at least and at most so many bytes are seen to complete what was read. Where they are, a byte more leads to where it
-    /// is seen again.
+    /// Whether at least and at most so many bytes are seen to complete what was read. Where they are, a byte more leads
+    /// to where it is seen again.
     fn is_completed(&mut self, least: u32, most: u32) -> bool;
 }
 

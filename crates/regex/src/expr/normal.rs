@@ -92,14 +92,15 @@ impl ExprSet {
         Some((self.repeat(body, min, max), rest))
     }
 
-    /// What is repeated in both a head and the part that follows it, how often in both together, and the rest of the tail.
-    /// `None` where the two have nothing in common, or where the counts are too large to be added.
+    /// What is repeated in both a head and the part that follows it, how often in both together, and the rest of the
+    /// tail. `None` where the two have nothing in common, or where the counts are too large to be added.
     pub(crate) fn counts_together(&self, head: ExprId, tail: ExprId) -> Option<(ExprId, Interval, ExprId)> {
         let (next, rest) = match *self.get(tail) {
             Expr::Concat { head, tail } => (head, tail),
             _ => (tail, ExprId::EMPTY),
         };
-        // Each part is so many of one thing, in one reading: what is repeated as a whole is not distinguished from inside.
+        // Each part is so many of one thing, in one reading: what is repeated as a whole is not distinguished from
+        // inside.
         let counts = |part| match *self.get(part) {
             Expr::Repeat { body, min, max } => (body, (min, max)),
             _ => (part, (1, Some(1))),
@@ -116,8 +117,8 @@ impl ExprSet {
         Some((body, (one.0.checked_add(other.0)?, max), rest))
     }
 
-    /// The head of a concatenation without what its tail reads as well: `C{2,9} D*` is `CC D*` where every `C` is a `D`, so
-    /// that what comes after two digits of `[0-9]+.*` is one state, not one for each way to read it.
+    /// The head of a concatenation without what its tail reads as well: `C{2,9} D*` is `CC D*` where every `C` is a
+    /// `D`, so that what comes after two digits of `[0-9]+.*` is one state, not one for each way to read it.
     pub(crate) fn without_swallowed(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         let &Expr::Repeat { body, min, max } = self.get(head) else { return head };
         if max == Some(min) || !self.arena.swallows(head, tail) {
@@ -126,8 +127,9 @@ impl ExprSet {
         self.repeat(body, min, Some(min))
     }
 
-    /// `[ab] X & [bc] Y` is `b (X & Y)`: the bytes with which all parts begin, one after the other, and what is left of the
-    /// parts. A string of a pattern and of a length is a quote and the two, which are one repetition more often than not.
+    /// `[ab] X & [bc] Y` is `b (X & Y)`: the bytes with which all parts begin, one after the other, and what is left of
+    /// the parts. A string of a pattern and of a length is a quote and the two, which are one repetition more often
+    /// than not.
     pub(crate) fn common_heads(&self, parts: &mut [ExprId]) -> Vec<ByteSet> {
         let mut heads = Vec::new();
         loop {
@@ -219,9 +221,9 @@ impl ExprSet {
 }
 
 impl Arena {
-    /// Whether a tail begins with a repetition without a greatest count of which every round of the head is one, too: then
-    /// more rounds of the head are no more matches. The rounds of the head are single bytes. A part whose own greatest
-    /// count makes no difference for that reason is as good as one without: `[ab] [a-c]*` is `[ab]+ [a-c]*`.
+    /// Whether a tail begins with a repetition without a greatest count of which every round of the head is one, too:
+    /// then more rounds of the head are no more matches. The rounds of the head are single bytes. A part whose own
+    /// greatest count makes no difference for that reason is as good as one without: `[ab] [a-c]*` is `[ab]+ [a-c]*`.
     pub(crate) fn swallows(&self, head: ExprId, tail: ExprId) -> bool {
         let &Expr::Repeat { mut body, .. } = self.get(head) else { return false };
         let mut rest = tail;

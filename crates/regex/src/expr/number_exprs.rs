@@ -25,8 +25,8 @@ impl ExprSet {
         self.intern(Expr::Number(Box::new(number)))
     }
 
-    /// The plain texts, after the sign, of all members that have the sign of a number which has begun, whatever else was read of
-    /// it; `None` where no exponent can follow.
+    /// The plain texts, after the sign, of all members that have the sign of a number which has begun, whatever else
+    /// was read of it; `None` where no exponent can follow.
     pub fn members_without_exponent(&mut self, number: &Number) -> Option<ExprId> {
         if !number.set().form().has_exponent() {
             return None;
@@ -36,7 +36,8 @@ impl ExprSet {
         Some(self.or(&members))
     }
 
-    /// The same alternatives, of which sets of numbers are the plain texts of their members: as many values, and fewer states.
+    /// The same alternatives, of which sets of numbers are the plain texts of their members: as many values, and fewer
+    /// states.
     pub fn without_exponents(&mut self, expr: ExprId) -> ExprId {
         let alternatives: Vec<ExprId> = match self.get(expr) {
             Expr::Or(parts) => parts.clone().iter().map(|&part| self.without_exponents(part)).collect(),

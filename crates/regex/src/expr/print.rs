@@ -33,7 +33,8 @@ enum Place {
     Repeated,
 }
 
-/// A pattern that is being written, in short steps between which others may use the expressions: [`ExprSet::pattern`] at once.
+/// A pattern that is being written, in short steps between which others may use the expressions: [`ExprSet::pattern`]
+/// at once.
 pub struct Printing {
     out: String,
     work: Vec<Step>,

@@ -1,8 +1,8 @@
 //! Why an expression matches nothing, without a search: one part of an intersection needs a byte that another lacks.
 //!
 //! A date with a pattern somewhere in it is a dead end where the pattern still needs a `T` and the rest of the date has
-//! none. To find that out by derivatives takes thousands of them. Here two sets are gathered bottom-up: the bytes that can
-//! be part of a match, and sets of bytes of which every match has at least one.
+//! none. To find that out by derivatives takes thousands of them. Here two sets are gathered bottom-up: the bytes that
+//! can be part of a match, and sets of bytes of which every match has at least one.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{Interner, memory};

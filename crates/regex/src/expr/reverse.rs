@@ -1,7 +1,7 @@
 //! Expressions of the same texts read backwards: what ends a text is found from its end on.
 //!
-//! A set of numbers is arithmetic on the digits from the left, and has no such form; nor has a language decided by a program.
-//! It is reversed to a larger set of texts, which its owner narrows down by reading forwards.
+//! A set of numbers is arithmetic on the digits from the left, and has no such form; nor has a language decided by a
+//! program. It is reversed to a larger set of texts, which its owner narrows down by reading forwards.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{LimitExceeded, check_time};

@@ -1,7 +1,8 @@
-//! Whether what is left of a set of numbers can be completed, and by which exponents: arithmetic on the digits of bounds.
+//! Whether what is left of a set of numbers can be completed, and by which exponents: arithmetic on the digits of
+//! bounds.
 //!
-//! The digits to come may put the first one at different powers of ten, its *orders*. At the orders of the two bounds the
-//! digits of the bound have to be followed; at all others the digits are free.
+//! The digits to come may put the first one at different powers of ten, its *orders*. At the orders of the two bounds
+//! the digits of the bound have to be followed; at all others the digits are free.
 
 use super::NumberForm;
 use super::set::{Bound, LARGE_EXPONENTS, SMALL_EXPONENTS, Step, times_ten};
@@ -10,8 +11,8 @@ use super::state::{Number, Phase, Relation, Rest};
 /// An interval of integers, open where there is no end.
 type Range = (Option<i64>, Option<i64>);
 
-/// With so many free digits in front of it, some multiple always fits: steps are below 2^62, and of 2^8 multiples in a row one
-/// is no multiple of any of eight others.
+/// With so many free digits in front of it, some multiple always fits: steps are below 2^62, and of 2^8 multiples in a
+/// row one is no multiple of any of eight others.
 const ALWAYS: i64 = 22;
 /// Where a difference is large enough.
 const LARGE: i128 = 1 << 100;
@@ -113,8 +114,8 @@ impl Number {
         !is_empty(meet(powers, (least.map(shift), Some(shift(order)))))
     }
 
-    /// Whether digits can follow the last one, whose power of ten is `unit`, so that the number is a member. Where a bound
-    /// is followed, the digits so far are those of the bound.
+    /// Whether digits can follow the last one, whose power of ten is `unit`, so that the number is a member. Where a
+    /// bound is followed, the digits so far are those of the bound.
     fn fits_at(&self, unit: i64, at_lower: bool, at_upper: bool) -> bool {
         let bound = |followed: bool, bound: Option<&'_ Bound>| bound.filter(|_| followed).cloned();
         let (lower, upper) = (bound(at_lower, self.lower_bound()), bound(at_upper, self.upper_bound()));
@@ -164,8 +165,8 @@ impl Number {
         self.has_multiple(step, places, least, width)
     }
 
-    /// Whether after the digits so far one of `width + 1` consecutive integers, the first of which has this remainder, makes
-    /// a multiple of the step and of none of the others when it is written with so many places.
+    /// Whether after the digits so far one of `width + 1` consecutive integers, the first of which has this remainder,
+    /// makes a multiple of the step and of none of the others when it is written with so many places.
     fn has_multiple(&self, step: Step, places: i64, least: u64, width: i128) -> bool {
         let factor = u128::from(step.factor);
         let before = u128::from(times_ten(self.remainder, self.zeros + places, step.factor));
@@ -290,8 +291,8 @@ impl Number {
         u32::try_from(found.unwrap_or(first)).unwrap_or(u32::MAX).max(digits)
     }
 
-    /// Of [`NumberForm::Scientific`], how many digits must follow so that the number is no multiple of the others whose factors
-    /// are 2 and 5 alone; or fewer.
+    /// Of [`NumberForm::Scientific`], how many digits must follow so that the number is no multiple of the others whose
+    /// factors are 2 and 5 alone; or fewer.
     fn places_needed(&self) -> u32 {
         if !self.started {
             return 0;
@@ -307,8 +308,8 @@ impl Number {
         u32::try_from(missing.max(0)).unwrap_or(0)
     }
 
-    /// How many digits must follow, wherever the point is, so that all of them together are a multiple of the step as far
-    /// as its factors other than 2 and 5 go; or fewer.
+    /// How many digits must follow, wherever the point is, so that all of them together are a multiple of the step as
+    /// far as its factors other than 2 and 5 go; or fewer.
     fn digits_needed(&self) -> u32 {
         let Some(step) = self.set.step else { return 0 };
         let odd = step.factor >> step.factor.trailing_zeros();

@@ -28,9 +28,9 @@ pub enum NumberForm {
     Any,
     /// Without an exponent; a fraction may have more zeros than it needs.
     Plain,
-    /// With an exponent, as the common writers of JSON put it: one digit other than 0 before the point, and an exponent in
-    /// [`SMALL_EXPONENTS`] or [`LARGE_EXPONENTS`]. It may have a plus sign, and a zero before it where it is below 0 and has
-    /// one digit.
+    /// With an exponent, as the common writers of JSON put it: one digit other than 0 before the point, and an exponent
+    /// in [`SMALL_EXPONENTS`] or [`LARGE_EXPONENTS`]. It may have a plus sign, and a zero before it where it is below 0
+    /// and has one digit.
     Scientific,
     /// By digits and a sign alone.
     Digits,
@@ -43,8 +43,8 @@ impl NumberForm {
     }
 }
 
-/// The exponents of small numbers for which a common writer of JSON writes one. Python begins with 1e-05; below 5e-324 there is
-/// no double.
+/// The exponents of small numbers for which a common writer of JSON writes one. Python begins with 1e-05; below 5e-324
+/// there is no double.
 pub const SMALL_EXPONENTS: (i64, i64) = (-324, -5);
 /// The same of large numbers. Rust begins with 1e13 for `f32` and with 1e16 for `f64`, as Python does.
 pub const LARGE_EXPONENTS: (i64, i64) = (13, 308);

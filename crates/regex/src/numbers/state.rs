@@ -1,7 +1,7 @@
 //! What is left of a set of numbers after some text: all that the rest of the text can hang on, and no more.
 //!
-//! Of the digits read only this is kept: how they compare with those of the bounds, their remainder, how many zeros they
-//! end with, and the powers of ten of the first and of the last one. What can no longer change the verdict is
+//! Of the digits read only this is kept: how they compare with those of the bounds, their remainder, how many zeros
+//! they end with, and the powers of ten of the first and of the last one. What can no longer change the verdict is
 //! forgotten, so that a number has few states.
 
 use std::cmp::Ordering;

@@ -25,8 +25,8 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The pattern in it as one group; for `open`, with the rest of the text that a look-ahead does not ask about, or the
-    /// beginning that a look-behind does not.
+    /// The pattern in it as one group; for `open`, with the rest of the text that a look-ahead does not ask about, or
+    /// the beginning that a look-behind does not.
     pub fn whole(&self, pattern: &str, open: bool) -> Rewritten {
         let any = "(?s:.)*";
         let mut text = Rewritten::empty(pattern);
@@ -49,8 +49,8 @@ impl Cut {
 pub(super) struct Around {
     pub ahead: bool,
     pub negative: bool,
-    /// What the rest of the text, or its beginning up to here, must match, or must not: for each kind of what stands on the
-    /// other side of this place.
+    /// What the rest of the text, or its beginning up to here, must match, or must not: for each kind of what stands on
+    /// the other side of this place.
     pub by_edge: [ExprId; 4],
     /// Whether a look-around inside may look to the other side.
     pub beyond: bool,

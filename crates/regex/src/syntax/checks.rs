@@ -20,7 +20,8 @@ const MAX_LARGE_CLASSES: usize = 5_000;
 /// Most characters that are looked up to make the classes of a pattern. Nothing can interrupt that: it takes 50 ms for
 /// letters, and up to 0.3 s for names of classes whose letters stand for both cases.
 const MAX_LOOKED_UP: u32 = 3_000_000;
-/// A class of Unicode takes about as long as this many look-ups, and as this many where its letters stand for both cases.
+/// A class of Unicode takes about as long as this many look-ups, and as this many where its letters stand for both
+/// cases.
 const LOOKED_UP_BY_NAME: u32 = 500;
 const LOOKED_UP_IN_BOTH_CASES: u32 = 1_500;
 

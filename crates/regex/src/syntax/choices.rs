@@ -1,7 +1,7 @@
 //! The alternatives of a pattern, one by one: the texts that take one, and the pattern without some.
 //!
-//! They are numbered in the order in which they stand, those within another one after it. What is optional, or may be repeated from
-//! zero on, is an alternative to nothing. Those within look-arounds do not count.
+//! They are numbered in the order in which they stand, those within another one after it. What is optional, or may be
+//! repeated from zero on, is an alternative to nothing. Those within look-arounds do not count.
 
 use regex_syntax::hir::{Hir, HirKind, Repetition};
 

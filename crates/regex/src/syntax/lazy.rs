@@ -1,7 +1,8 @@
 //! Lazy repetitions, where a pattern is a part of a longer text: the shortest match counts.
 //!
-//! An alternative with a lazy repetition matches the texts of which no shorter beginning is a match. What may be left out at
-//! its end is not a part of that question: greedy repetitions from zero on take what they can, after the shortest match.
+//! An alternative with a lazy repetition matches the texts of which no shorter beginning is a match. What may be left
+//! out at its end is not a part of that question: greedy repetitions from zero on take what they can, after the
+//! shortest match.
 
 use regex_syntax::hir::{self, Hir, HirKind};
 use stencilm_support::LimitExceeded;

@@ -15,8 +15,9 @@ struct Piece {
 }
 
 impl Rewritten {
-    /// The Standard dialect: Python's `\Z`, and an opening bracket within a class, are not `regex-syntax` already. The bracket is
-    /// a character, as in Python, unless it begins a POSIX name or stands after a set operation, or where classes may be `nested`.
+    /// The Standard dialect: Python's `\Z`, and an opening bracket within a class, are not `regex-syntax` already. The
+    /// bracket is a character, as in Python, unless it begins a POSIX name or stands after a set operation, or where
+    /// classes may be `nested`.
     pub fn standard(pattern: &str, nested: bool) -> Rewritten {
         let mut rewritten = Rewritten::empty(pattern);
         // Under `(?x)` brackets may stand in comments.

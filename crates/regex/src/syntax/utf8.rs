@@ -19,8 +19,8 @@ pub trait Alphabet {
     /// surrogates does not contain them.
     fn class(&mut self, exprs: &mut ExprSet, ranges: &[(char, char)]) -> ExprId;
 
-    /// Whether different characters have different spellings. Where they have not, what a look-around rules out cannot be
-    /// said, and patterns with one are refused.
+    /// Whether different characters have different spellings. Where they have not, what a look-around rules out cannot
+    /// be said, and patterns with one are refused.
     fn distinguishes(&self) -> bool {
         true
     }

@@ -99,8 +99,8 @@ impl ClassStrings {
     }
 }
 
-/// The whole characters that some bytes begin with, as [`Cursor::read`](crate::canonical::Cursor::read) takes them; `None` where it
-/// refuses the rest.
+/// The whole characters that some bytes begin with, as [`Cursor::read`](crate::canonical::Cursor::read) takes them;
+/// `None` where it refuses the rest.
 fn whole_characters(bytes: &[u8]) -> Option<&str> {
     let mut end = 0;
     while let Some(&first) = bytes.get(end) {

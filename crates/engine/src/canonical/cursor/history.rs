@@ -29,8 +29,8 @@ impl CursorHistory {
         self.now().0.may_end(&self.encoding)
     }
 
-    /// The cursor after one more token, and whether no merge joins it with the one before; `None` where the tokenizer would
-    /// not have written it.
+    /// The cursor after one more token, and whether no merge joins it with the one before; `None` where the tokenizer
+    /// would not have written it.
     pub fn after(&self, token: u32) -> Option<(CursorKey, bool)> {
         let (cursor, before) = self.now();
         let unmerged = self.encoding.stay_unmerged(*before, token);

@@ -100,7 +100,8 @@ impl CursorMasks {
     }
 }
 
-/// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
+/// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the
+/// vocabulary.
 fn fitting(
     encoding: &Encoder,
     class_strings: Option<&ClassStrings>,
@@ -144,8 +145,8 @@ fn fitting(
     [unmerged, anyway]
 }
 
-/// Takes out of a set the tokens that cannot be read from a cursor: the slow twin of the walk by class strings, which also knows
-/// of characters that have begun and of those without a token.
+/// Takes out of a set the tokens that cannot be read from a cursor: the slow twin of the walk by class strings, which
+/// also knows of characters that have begun and of those without a token.
 fn walk(encoding: &Encoder, cursors: &mut Cursors, start: CursorId, set: &mut TokenSet) {
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),

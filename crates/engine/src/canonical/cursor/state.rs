@@ -50,8 +50,8 @@ pub(crate) struct Cursor {
     by_bytes: bool,
 }
 
-/// A cursor as a key of tables: its hash is worked out once, and the same one is known at a glance. Every mask looks up several
-/// tables by it.
+/// A cursor as a key of tables: its hash is worked out once, and the same one is known at a glance. Every mask looks up
+/// several tables by it.
 #[derive(Clone, Debug)]
 pub(crate) struct CursorKey(Arc<Keyed>);
 
@@ -72,8 +72,8 @@ impl CursorKey {
         self.0.for_mask.get_or_init(|| Cursor { whole: OFF, ..self.0.cursor.clone() }.into())
     }
 
-    /// The same where the piece becomes none that merges never make. `None` where it is none anyway, or where it is open
-    /// where the piece ends.
+    /// The same where the piece becomes none that merges never make. `None` where it is none anyway, or where it is
+    /// open where the piece ends.
     pub fn without_whole(&self) -> Option<&CursorKey> {
         let is_plain = self.has_end && self.open.is_empty() && !self.within_character();
         (self.may_become_whole() && is_plain).then(|| self.for_mask())
@@ -190,7 +190,8 @@ impl Cursor {
     }
 
     /// The cursor after one more token, or `None` where the tokenizer would not have written it here, whatever follows.
-    /// `unmerged` says that no merge joins the token before and this one. The slow twin of [`Cursors`](super::table::Cursors).
+    /// `unmerged` says that no merge joins the token before and this one. The slow twin of
+    /// [`Cursors`](super::table::Cursors).
     #[cfg(test)]
     pub fn advance(&self, encoding: &Encoder, token: u32, unmerged: bool) -> Option<Cursor> {
         let bytes = encoding.tokens().token_bytes(token)?;
@@ -282,8 +283,8 @@ impl Cursor {
         self.feed_on(encoding, character, false) && self.rest_fits(encoding)
     }
 
-    /// Whether what is open fits, where it is certain that the piece ends before it. A run of whitespace whose boundaries
-    /// contradict each other would otherwise go on until something else comes, which need not be.
+    /// Whether what is open fits, where it is certain that the piece ends before it. A run of whitespace whose
+    /// boundaries contradict each other would otherwise go on until something else comes, which need not be.
     fn rest_fits(&self, encoding: &Encoder) -> bool {
         if !self.certainly_ends() {
             return true;
@@ -298,14 +299,14 @@ impl Cursor {
         true
     }
 
-    /// Whether the piece certainly ends at the last place where it may: a longer one would have a boundary within that must be
-    /// the end of a piece.
+    /// Whether the piece certainly ends at the last place where it may: a longer one would have a boundary within that
+    /// must be the end of a piece.
     fn certainly_ends(&self) -> bool {
         self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.unmerged)
     }
 
-    /// Reads a character, perhaps after a boundary that is probed. Where it shows that a piece ends at the boundary, what follows
-    /// is not read, for it may be any tokens.
+    /// Reads a character, perhaps after a boundary that is probed. Where it shows that a piece ends at the boundary,
+    /// what follows is not read, for it may be any tokens.
     pub fn feed_on(&mut self, encoding: &Encoder, character: char, probing: bool) -> bool {
         let pretokenizer = encoding.pretokenizer();
         let mut rest = VecDeque::from([character]);

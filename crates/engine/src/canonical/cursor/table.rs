@@ -103,8 +103,8 @@ pub(crate) struct Cursors {
     pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
     /// By cursor in a beginning of a whole piece: the tokens for which it makes a difference.
     pub distinguishing: Bounded<CursorId, Arc<[u32]>>,
-    /// By cursor after a token, the token, and a text that comes in any case: whether it is viable; `None` where the text does
-    /// not decide.
+    /// By cursor after a token, the token, and a text that comes in any case: whether it is viable; `None` where the
+    /// text does not decide.
     pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }
 
@@ -148,8 +148,8 @@ impl Cursors {
         &self.cursors[cursor.0 as usize]
     }
 
-    /// The cursor after one more token; `None` where the tokenizer would not have written it there, whatever follows. `unmerged`
-    /// says that no merge joins it with the token before.
+    /// The cursor after one more token; `None` where the tokenizer would not have written it there, whatever follows.
+    /// `unmerged` says that no merge joins it with the token before.
     pub fn advance(&mut self, encoding: &Encoder, cursor: CursorId, token: u32, unmerged: bool) -> Option<CursorId> {
         let bytes = encoding.tokens().token_bytes(token)?;
         let at = self.begin(encoding, cursor, encoding.role(token)?, unmerged)?;
@@ -267,8 +267,8 @@ impl Cursors {
         next
     }
 
-    /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no cursor then,
-    /// so that a walk through a vocabulary makes few.
+    /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no cursor
+    /// then, so that a walk through a vocabulary makes few.
     pub fn read_on(&mut self, encoding: &Encoder, from: Reading, byte: u8) -> Option<Reading> {
         let Reading { cursor, mut partial, len } = from;
         if len == 0 && (byte < 0x80 || self.key(cursor).within_character()) {
@@ -306,8 +306,8 @@ impl Cursors {
         self.begin(encoding, cursor, Role { is_byte: false, is_whole: true }, unmerged)
     }
 
-    /// Reads a byte of ASCII after a probed boundary. Gives the next cursor, and says whether the boundary certainly stands
-    /// there whatever follows; `None` where it cannot.
+    /// Reads a byte of ASCII after a probed boundary. Gives the next cursor, and says whether the boundary certainly
+    /// stands there whatever follows; `None` where it cannot.
     pub fn reads(&mut self, encoding: &Encoder, cursor: CursorId, byte: u8) -> Option<(CursorId, bool)> {
         let row = self.probed[cursor.0 as usize].as_ref();
         let known = match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {

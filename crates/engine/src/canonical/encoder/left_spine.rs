@@ -60,7 +60,8 @@ impl LeftTree {
         (self.position[token as usize], self.end[token as usize])
     }
 
-    /// The end of what lies below those children of a token that come first, as long as they are so, and of the token itself.
+    /// The end of what lies below those children of a token that come first, as long as they are so, and of the token
+    /// itself.
     pub fn till(&self, token: u32, is_so: impl Fn(u32) -> bool) -> u32 {
         let children = self.children_of(token);
         let last = children.partition_point(|&child| is_so(child)).checked_sub(1);

@@ -19,8 +19,8 @@ use crate::vocabulary::token_set;
 /// How a token comes about.
 #[derive(Clone, Copy)]
 struct Made {
-    /// The rank of its last merge; 0 for a symbol that text is spelled in, [`NONE`] for a token that merges never make. Symbols that
-    /// are no text of the vocabulary come about too, and lie on the spines of tokens that are.
+    /// The rank of its last merge; 0 for a symbol that text is spelled in, [`NONE`] for a token that merges never make.
+    /// Symbols that are no text of the vocabulary come about too, and lie on the spines of tokens that are.
     rank: u32,
     left: u32,
     right: u32,
@@ -33,13 +33,15 @@ struct Made {
 struct Right {
     /// The token to its left must be there till after this rank.
     from: u32,
-    /// Those that begin with the right part, as a range of the order of the tree; those that the merge disturbs come first.
+    /// Those that begin with the right part, as a range of the order of the tree; those that the merge disturbs come
+    /// first.
     start: u32,
     disturbed: u32,
     end: u32,
 }
 
-/// A token whose merges do not come in the order of their ranks, and a symbol at its left end that merges with something.
+/// A token whose merges do not come in the order of their ranks, and a symbol at its left end that merges with
+/// something.
 #[derive(Clone, Copy)]
 struct Beginning {
     token: u32,
@@ -77,9 +79,9 @@ pub(crate) struct Merges {
     unordered: FxHashMap<u32, Vec<Beginning>>,
     /// By token.
     ends: Vec<End>,
-    /// By token the classes of the symbols that lie at its left end, as bits; none where merges never make it. Where no bit is also
-    /// in what the token before joins, two tokens stay unmerged, which is nearly always decided so. It is apart from the rest
-    /// because many tokens are asked for in any order, so that each is another line of the cache.
+    /// By token the classes of the symbols that lie at its left end, as bits; none where merges never make it. Where no
+    /// bit is also in what the token before joins, two tokens stay unmerged, which is nearly always decided so. It is
+    /// apart from the rest because many tokens are asked for in any order, so that each is another line of the cache.
     begins: Vec<u64>,
     /// By token its first byte.
     firsts: Vec<u8>,
@@ -218,8 +220,9 @@ impl Merges {
         }
     }
 
-    /// The symbols that lie at the left end of a token while it comes about, with when they come and go. That is decided by the
-    /// greatest rank merged so far: what is merged elsewhere at greater ones comes later, at lower ones earlier.
+    /// The symbols that lie at the left end of a token while it comes about, with when they come and go. That is
+    /// decided by the greatest rank merged so far: what is merged elsewhere at greater ones comes later, at lower ones
+    /// earlier.
     fn left_symbols(&self, token: u32) -> Vec<(u32, u32, u32)> {
         let mut symbols = Vec::new();
         self.symbols_of(token, &mut symbols);
@@ -314,7 +317,8 @@ impl Merges {
         }
     }
 
-    /// Whether some symbol that lies at the right end of one token merges with one that lies at the left end of another.
+    /// Whether some symbol that lies at the right end of one token merges with one that lies at the left end of
+    /// another.
     fn may_merge(&self, left: u32, right: u32) -> bool {
         self.spine(left, |made| made.right)
             .any(|part| self.spine(right, |made| made.left).any(|other| self.pairs.merge(part, other).is_some()))
@@ -342,8 +346,8 @@ impl Merges {
         }
     }
 
-    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one, which are
-    /// all in the set.
+    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one,
+    /// which are all in the set.
     pub fn clear_merging(&self, left: u32, set: &mut [u32], but: &[u32]) {
         if !self.makes(left) {
             return set.copy_from_slice(but);

@@ -22,7 +22,8 @@ pub(crate) struct Pairs {
     merges: Vec<Merge>,
     /// Where those of each left part begin, one more than there are.
     starts: Vec<u32>,
-    /// One bit for each merge, by its parts: nearly all pairs that are asked for have none, and a few bits stay in the cache.
+    /// One bit for each merge, by its parts: nearly all pairs that are asked for have none, and a few bits stay in the
+    /// cache.
     bits: Box<[u64]>,
 }
 
@@ -92,7 +93,8 @@ impl Pairs {
         self.lefts().flat_map(|left| self.of_left(left).iter().map(move |merge| (left, merge.right, merge.rank)))
     }
 
-    /// The rank of two parts, and what they become. Those of one left part are side by side: it is asked for with many others.
+    /// The rank of two parts, and what they become. Those of one left part are side by side: it is asked for with many
+    /// others.
     #[inline]
     pub fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
         let (word, bit) = bit_of(left, right, self.bits.len());
@@ -144,8 +146,8 @@ impl Pairs {
         !symbols.contains(&NONE)
     }
 
-    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Reports the rank and the
-    /// parts of each merge. The time grows with the length only a little more than linearly.
+    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Reports the rank and
+    /// the parts of each merge. The time grows with the length only a little more than linearly.
     pub fn merge_all(&self, symbols: &mut Vec<u32>, mut report: impl FnMut(u32, u32, u32)) {
         let len = symbols.len();
         let mut next: Vec<usize> = (1..=len).collect();

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 /// How a tokenizer makes tokens of text: a byte-pair encoding and the pattern that cuts a text before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EncodingSource {
-    /// The token of each byte: of every byte where text is spelled in bytes, else of bytes of characters without a token.
+    /// The token of each byte: of every byte where text is spelled in bytes, else of bytes of characters without a
+    /// token.
     pub bytes: Vec<u32>,
     /// The tokens of single characters, where text is spelled in characters.
     pub chars: Option<Vec<(char, u32)>>,

@@ -33,7 +33,8 @@ pub(crate) struct PreTokenizer {
     ends: Vec<bool>,
     /// By state: whether it may end here at the end of the text.
     ends_text: Vec<bool>,
-    /// By state: the bytes of ASCII that always begin another piece, and those that either do so or go on with the piece.
+    /// By state: the bytes of ASCII that always begin another piece, and those that either do so or go on with the
+    /// piece.
     after: Vec<(ByteSet, ByteSet)>,
 }
 
@@ -168,8 +169,8 @@ impl PreTokenizer {
         self.ends_text[usize::from(state)]
     }
 
-    /// Bytes after which it is known beforehand how a text goes on: those that always begin another piece in a state, and those
-    /// that either do so or go on with the piece.
+    /// Bytes after which it is known beforehand how a text goes on: those that always begin another piece in a state,
+    /// and those that either do so or go on with the piece.
     pub fn after(&self, state: u16) -> (&ByteSet, &ByteSet) {
         let (new_piece, plain) = &self.after[usize::from(state)];
         (new_piece, plain)

@@ -44,8 +44,8 @@ impl Run<'_> {
             let whitespace = whitespace.filter(|_| expansion.whitespace_left(thread.state) != Some(0));
             let live = expansion.live_bytes(self.lexeme_cache, state)?;
             next.bytes = next.bytes.union(&live);
-            // A thread is there because it can be completed. Only of keys and of elements that must be new it is not certain
-            // which bytes do so.
+            // A thread is there because it can be completed. Only of keys and of elements that must be new it is not
+            // certain which bytes do so.
             let is_certain = !expansion.additional && !self.compares_elements();
             if is_certain {
                 next.certain = next.certain.union(&match &expansion.automaton {
@@ -77,7 +77,8 @@ impl Run<'_> {
 /// Tokens that are read at a configuration.
 #[derive(Clone)]
 pub(crate) struct Listed {
-    /// Each with the configuration after it, and whether the path there is beyond the lexemes that are read where it begins.
+    /// Each with the configuration after it, and whether the path there is beyond the lexemes that are read where it
+    /// begins.
     pub tokens: Arc<[(u32, SetId, bool)]>,
     /// Whether any path is, also one that ends within a token.
     pub some_beyond: bool,

@@ -56,8 +56,8 @@ struct LexemeFacts {
 
 /// What is known of runs of characters that may always go on.
 struct RunFacts {
-    /// Kept, so that nothing else gets its place in memory. It is the same in every lexeme cache that has a lexeme mask of
-    /// the class, but automata are not.
+    /// Kept, so that nothing else gets its place in memory. It is the same in every lexeme cache that has a lexeme mask
+    /// of the class, but automata are not.
     character: Arc<ExprId>,
     /// All that they read.
     all: Arc<TokenSet>,
@@ -72,8 +72,8 @@ struct RunFacts {
 
 /// What is known of the tokens of a lexeme at a cursor, whatever follows the lexeme.
 pub(crate) struct AtCursor {
-    /// The viable ones, whatever the context: those of one set that are in the other, and some more. The sets are those of the
-    /// lexeme mask and of its class, for there are many masks and cursors.
+    /// The viable ones, whatever the context: those of one set that are in the other, and some more. The sets are those
+    /// of the lexeme mask and of its class, for there are many masks and cursors.
     independent: (Arc<TokenSet>, Option<Arc<TokenSet>>),
     more: Vec<u32>,
     /// The others, by the state of the lexeme after them.
@@ -104,7 +104,8 @@ pub(crate) struct IndependentTokens {
     pub ending: Option<Arc<Ending>>,
 }
 
-/// Tokens that end a lexeme: as a list, and as a set, for each mask asks of hundreds of others whether they are among them.
+/// Tokens that end a lexeme: as a list, and as a set, for each mask asks of hundreds of others whether they are among
+/// them.
 pub(crate) struct Ending {
     pub tokens: Vec<u32>,
     pub set: TokenSet,
@@ -300,8 +301,8 @@ fn as_in_class(
     RunsInside { character, max }: &RunsInside,
 ) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
     let vocabulary = encoding.tokens();
-    // What shows that a token keeps its end is at most so many characters after it, and the next one for those that do so
-    // wherever they stand.
+    // What shows that a token keeps its end is at most so many characters after it, and the next one for those that do
+    // so wherever they stand.
     let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_AFTER).map(Some)) else {
         return Ok(None);
     };
@@ -340,7 +341,8 @@ fn unbounded(lexeme_cache: &mut LexemeCache, character: ExprId) -> Result<Reader
     Ok(Reader { expansion: None, dfa: lexeme_cache.dfa(&[unbounded])? })
 }
 
-/// The tokens of a lexeme mask, and those that spell the same: what is written with characters has tokens for bytes beside them.
+/// The tokens of a lexeme mask, and those that spell the same: what is written with characters has tokens for bytes
+/// beside them.
 fn all_of(vocabulary: &Tokens, mask: &LexemeMask) -> TokenSet {
     let mut tokens = mask.to_set(vocabulary.vocab_size());
     for (first, others) in vocabulary.duplicates() {

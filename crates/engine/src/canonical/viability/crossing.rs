@@ -36,8 +36,8 @@ struct ReadSuffixes {
     read: Arc<[ReadSuffix]>,
 }
 
-/// The suffixes that a grammar reads after lexemes, whatever its tokenizer makes of them: by what suffixes there are, and where
-/// the grammar stands after the lexeme.
+/// The suffixes that a grammar reads after lexemes, whatever its tokenizer makes of them: by what suffixes there are,
+/// and where the grammar stands after the lexeme.
 pub(crate) struct SuffixesAfter(DependencyCaches<usize, ReadSuffixes>);
 
 impl SuffixesAfter {
@@ -51,7 +51,8 @@ impl SuffixesAfter {
         self.0.memory_bytes()
     }
 
-    /// Those that are read at a configuration after a lexeme whose mask has these crossing tokens; in the order of their trie.
+    /// Those that are read at a configuration after a lexeme whose mask has these crossing tokens; in the order of
+    /// their trie.
     pub(crate) fn read(
         &mut self,
         run: &mut Run<'_>,
@@ -75,8 +76,8 @@ impl SuffixesAfter {
 }
 
 impl Run<'_> {
-    /// The suffixes that are read from a configuration. Nothing is taken from what was read before, so that a watch sees all that
-    /// they depend on.
+    /// The suffixes that are read from a configuration. Nothing is taken from what was read before, so that a watch
+    /// sees all that they depend on.
     fn read_suffixes(&mut self, start: SetId, crossings: &Crossings) -> Result<Arc<[ReadSuffix]>, EngineError> {
         let suffixes = crossings.suffixes();
         let alive = self.next_of(start)?.bytes;
@@ -157,7 +158,8 @@ pub(crate) struct CrossingClassesHere<'s> {
 }
 
 impl CrossingClassesHere<'_> {
-    /// The tokens that cross with a suffix, perhaps some more, each with its crossing; or those that end with the lexeme.
+    /// The tokens that cross with a suffix, perhaps some more, each with its crossing; or those that end with the
+    /// lexeme.
     pub fn with(&mut self, encoding: &Encoder, cursors: &mut Cursors, suffix: Option<u32>) -> &Equivalence {
         let (crossings, cursor) = (self.crossings, self.cursor);
         self.known[suffix.map_or(crossings.num_suffixes(), |suffix| suffix as usize)].get_or_insert_with(|| {

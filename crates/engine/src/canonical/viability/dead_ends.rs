@@ -41,8 +41,8 @@ impl DeadEnds {
         self.tokens.clone_from(tokens);
     }
 
-    /// How a token comes after the token before: whether unmerged, and the cursor after it; `None` where it does not fit. Notes
-    /// the cases that are not asked for.
+    /// How a token comes after the token before: whether unmerged, and the cursor after it; `None` where it does not
+    /// fit. Notes the cases that are not asked for.
     pub fn case(
         &mut self,
         search: &mut Search<'_, '_>,
@@ -82,8 +82,8 @@ impl DeadEnds {
         self.tokens[usize::from(!unmerged)].binary_search(&token).is_ok()
     }
 
-    /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a character:
-    /// where a lexeme shows that it goes on after them, they are not searched.
+    /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a
+    /// character: where a lexeme shows that it goes on after them, they are not searched.
     pub fn answers_the_same(
         &self,
         others: &DeadEnds,

@@ -171,8 +171,8 @@ impl Encoder {
         new_piece.union(&free.intersect(plain))
     }
 
-    /// Whether a token certainly keeps its end after the next few characters of some text. What may come is given by `bytes`
-    /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not decide.
+    /// Whether a token certainly keeps its end after the next few characters of some text. What may come is given by
+    /// `bytes` and `step`, from a state; characters that are not ASCII are left out. `None` where that does not decide.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
         cursors: &mut Cursors,

@@ -34,8 +34,8 @@ impl EquivalenceClass {
         self.tokens.iter().filter(move |&&(number, token)| is_here(number, token)).map(|&(_, token)| token)
     }
 
-    /// Whether all of them are viable, whatever follows and whatever token stands before: known once searches have decided
-    /// each, at all cursors after it.
+    /// Whether all of them are viable, whatever follows and whatever token stands before: known once searches have
+    /// decided each, at all cursors after it.
     pub fn decided(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
         if self.decided.get().is_none() {
             let mut all = true;

@@ -14,8 +14,8 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
-/// What the next few characters decide after one of some equivalent tokens of a dense thread they decide for all. Most such
-/// questions are one intersection of sets of bytes.
+/// What the next few characters decide after one of some equivalent tokens of a dense thread they decide for all. Most
+/// such questions are one intersection of sets of bytes.
 pub(crate) struct EquivalentTokens;
 
 impl Layer for EquivalentTokens {
@@ -34,8 +34,8 @@ impl Layer for EquivalentTokens {
 }
 
 impl Question<'_, '_> {
-    /// Asks for the tokens of a lexeme mask by what follows the lexeme. Those after which the grammar stands at the same place
-    /// are one question. Whether those that leave the lexeme were asked for, too.
+    /// Asks for the tokens of a lexeme mask by what follows the lexeme. Those after which the grammar stands at the
+    /// same place are one question. Whether those that leave the lexeme were asked for, too.
     fn ask_equivalent(
         &mut self,
         thread: Entry,

@@ -100,8 +100,8 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether a token has a continuation, from the cursor after it, where a text comes in any case; `None` where that does not
-/// decide.
+/// Whether a token has a continuation, from the cursor after it, where a text comes in any case; `None` where that does
+/// not decide.
 fn is_viable(
     encoding: &Encoder,
     cursors: &mut Cursors,

@@ -107,7 +107,8 @@ pub(crate) fn independent_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let is_dense = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
-    // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
+    // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for
+    // some.
     let common = if is_dense && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
     let mut anywhere = match &common {
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
@@ -135,8 +136,8 @@ pub(crate) fn independent_within(
     Ok((anywhere, others))
 }
 
-/// The bytes that may come where most bytes lead back to a state: this one, or one after it. Where none does, the bytes that
-/// may come after most of those that may.
+/// The bytes that may come where most bytes lead back to a state: this one, or one after it. Where none does, the bytes
+/// that may come after most of those that may.
 fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> Result<Option<ByteSet>, LimitExceeded> {
     // Each with the number of bytes that lead there.
     let mut states = vec![(state, 0)];

@@ -47,8 +47,8 @@ impl Judging<'_> {
         self.encoding.tokens().trie().walk(start, |from, byte, node| self.look(from, byte, node), |_, _| {})
     }
 
-    /// Walks by category strings, and byte by byte where the lexeme distinguishes characters of a category. Where most bytes may
-    /// come tokens are judged already, as in `most`.
+    /// Walks by category strings, and byte by byte where the lexeme distinguishes characters of a category. Where most
+    /// bytes may come tokens are judged already, as in `most`.
     pub fn by_categories(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let dfa = self.reader.dfa;
         let categories = self.lexeme_cache.categories.take().filter(|(known, _)| *known == dfa);

@@ -12,8 +12,8 @@ use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::layout::ExpansionId;
 use crate::state::stacks::{Entry, SetId};
 
-/// Asks the layers of single tokens for each token that is left. What they say is kept with the lexeme masks as far as it holds
-/// wherever the lexeme comes.
+/// Asks the layers of single tokens for each token that is left. What they say is kept with the lexeme masks as far as
+/// it holds wherever the lexeme comes.
 pub(crate) struct OneByOne;
 
 /// A token to be asked for.
@@ -105,8 +105,9 @@ impl Question<'_, '_> {
         Ok(self.search.follows_viably(self.configuration, token, after)? != Some(false))
     }
 
-    /// Searches from a thread alone, and keeps what is the same wherever its lexeme comes: if nothing else was looked at, or if
-    /// nothing was found within the limit. There may be no continuation because a key is reserved, or an element not new.
+    /// Searches from a thread alone, and keeps what is the same wherever its lexeme comes: if nothing else was looked
+    /// at, or if nothing was found within the limit. There may be no continuation because a key is reserved, or an
+    /// element not new.
     fn search_within(
         &mut self,
         thread: Entry,
@@ -129,8 +130,8 @@ impl Question<'_, '_> {
         Ok(FoundWithin { is_viable, holds })
     }
 
-    /// Asks for the other cursor after a token that stays within a dense lexeme and is viable at one cursor: what is viable
-    /// at both is not asked for at this cursor again, whatever token stands before.
+    /// Asks for the other cursor after a token that stays within a dense lexeme and is viable at one cursor: what is
+    /// viable at both is not asked for at this cursor again, whatever token stands before.
     fn ask_other_cursor(
         &mut self,
         thread: Entry,

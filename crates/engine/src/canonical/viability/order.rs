@@ -23,9 +23,9 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// The layers that decide many tokens of a mask at once, each with what switches it off. What the first two say is kept for all
-/// grammars, so that they cost a look-up; the third one costs a step of the grammar for each class of tokens. The last one asks
-/// for each token that is left whether there is a continuation from its end.
+/// The layers that decide many tokens of a mask at once, each with what switches it off. What the first two say is kept
+/// for all grammars, so that they cost a look-up; the third one costs a step of the grammar for each class of tokens.
+/// The last one asks for each token that is left whether there is a continuation from its end.
 const LAYERS: [(Option<Switch>, &dyn Layer); 4] = [
     (Some(Switch::CanonicalIndependent), &ByLexeme),
     (Some(Switch::CanonicalWhitespace), &ByWhitespace),
@@ -39,11 +39,12 @@ type Switched = (Option<Switch>, &'static dyn EndLayer);
 const BY_NEXT_BYTE: Switched = (Some(Switch::CanonicalNextByte), &NextByte);
 const BY_NEXT_CHARACTERS: Switched = (Some(Switch::CanonicalNextCharacters), &NextCharacters);
 
-/// The layers that look at what comes after one token: at sets of bytes, at a text of which the answer is kept, and at a few steps of
-/// the grammar.
+/// The layers that look at what comes after one token: at sets of bytes, at a text of which the answer is kept, and at
+/// a few steps of the grammar.
 const END_LAYERS: [Switched; 3] = [BY_NEXT_BYTE, (Some(Switch::CanonicalForced), &ForcedText), BY_NEXT_CHARACTERS];
 
-/// Those that follow the tokens that may come next, each of which is the same question again: the search. One of them decides.
+/// Those that follow the tokens that may come next, each of which is the same question again: the search. One of them
+/// decides.
 const SUCCESSOR_LAYERS: [Switched; 3] = [
     (Some(Switch::CanonicalListed), &ReadTokens),
     (Some(Switch::CanonicalFollowers), &FollowingTokens),
@@ -51,8 +52,8 @@ const SUCCESSOR_LAYERS: [Switched; 3] = [
 ];
 
 impl Run<'_> {
-    /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit after the token before are not asked for
-    /// where that takes a search.
+    /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit after the token before are not
+    /// asked for where that takes a search.
     pub(crate) fn dead_ends(
         &mut self,
         encoding: &Encoding,

@@ -14,8 +14,8 @@ pub(crate) struct Pending<'m> {
     pending_tokens: &'m mut PendingTokens,
     /// Whether the whitespace tokens are decided, but for those that were added.
     whitespace_decided: bool,
-    /// Whether classes of equivalent tokens are added where they are not known to be viable; else all were added before, and
-    /// those that are viable are settled.
+    /// Whether classes of equivalent tokens are added where they are not known to be viable; else all were added
+    /// before, and those that are viable are settled.
     pub by_groups: bool,
     pub is_listed: bool,
 }
@@ -67,8 +67,8 @@ impl<'m> Pending<'m> {
         groups.flat_map(|group| &group.tokens).for_each(|&(_, token)| self.add(token));
     }
 
-    /// Adds those that end the lexeme of the dense thread with whose lexeme mask the mask begins, or leave it, or are of
-    /// something else.
+    /// Adds those that end the lexeme of the dense thread with whose lexeme mask the mask begins, or leave it, or are
+    /// of something else.
     pub fn add_outside(&mut self, independent: &IndependentTokens, kept: Option<&KeptMask>) {
         independent.ending.iter().flat_map(|ending| &ending.tokens).for_each(|&token| self.add(token));
         let beside = kept.and_then(|kept| kept.beside(&independent.here.mask));

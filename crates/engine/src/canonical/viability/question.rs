@@ -93,7 +93,8 @@ impl<'q, 'r> Question<'q, 'r> {
         }
     }
 
-    /// Lists the tokens that are pending, of which there are few by now. Layers do so before they look at single tokens.
+    /// Lists the tokens that are pending, of which there are few by now. Layers do so before they look at single
+    /// tokens.
     pub fn list_pending(&mut self) {
         let Question { search, threads, kept, dense, pending, .. } = self;
         if std::mem::replace(&mut pending.is_listed, true) {

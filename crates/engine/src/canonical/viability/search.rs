@@ -102,8 +102,8 @@ impl<'e, 'r> Search<'e, 'r> {
         }
     }
 
-    /// From now on notes in `has_left` whether a search went beyond the lexeme that a thread reads. Forgets what it found for
-    /// another one.
+    /// From now on notes in `has_left` whether a search went beyond the lexeme that a thread reads. Forgets what it
+    /// found for another one.
     pub fn stay_with(&mut self, thread: Option<Entry>) {
         if thread.is_some() && self.known_home != thread {
             self.found.known.clear();

@@ -84,8 +84,8 @@ impl Run<'_> {
     }
 }
 
-/// A viable token. Where every text of the grammar that goes on with a part of it is written with the token itself, as with
-/// all of a word whose beginnings are tokens, too, that part is not a token of its own.
+/// A viable token. Where every text of the grammar that goes on with a part of it is written with the token itself, as
+/// with all of a word whose beginnings are tokens, too, that part is not a token of its own.
 struct Longer<'t> {
     bytes: &'t [u8],
     end: TokenEnd,

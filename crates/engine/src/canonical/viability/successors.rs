@@ -102,9 +102,9 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Walks the tokens that the grammar reads from a configuration, each with the one after it and whether the path there is
-    /// beyond a lexeme, until one of them is the last to be visited or no more nodes may be looked at: `None` then, else
-    /// whether any path is beyond.
+    /// Walks the tokens that the grammar reads from a configuration, each with the one after it and whether the path
+    /// there is beyond a lexeme, until one of them is the last to be visited or no more nodes may be looked at: `None`
+    /// then, else whether any path is beyond.
     fn walk_read(
         &mut self,
         configuration: SetId,

@@ -25,7 +25,8 @@ use crate::vocabulary::token_set;
 type Pair = (Option<Reading>, Option<Reading>);
 
 impl Encoding {
-    /// The cursor where the piece becomes none that merges never make, if only a few tokens distinguish it from this one.
+    /// The cursor where the piece becomes none that merges never make, if only a few tokens distinguish it from this
+    /// one.
     pub fn without_whole(&self, key: &CursorKey) -> Option<CursorKey> {
         let is_on = Switch::CanonicalUnmergeable.is_on();
         let without = key.without_whole().filter(|_| is_on && !self.by_characters())?.clone();
@@ -36,8 +37,8 @@ impl Encoding {
         (self.distinguishing(cursors, cursor, there).len() <= MANY).then_some(without)
     }
 
-    /// The tokens that lead from a cursor elsewhere than from the one without the beginning: a few more than those that go on with
-    /// it.
+    /// The tokens that lead from a cursor elsewhere than from the one without the beginning: a few more than those that
+    /// go on with it.
     fn distinguishing(&self, cursors: &mut Cursors, cursor: CursorId, without: CursorId) -> Arc<[u32]> {
         if let Some(known) = cursors.distinguishing.get(&cursor) {
             return known.clone();
@@ -155,8 +156,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-        /// All tokens but the distinguishing ones lead to the same from both cursors, or stand within a character that settles
-        /// it.
+        /// All tokens but the distinguishing ones lead to the same from both cursors, or stand within a character that
+        /// settles it.
         #[test]
         fn only_few_tokens_depend_on_a_beginning(
             picks in prop::collection::vec((0usize..16, any::<bool>()), 0..8),

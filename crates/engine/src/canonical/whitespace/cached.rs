@@ -14,8 +14,8 @@ use crate::lexeme::mask::LexemeMask;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// What may follow whitespace, the cursor before it, the token there if it may merge with it, and what is known of how much may
-/// come.
+/// What may follow whitespace, the cursor before it, the token there if it may merge with it, and what is known of how
+/// much may come.
 type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 
 /// What is known of whitespace tokens, by what may follow them and by cursor.
@@ -29,7 +29,8 @@ pub(crate) struct WhitespaceCache {
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
     decided: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
     anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
-    /// By sparse lexeme mask: those of its tokens that are not whitespace. The mask is kept so that no other gets its address.
+    /// By sparse lexeme mask: those of its tokens that are not whitespace. The mask is kept so that no other gets its
+    /// address.
     others: Bounded<usize, (Arc<LexemeMask>, Box<[u32]>)>,
 }
 
@@ -118,8 +119,8 @@ impl WhitespaceCache {
         found
     }
 
-    /// Whether a whitespace token that follows a configuration is viable, from the cursor after it. Far from any bound it is
-    /// asked where the number does not count.
+    /// Whether a whitespace token that follows a configuration is viable, from the cursor after it. Far from any bound
+    /// it is asked where the number does not count.
     pub fn is_viable(
         &mut self,
         search: &mut Search<'_, '_>,

@@ -1,5 +1,5 @@
-//! Whitespace tokens, of which vocabularies have hundreds: whether one has a continuation depends on what may follow whitespace
-//! and on how much may still come, whatever the grammar.
+//! Whitespace tokens, of which vocabularies have hundreds: whether one has a continuation depends on what may follow
+//! whitespace and on how much may still come, whatever the grammar.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::state::stacks::SetId;
 /// With so much whitespace left, the number makes no difference.
 const FAR_WHITESPACE: usize = 8;
 
-/// All that lives after whitespace lives after more of it, too, and goes on in the same way: how much may come, and where the
-/// grammar stands before them.
+/// All that lives after whitespace lives after more of it, too, and goes on in the same way: how much may come, and
+/// where the grammar stands before them.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeWhitespace {
     pub same: SetId,
@@ -43,8 +43,8 @@ impl BeforeWhitespace {
 /// By the bytes that may follow, the cursor after a whitespace token, and what merges with the token.
 pub(crate) type KnownNeedsCache = Bounded<(ByteSet, CursorId, u32), KnownNeeds>;
 
-/// Where the whitespace tokens lead from a cursor. Those after which the tokenizer stands at the same place, and which merge
-/// with the same, are one class.
+/// Where the whitespace tokens lead from a cursor. Those after which the tokenizer stands at the same place, and which
+/// merge with the same, are one class.
 pub(crate) struct WhitespaceAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
     classes: Vec<[Option<u32>; 2]>,
@@ -253,8 +253,8 @@ pub(crate) fn without_whitespace(bytes: &ByteSet) -> ByteSet {
     bytes.intersect(&json_whitespace().complement())
 }
 
-/// Whether a whitespace token has a continuation where these bytes, whitespace among them, may follow: so much whitespace at
-/// most.
+/// Whether a whitespace token has a continuation where these bytes, whitespace among them, may follow: so much
+/// whitespace at most.
 fn is_always_viable(
     encoding: &Encoder,
     cursors: &mut Cursors,

@@ -1,10 +1,10 @@
 //! Labels of host names in Punycode (RFC 3492): `xn--` and an encoding of a label that [`super::idn`] allows.
 //!
-//! What a label decodes to is decided by all of it, so a program decides them ([`Language`]). The last hyphen ends the letters
-//! of ASCII, and after it stand numbers, each of which inserts a character. While [`ROOM`] characters are left, any beginning
-//! may still become letters of ASCII by one more hyphen, and a few insertions mend whatever is wrong with them. With less room,
-//! so many digits are tried (`MAX_TRIED`), and a beginning of which no end is found by then is refused: hardly any, and none of
-//! a label that is not near a limit of length.
+//! What a label decodes to is decided by all of it, so a program decides them ([`Language`]). The last hyphen ends the
+//! letters of ASCII, and after it stand numbers, each of which inserts a character. While [`ROOM`] characters are left,
+//! any beginning may still become letters of ASCII by one more hyphen, and a few insertions mend whatever is wrong with
+//! them. With less room, so many digits are tried (`MAX_TRIED`), and a beginning of which no end is found by then is
+//! refused: hardly any, and none of a label that is not near a limit of length.
 
 use stencilm_regex::{ByteSet, ExprId, ExprSet, Language, LanguageReader};
 
@@ -24,8 +24,8 @@ use reader::{PREFIX, Reader};
 /// The shortest label, as `xn--zca`.
 const SHORTEST: usize = 7;
 
-/// Labels by the names in which they may stand. Their characters are not escaped in any spelling of JSON: whoever writes
-/// Punycode writes it plainly.
+/// Labels by the names in which they may stand. Their characters are not escaped in any spelling of JSON: whoever
+/// writes Punycode writes it plainly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ALabels {
     name: &'static str,

@@ -40,8 +40,8 @@ pub(super) fn ipv6() -> String {
     format!("(?:{})", alternatives.join("|"))
 }
 
-/// A label that does not begin with `xn--`. In a name with letters from right to left, `turning`, it begins with a letter
-/// (RFC 5893).
+/// A label that does not begin with `xn--`. In a name with letters from right to left, `turning`, it begins with a
+/// letter (RFC 5893).
 fn plain_label(turning: bool) -> String {
     let digits = if turning { "" } else { "0-9" };
     let rest = |most: u32| format!("(?:{INNER}{{0,{most}}}{END})?");

@@ -1,9 +1,9 @@
-//! Patterns of ECMA-262 as an expression: its grammar (section 22.2.1, with or without the `u` flag; of Annex B only `]`
-//! and `}` as they stand).
+//! Patterns of ECMA-262 as an expression: its grammar (section 22.2.1, with or without the `u` flag; of Annex B only
+//! `]` and `}` as they stand).
 //!
 //! Groups nest, which no regular expression can follow to any depth, so they are followed to [`DEPTH`]. What hangs on
-//! letters far apart is not decided: whether a name or number refers to a group there is, the order of the ends of a range
-//! or count, and the names of properties.
+//! letters far apart is not decided: whether a name or number refers to a group there is, the order of the ends of a
+//! range or count, and the names of properties.
 
 use stencilm_regex::{ExprId, ExprSet};
 

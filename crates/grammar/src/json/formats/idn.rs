@@ -1,11 +1,12 @@
-//! Internationalised host names (RFC 5890 to 5893): labels of letters, digits, marks and inner hyphens, with the rules for
-//! characters that need a certain context (RFC 5892, appendix A) and for labels written from right to left (RFC 5893).
+//! Internationalised host names (RFC 5890 to 5893): labels of letters, digits, marks and inner hyphens, with the rules
+//! for characters that need a certain context (RFC 5892, appendix A) and for labels written from right to left (RFC
+//! 5893).
 //!
-//! A label is a sequence of blocks: a character, or a character that needs a context together with that context. What no
-//! block holds is said by where they stand: what may begin and end a label, that hyphens are not third and fourth, and that
-//! a katakana dot needs kana. So a name needs no intersection but for its lengths, and what is left of it after some text is
-//! found fast. How long a label is when it is encoded is decided only as far as its number of characters decides it. Labels
-//! that are encoded already are decided by a program ([`super::a_labels`]).
+//! A label is a sequence of blocks: a character, or a character that needs a context together with that context. What
+//! no block holds is said by where they stand: what may begin and end a label, that hyphens are not third and fourth,
+//! and that a katakana dot needs kana. So a name needs no intersection but for its lengths, and what is left of it
+//! after some text is found fast. How long a label is when it is encoded is decided only as far as its number of
+//! characters decides it. Labels that are encoded already are decided by a program ([`super::a_labels`]).
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, own_pattern};
 use stencilm_regex::{ExprId, ExprSet};

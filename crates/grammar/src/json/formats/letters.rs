@@ -1,5 +1,5 @@
-//! Characters of labels of internationalised host names by what the rules say of them (RFC 5892, RFC 5893), as members of
-//! classes.
+//! Characters of labels of internationalised host names by what the rules say of them (RFC 5892, RFC 5893), as members
+//! of classes.
 
 /// Letters, digits and marks, by category, that no label may have, since some normal form replaces them or ignores them
 /// (RFC 5892, section 2); as ranges of code points, whatever else lies between them.
@@ -47,8 +47,8 @@ fn members(ranges: &str) -> String {
     ranges.split_whitespace().map(range).collect()
 }
 
-/// Characters of labels as members of a class, without those that need a context: of scripts from left to right and of others
-/// letters, and marks of both.
+/// Characters of labels as members of a class, without those that need a context: of scripts from left to right and of
+/// others letters, and marks of both.
 pub(super) struct Letters {
     pub left: String,
     pub right: String,

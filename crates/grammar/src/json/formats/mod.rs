@@ -4,8 +4,8 @@
 //! second only at 23:59 UTC. Hosts and mailboxes are in [`addresses`], URIs and related formats in [`uri`], and so on.
 //!
 //! # Example
-//! The format `date` is the bytes of `2023-02-28` and of all other days: after `2023-02-2`, the digits 0 to 8 may follow,
-//! and 9 may not.
+//! The format `date` is the bytes of `2023-02-28` and of all other days: after `2023-02-2`, the digits 0 to 8 may
+//! follow, and 9 may not.
 
 mod a_labels;
 mod addresses;

@@ -1,5 +1,5 @@
-//! Arrays: elements one by one, then a counted run of equal ones; with counters where some must match, in a node of their
-//! own.
+//! Arrays: elements one by one, then a counted run of equal ones; with counters where some must match, in a node of
+//! their own.
 
 use stencilm_regex::Cardinality;
 
@@ -17,8 +17,9 @@ use crate::json_schema::read::schema::{Keyword, SchemaId};
 
 /// Prefix elements between two rules: keeps the nodes of a long tuple shallow.
 const ELEMENTS_PER_RULE: usize = 16;
-/// Up to so many conditions on how many elements match, an element that matches may be taken for one that does not, where no
-/// greatest number is given: that spares negations, and makes as many readings of an array as there are sets of elements.
+/// Up to so many conditions on how many elements match, an element that matches may be taken for one that does not,
+/// where no greatest number is given: that spares negations, and makes as many readings of an array as there are sets
+/// of elements.
 const FEW_CONTAINS: usize = 5;
 /// Most conditions on how many elements of one array match.
 pub(super) const MAX_CONTAINS: usize = 32;
@@ -27,8 +28,8 @@ pub(super) const MAX_ELEMENT_CHOICES: usize = 64;
 
 /// Most values of elements of which it is asked, one by one, that two are there.
 const MAX_REPEATED: usize = 64;
-/// Most values of elements of which it is counted, one by one, that none is there twice: sharing them out is tried in as many
-/// choices as they have subsets.
+/// Most values of elements of which it is counted, one by one, that none is there twice: sharing them out is tried in
+/// as many choices as they have subsets.
 const MAX_COUNTED: usize = 10;
 
 /// Why a schema is refused that asks for two equal elements and leaves no room for another one that is.
@@ -92,8 +93,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// An array in which two elements are equal. That is no matter of its structure, but where elements have few values it is:
-    /// one of these is there twice.
+    /// An array in which two elements are equal. That is no matter of its structure, but where elements have few values
+    /// it is: one of these is there twice.
     fn repeated(
         &mut self,
         merged: &Merged,
@@ -173,8 +174,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Refuses arrays in which two elements must be equal, where it has turned out that no element can stand after a few: or
-    /// leaves that out. Every rule is defined.
+    /// Refuses arrays in which two elements must be equal, where it has turned out that no element can stand after a
+    /// few: or leaves that out. Every rule is defined.
     pub(crate) fn settle_repeats(&mut self) -> Result<(), GrammarError> {
         let repeating = std::mem::take(&mut self.repeating);
         let nodes: Vec<NodeId> = repeating.iter().map(|&(node, _)| node).collect();
@@ -294,8 +295,8 @@ impl Lowering<'_> {
         self.builder.sequence(&[open, first, tail, close])
     }
 
-    /// Settles the conditions on how many elements match that every element meets or none does: of those of the kind that
-    /// negation brings about, nearly all.
+    /// Settles the conditions on how many elements match that every element meets or none does: of those of the kind
+    /// that negation brings about, nearly all.
     fn without_what_is_settled(&mut self, mut asked: Asked) -> Result<Asked, GrammarError> {
         for rule in std::mem::take(&mut asked.contains) {
             let Some(opposite) = opposite(&rule.terms) else {
@@ -333,11 +334,11 @@ impl Lowering<'_> {
         places.try_fold(true, |all, place| Ok(all && self.is_hopeless(&with(asked.element(place).to_vec(), term))?))
     }
 
-    /// That no two elements are equal, as conditions on how many elements have each value; `None` where values are many, and
-    /// where comparing elements decides it.
+    /// That no two elements are equal, as conditions on how many elements have each value; `None` where values are
+    /// many, and where comparing elements decides it.
     ///
-    /// Whether elements that are compared can still be enough is plain only where nothing else is asked of how many there
-    /// are, and each place has the same values. Counters decide that of few values, whatever else is counted.
+    /// Whether elements that are compared can still be enough is plain only where nothing else is asked of how many
+    /// there are, and each place has the same values. Counters decide that of few values, whatever else is counted.
     fn counted_by_value(&mut self, at: SchemaId, asked: &Asked) -> Result<Option<Asked>, GrammarError> {
         if asked.contains.is_empty() && (asked.prefix.is_empty() || asked.min < 2) {
             return Ok(None);
@@ -453,8 +454,8 @@ impl Lowering<'_> {
         Ok(rest.map(|rest| (prefix, rest)))
     }
 
-    /// The alternatives of an element: for every set of rules, those that match exactly them, as far as that matters; `None`
-    /// where they are too many.
+    /// The alternatives of an element: for every set of rules, those that match exactly them, as far as that matters;
+    /// `None` where they are too many.
     fn element_choices(
         &mut self,
         base: &[Term],
@@ -474,7 +475,8 @@ impl Lowering<'_> {
                 next.push((matching, counts | 1 << bit));
                 next.push((failing, counts));
             }
-            // What is certain not to be is dropped at once, since kinds that exclude each other are as many as there are rules.
+            // What is certain not to be is dropped at once, since kinds that exclude each other are as many as there
+            // are rules.
             let mut kept = Vec::with_capacity(next.len());
             for (all, counts) in next {
                 if !self.is_hopeless(&all)? {

@@ -1,7 +1,8 @@
 //! In how many ways some members can be what at least one must be: what is negated asks for a member that fails it.
 //!
-//! Each thing asked is met by a member of its own or by one that meets another. Only the least choices count: a member that is
-//! asked for anyway meets what its key alone decides, and a choice that asks for more than another one does not count.
+//! Each thing asked is met by a member of its own or by one that meets another. Only the least choices count: a member
+//! that is asked for anyway meets what its key alone decides, and a choice that asks for more than another one does not
+//! count.
 
 use rustc_hash::FxHashSet;
 

@@ -1,8 +1,8 @@
 //! The keys of an object by the patterns they match: disjoint classes, each with all that is asked of its values.
 //!
-//! Patterns may overlap, and what `additionalProperties` asks depends on which of them a key does not match. So the set of
-//! all keys is split by one pattern after the other; parts without keys go at once, and in the end those with the same
-//! values are joined. A class of finitely many keys becomes declared members.
+//! Patterns may overlap, and what `additionalProperties` asks depends on which of them a key does not match. So the set
+//! of all keys is split by one pattern after the other; parts without keys go at once, and in the end those with the
+//! same values are joined. A class of finitely many keys becomes declared members.
 
 use indexmap::IndexSet;
 use stencilm_regex::ExprId;
@@ -176,8 +176,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Makes classes of keys that are given one by one, where one of many must be there whatever its value is: as members
-    /// on their own, each would be a choice to meet what is asked.
+    /// Makes classes of keys that are given one by one, where one of many must be there whatever its value is: as
+    /// members on their own, each would be a choice to meet what is asked.
     fn class_few_keys(&mut self, known: &mut Vec<KnownKey>, rules: &KeyRules) -> Vec<KeyClass> {
         if rules.some.is_empty() {
             return Vec::new();
@@ -422,8 +422,8 @@ impl<'a> Lowering<'a> {
         Ok(classes)
     }
 
-    /// Makes declared members of the keys of a class, where they are few; but not where one of them must be there whatever
-    /// its value is, since each of them would be a choice to meet that.
+    /// Makes declared members of the keys of a class, where they are few; but not where one of them must be there
+    /// whatever its value is, since each of them would be a choice to meet that.
     fn name_few_keys(
         &mut self,
         classes: &mut Vec<KeyClass>,

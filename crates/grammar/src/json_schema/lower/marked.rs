@@ -1,11 +1,11 @@
 //! Objects whose members are written one by one, each between markers, as models write the arguments of a call.
 //!
-//! One idea: what a schema asks of an object is what it asks of one in JSON, so the same plan of its members is laid out, with
-//! other text around them. Strings stand as they are, up to the marker after them, and so do all values in a style whose
-//! markers nest; what such markers cannot hold is JSON, within the value that needs it.
+//! One idea: what a schema asks of an object is what it asks of one in JSON, so the same plan of its members is laid
+//! out, with other text around them. Strings stand as they are, up to the marker after them, and so do all values in a
+//! style whose markers nest; what such markers cannot hold is JSON, within the value that needs it.
 //!
-//! Members in a fixed order are a sequence. Where they mix, or are counted, they are the elements of a bare array, whose
-//! counters know which of them have come.
+//! Members in a fixed order are a sequence. Where they mix, or are counted, they are the elements of a bare array,
+//! whose counters know which of them have come.
 
 use stencilm_regex::{ByteSet, ExprId};
 
@@ -246,8 +246,8 @@ impl<'a> Lowering<'a> {
             parts.push(self.bare_array(Items { min, max, ..rest }));
             return Ok(self.builder.sequence(&parts));
         }
-        // After every member in order, by how many have come: a count makes no difference from the least number on where
-        // there is no greatest.
+        // After every member in order, by how many have come: a count makes no difference from the least number on
+        // where there is no greatest.
         let most = max.unwrap_or(min) as usize;
         if (ordered.len() + 1).saturating_mul(most.min(ordered.len()) + 1) > MAX_STATES {
             let reason = "too many members are in order and counted at once; leave one of the two out";
@@ -404,7 +404,8 @@ impl<'a> Lowering<'a> {
         optional
     }
 
-    /// A member of a declared name, with the reasons of its value; `None` where the name cannot be written and is left out.
+    /// A member of a declared name, with the reasons of its value; `None` where the name cannot be written and is left
+    /// out.
     pub(super) fn argument(
         &mut self,
         name: &str,

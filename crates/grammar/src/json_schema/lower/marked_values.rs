@@ -314,8 +314,8 @@ fn can_nest_elements(merged: &Merged) -> bool {
         && (merged.closed_items || !merged.rest.is_empty() || !merged.prefix.is_empty())
 }
 
-/// The renderings of a text whose reader takes one line break away before it and one after it. A text that begins or ends
-/// with a line break is written with one more there.
+/// The renderings of a text whose reader takes one line break away before it and one after it. A text that begins or
+/// ends with a line break is written with one more there.
 fn on_own_lines(exprs: &mut stencilm_regex::ExprSet, text: ExprId) -> ExprId {
     let line = exprs.literal(b"\n");
     let any = exprs.bytes(ByteSet::ALL);

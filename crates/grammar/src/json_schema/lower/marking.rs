@@ -28,7 +28,8 @@ pub(crate) enum Arguments {
 pub(crate) struct Marked {
     /// Before the name.
     pub open: &'static str,
-    /// From the name to the value; `{}` is the word for the type of the value, and whitespace may stand where a line ends.
+    /// From the name to the value; `{}` is the word for the type of the value, and whitespace may stand where a line
+    /// ends.
     pub middle: &'static str,
     /// After the value; `{}` is the name.
     pub close: &'static str,

@@ -1,10 +1,10 @@
-//! Arguments and values as literals of a notation of its own: keywords of a call in Python, or names and values as the Gemma
-//! models write them.
+//! Arguments and values as literals of a notation of its own: keywords of a call in Python, or names and values as the
+//! Gemma models write them.
 //!
-//! One idea: such a notation is JSON with other words and marks. What a schema asks is merged and planned as for JSON; here the
-//! members of objects, strings and the words for true, false and null are spelled, and arrays are those of JSON. As members of
-//! other names cannot be distinguished from declared ones by an object of JSON, members are a sequence, or where they mix a
-//! bare array whose counters know which of them have come.
+//! One idea: such a notation is JSON with other words and marks. What a schema asks is merged and planned as for JSON;
+//! here the members of objects, strings and the words for true, false and null are spelled, and arrays are those of
+//! JSON. As members of other names cannot be distinguished from declared ones by an object of JSON, members are a
+//! sequence, or where they mix a bare array whose counters know which of them have come.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Utf8};
@@ -246,8 +246,8 @@ impl<'a> Lowering<'a> {
         Ok((text, text == any))
     }
 
-    /// A string in single quotes, as Python writes most; any where it is `None`. One that needs escapes is left to double
-    /// quotes where a schema bounds it.
+    /// A string in single quotes, as Python writes most; any where it is `None`. One that needs escapes is left to
+    /// double quotes where a schema bounds it.
     fn single_quoted(&mut self, text: Option<ExprId>) -> NodeId {
         let excludes: Vec<&str> = self.options.excludes.iter().map(|text| &**text).collect();
         let exprs = &mut self.builder.exprs;

@@ -117,13 +117,13 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.choice(&[in_order, sorted]))
     }
 
-    /// Members one after the other, those that may be left out or not, then those that mix, with commas between those that are
-    /// there, in all `min` to `max` of them.
+    /// Members one after the other, those that may be left out or not, then those that mix, with commas between those
+    /// that are there, in all `min` to `max` of them.
     fn in_order(&mut self, ordered: &[(NodeId, bool)], mixed: &Mixed, (min, max): (u32, Option<u32>)) -> NodeId {
         let comma = self.notation().comma;
         let comma = self.spelled(comma);
-        // After every member, by how many have come; where that makes no difference any more, the greatest stands for all that
-        // are more. One and none always differ, by the comma.
+        // After every member, by how many have come; where that makes no difference any more, the greatest stands for
+        // all that are more. One and none always differ, by the comma.
         let most = max.unwrap_or(min).max(1) as usize;
         let counts = if max.is_some() { most.min(ordered.len()) } else { most.min(ordered.len().max(1)) };
         let mut after = Vec::with_capacity(counts + 1);
@@ -187,8 +187,8 @@ impl<'a> Lowering<'a> {
         if let [only] = renderings[..] { only } else { self.builder.choice(&renderings) }
     }
 
-    /// Members in any order where others stand before them, each after a comma: a bare array, or a plain repetition where nothing
-    /// in it is distinguished.
+    /// Members in any order where others stand before them, each after a comma: a bare array, or a plain repetition
+    /// where nothing in it is distinguished.
     fn more_mixed(&mut self, mixed: &Mixed, comma: NodeId, (min, max): (u32, Option<u32>)) -> NodeId {
         let mut contains = Vec::new();
         let mut rest = Vec::new();
@@ -224,8 +224,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The name of a member with what stands between it and its value; `None` where the notation has no such name, and it is
-    /// left out.
+    /// The name of a member with what stands between it and its value; `None` where the notation has no such name, and
+    /// it is left out.
     pub(super) fn notated_key(&mut self, name: &str, at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
         let notation = self.notation();
         let place = self.notated().place;

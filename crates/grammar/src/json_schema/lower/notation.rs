@@ -1,5 +1,5 @@
-//! The words and marks of a notation of literals, and what is known of a schema whose values are written in it: keywords of a
-//! call in Python, or names and values as the Gemma models write them.
+//! The words and marks of a notation of literals, and what is known of a schema whose values are written in it:
+//! keywords of a call in Python, or names and values as the Gemma models write them.
 
 use stencilm_regex::ExprId;
 use stencilm_support::Map;
@@ -21,8 +21,8 @@ pub(crate) struct Notation {
     pub colon: &'static str,
     /// The words for true, false and null.
     pub words: [&'static str; 3],
-    /// What stands around a string, which is written as it is; without it strings and keys are those of JSON, or the same in
-    /// single quotes.
+    /// What stands around a string, which is written as it is; without it strings and keys are those of JSON, or the
+    /// same in single quotes.
     pub quote: Option<&'static str>,
     /// Whether arguments and members may also come in the order of their names, as chat templates sort them.
     pub sorted: bool,

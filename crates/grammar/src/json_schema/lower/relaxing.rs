@@ -1,6 +1,7 @@
 //! What is left out where the caller asked for that: keywords that cannot be enforced, and what grows past a limit.
 //!
-//! The texts of a relaxed grammar are those of the schema and more, and the report says of every keyword left out where and why.
+//! The texts of a relaxed grammar are those of the schema and more, and the report says of every keyword left out where
+//! and why.
 
 use rustc_hash::FxHashSet;
 

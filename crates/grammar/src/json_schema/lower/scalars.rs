@@ -64,8 +64,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The strings of a value, which stands alone: labels of host names in Punycode are checked where nothing but limits of length
-    /// stands beside them. Beside other things the search for a text that fits all would not end soon.
+    /// The strings of a value, which stands alone: labels of host names in Punycode are checked where nothing but
+    /// limits of length stands beside them. Beside other things the search for a text that fits all would not end soon.
     fn value_string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
         let document = self.schemas.document;
         let is_text = |value| matches!(document.get(value), Json::String(_));
@@ -177,8 +177,8 @@ impl<'a> Lowering<'a> {
         Ok(all)
     }
 
-    /// A body that is a counted class, `^[a-z]{1,100}$`, and what it is within bounds on the length: the same class in as
-    /// many rounds, and no product of two counters.
+    /// A body that is a counted class, `^[a-z]{1,100}$`, and what it is within bounds on the length: the same class in
+    /// as many rounds, and no product of two counters.
     fn counted_class(
         &mut self,
         merged: &Merged,
@@ -199,8 +199,9 @@ impl<'a> Lowering<'a> {
         (least <= most).then(|| (body, exprs.repeat(round, least, Some(most))))
     }
 
-    /// What stands between the quotes, once for each pattern and format, and whether it must not. Labels of host names in
-    /// Punycode are checked, or else the names of those that must not stand there are some more, and the others fewer.
+    /// What stands between the quotes, once for each pattern and format, and whether it must not. Labels of host names
+    /// in Punycode are checked, or else the names of those that must not stand there are some more, and the others
+    /// fewer.
     pub(crate) fn text_bodies(&mut self, merged: &Merged, checked: bool) -> Result<Vec<(ExprId, bool)>, GrammarError> {
         let mut bodies = Vec::with_capacity(merged.patterns.len() + merged.formats.len());
         for pattern in &merged.patterns {

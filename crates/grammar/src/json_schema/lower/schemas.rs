@@ -1,7 +1,7 @@
 //! Constraints to rules and nodes: one rule for each conjunction of schemas that may be an array or an object.
 //!
-//! Rules come from a list of work, so neither the depth of a schema nor a recursive `$ref` makes this recurse, and equal
-//! conjunctions are one rule: a schema that doubles at every level costs one rule a level. Alternatives without
+//! Rules come from a list of work, so neither the depth of a schema nor a recursive `$ref` makes this recurse, and
+//! equal conjunctions are one rule: a schema that doubles at every level costs one rule a level. Alternatives without
 //! arrays and objects are one lexeme.
 
 use stencilm_regex::ExprId;

@@ -16,7 +16,8 @@ use crate::json_schema::read::schema::type_of;
 pub(super) const MAX_LEVEL: usize = 64;
 
 impl Lowering<'_> {
-    /// The first constraint that a value breaks, in words; `None` when it fits. The list of values itself is not checked.
+    /// The first constraint that a value breaks, in words; `None` when it fits. The list of values itself is not
+    /// checked.
     pub(crate) fn misfit(
         &mut self,
         value: JsonId,

@@ -1,8 +1,9 @@
 //! Elements that must differ and are counted, where values may run out: counters notice that, too.
 //!
-//! Values are sorted into classes by everything that is asked of some element: of one place, or of those that `contains` counts. A
-//! class has all its values in common with each of these conditions, or none. So what may still come hangs on how many elements
-//! each class has, and of a class with `n` values at most `n` may come: one more counter, unless one that is there says so.
+//! Values are sorted into classes by everything that is asked of some element: of one place, or of those that
+//! `contains` counts. A class has all its values in common with each of these conditions, or none. So what may still
+//! come hangs on how many elements each class has, and of a class with `n` values at most `n` may come: one more
+//! counter, unless one that is there says so.
 
 use stencilm_regex::Cardinality;
 
@@ -45,7 +46,8 @@ struct Counters {
 }
 
 impl Lowering<'_> {
-    /// An array whose elements differ, with counters that show when values run out; `None` where they need not, or cannot.
+    /// An array whose elements differ, with counters that show when values run out; `None` where they need not, or
+    /// cannot.
     pub(super) fn counted_by_class(
         &mut self,
         at: SchemaId,

@@ -1,7 +1,7 @@
 //! How many values meet some terms, where that can be counted exactly: whether elements that must differ can run out.
 //!
-//! Scalars are counted as texts that spell each value in one way, whatever alternatives they come from; listed values one by
-//! one; objects and arrays by what their parts have, where one alternative alone speaks of them.
+//! Scalars are counted as texts that spell each value in one way, whatever alternatives they come from; listed values
+//! one by one; objects and arrays by what their parts have, where one alternative alone speaks of them.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::Cardinality;
@@ -254,7 +254,8 @@ impl<'a> Lowering<'a> {
         self.with_other_members(&plan, (named, of_size[required]), room, counts, level)
     }
 
-    /// How many objects there are, where so many have named members only, and so many no others than those that they must have.
+    /// How many objects there are, where so many have named members only, and so many no others than those that they
+    /// must have.
     fn with_other_members(
         &mut self,
         plan: &KeyPlan,

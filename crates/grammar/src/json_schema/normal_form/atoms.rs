@@ -25,8 +25,8 @@ pub(crate) enum Term {
 pub(crate) enum Atom {
     /// All keywords of a schema that speak of the value itself hold.
     Own(SchemaId),
-    /// One of them does not hold. Where it speaks of several parts, each of which may be the reason, `part` is one of them:
-    /// a place in a list, or the JSON value that stands for it.
+    /// One of them does not hold. Where it speaks of several parts, each of which may be the reason, `part` is one of
+    /// them: a place in a list, or the JSON value that stands for it.
     Broken { schema: SchemaId, keyword: u32, part: u32 },
     /// It is an object whose member, if it has one of this name, is no instance of the property's schema.
     MemberFails { schema: SchemaId, name: JsonId },
@@ -49,7 +49,8 @@ pub(crate) enum Atom {
     Outside(u32),
     /// One of its members is as a case says, by its position among those of the normal form.
     Case(u32),
-    /// Any of some alternatives holds, which speak of types and texts only, by its position among those of the normal form.
+    /// Any of some alternatives holds, which speak of types and texts only, by its position among those of the normal
+    /// form.
     Texts(u32),
     /// Nothing fits: a cycle of references, by its position among those of the normal form.
     Circular(u32),

@@ -59,7 +59,8 @@ impl<'a> Normal<'a> {
         members
     }
 
-    /// The values that a schema lists, in order to allow or to forbid them; `None` where they are no scalars or too many.
+    /// The values that a schema lists, in order to allow or to forbid them; `None` where they are no scalars or too
+    /// many.
     fn mentioned(&self, id: SchemaId, level: usize) -> Option<Vec<JsonId>> {
         let mut values = Vec::new();
         if level > MAX_LEVEL {
@@ -153,7 +154,8 @@ impl<'a> Normal<'a> {
         from.filter(|&value| !taken.contains(&document.value_id(value))).collect()
     }
 
-    /// Whether all values of a member in some case are instances of a schema, or none is; `None` where that is not clear.
+    /// Whether all values of a member in some case are instances of a schema, or none is; `None` where that is not
+    /// clear.
     pub(crate) fn fits(&mut self, id: SchemaId, values: MemberValues) -> Option<bool> {
         if let Some(&known) = self.fitting.get(&(id, values)) {
             return known;

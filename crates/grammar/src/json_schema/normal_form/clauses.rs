@@ -1,9 +1,9 @@
 //! Normal form: every schema as a disjunction of conjunctions, as far as one value is concerned.
 //!
-//! References, `allOf`, `anyOf`, `oneOf`, `not`, `if` and dependencies speak of the same value as the schema they stand in.
-//! Multiplying them out leaves alternatives, each a list of atoms that must all hold. What a schema says of the values
-//! inside stays untouched: those are lists of terms, normalised when they are reached. The walk has its own stack, and
-//! every goal is normalised once.
+//! References, `allOf`, `anyOf`, `oneOf`, `not`, `if` and dependencies speak of the same value as the schema they stand
+//! in. Multiplying them out leaves alternatives, each a list of atoms that must all hold. What a schema says of the
+//! values inside stays untouched: those are lists of terms, normalised when they are reached. The walk has its own
+//! stack, and every goal is normalised once.
 
 use std::rc::Rc;
 
@@ -429,8 +429,8 @@ impl<'a> Normal<'a> {
         Clash { place: self.schemas.place(cycle[0].schema), message }
     }
 
-    /// Why a cycle is refused that goes through a choice or a negation. Some values may fit: those that settle the choice
-    /// before the reference is looked at, or that have no part in it.
+    /// Why a cycle is refused that goes through a choice or a negation. Some values may fit: those that settle the
+    /// choice before the reference is looked at, or that have no part in it.
     #[cold]
     fn undecided(&self, cycle: &[Goal]) -> GrammarError {
         let references = |id| self.schemas.combining(id).filter(|keyword| keyword.ends_with("ef"));

@@ -1,6 +1,7 @@
 //! By which values branches are distinguished at a glance: their own, or those of one required member.
 //!
-//! Hundreds of branches that each allow one value make tens of thousands of pairs, of which none need be looked at closely.
+//! Hundreds of branches that each allow one value make tens of thousands of pairs, of which none need be looked at
+//! closely.
 
 use stencilm_support::HashMap;
 

@@ -1,7 +1,8 @@
 //! Whether what is already asked of a value implies one more thing: then a choice that offers it is no choice.
 //!
-//! A `oneOf` says of each branch that all others fail, and each of them may fail by many disjuncts. As soon as a branch holds
-//! whose discriminator differs, the others fail by that alone, and their other disjuncts need not be multiplied out.
+//! A `oneOf` says of each branch that all others fail, and each of them may fail by many disjuncts. As soon as a branch
+//! holds whose discriminator differs, the others fail by that alone, and their other disjuncts need not be multiplied
+//! out.
 
 use super::atoms::{Atom, Term};
 use super::goals::Mode;
@@ -94,7 +95,8 @@ impl Normal<'_> {
         if self.schemas.get(schema).never {
             return Ok(true);
         }
-        // A loose form is asked for to decide just this: a member that holds the schema again would never come to an end.
+        // A loose form is asked for to decide just this: a member that holds the schema again would never come to an
+        // end.
         if self.is_loose || self.proofs > MAX_PROOFS {
             return Ok(false);
         }

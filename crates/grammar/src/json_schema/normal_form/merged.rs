@@ -143,7 +143,8 @@ pub(crate) struct Merged<'a> {
     pub(crate) known: Map<&'a str, Known>,
     /// What is asked of the values of members that nothing names.
     pub(crate) additional: Vec<Term>,
-    /// What is asked of members by patterns of their keys: where there is one, `known` and `additional` do not say it all.
+    /// What is asked of members by patterns of their keys: where there is one, `known` and `additional` do not say it
+    /// all.
     pub(crate) rules: Vec<KeyRule>,
     /// What at least one member must be.
     pub(crate) some: Vec<KeyRule>,

@@ -1,7 +1,7 @@
 //! How a schema can hold and how it can fail: one step of the normal form, written as sums of products.
 //!
-//! A schema holds when all its keywords do, and fails when one of them does. So the plan of a goal is a product of sums of
-//! products; what stands in it is an atom, or the goal of a schema that is applied to the same value. Negation never
+//! A schema holds when all its keywords do, and fails when one of them does. So the plan of a goal is a product of sums
+//! of products; what stands in it is an atom, or the goal of a schema that is applied to the same value. Negation never
 //! goes further than one schema: what a keyword says of values inside fails as a term of such a value.
 
 use stencilm_support::HashSet;

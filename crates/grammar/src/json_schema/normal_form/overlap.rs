@@ -1,8 +1,9 @@
 //! Which branches of a `oneOf` may hold together: only there must it be said that the others fail.
 //!
-//! Two branches are disjoint when every pair of their alternatives clashes: by type, by bounds, by `const` or `enum`, or in a
-//! required member: by its values, as with the usual discriminator, or by its key, which the other branch forbids. That is sound and not complete: where it is not proven, the normal form has
-//! the negation of the other branch.
+//! Two branches are disjoint when every pair of their alternatives clashes: by type, by bounds, by `const` or `enum`,
+//! or in a required member: by its values, as with the usual discriminator, or by its key, which the other branch
+//! forbids. That is sound and not complete: where it is not proven, the normal form has the negation of the other
+//! branch.
 
 use stencilm_regex::{Deriver, ExprId};
 

@@ -1,5 +1,5 @@
-//! Products of alternatives: one of each factor holds. What is impossible, or asks for more than another alternative, is
-//! dropped on the way, and what becomes too many is an error.
+//! Products of alternatives: one of each factor holds. What is impossible, or asks for more than another alternative,
+//! is dropped on the way, and what becomes too many is an error.
 
 use std::rc::Rc;
 

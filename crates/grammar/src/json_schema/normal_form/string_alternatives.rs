@@ -1,5 +1,5 @@
-//! Alternatives that speak of nothing but types and texts are one atom: a text under "all of these, any of those" is one
-//! expression, with `&` and `|` where the schema has them.
+//! Alternatives that speak of nothing but types and texts are one atom: a text under "all of these, any of those" is
+//! one expression, with `&` and `|` where the schema has them.
 //!
 //! Multiplied out, the same text would be read under every combination of patterns at once.
 

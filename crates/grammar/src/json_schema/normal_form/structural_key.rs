@@ -1,5 +1,5 @@
-//! Schemas that are written in several places and mean the same, so that they are lowered once: the parameters of hundreds
-//! of tools are mostly a string, a number or a list of strings with a description of their own.
+//! Schemas that are written in several places and mean the same, so that they are lowered once: the parameters of
+//! hundreds of tools are mostly a string, a number or a list of strings with a description of their own.
 //!
 //! One idea: what such a schema says, without annotations, is a short key. Only schemas that some value is valid under
 //! have one, because an error names the place where it was found.
@@ -38,7 +38,8 @@ pub(crate) struct Key {
 }
 
 impl Schemas<'_> {
-    /// Writes the key of a schema of scalars, or of arrays of which only the elements are said; answers whether it has one.
+    /// Writes the key of a schema of scalars, or of arrays of which only the elements are said; answers whether it has
+    /// one.
     pub(crate) fn write_key(&self, id: SchemaId, key: &mut Key) -> bool {
         key.said.clear();
         key.schemas.clear();

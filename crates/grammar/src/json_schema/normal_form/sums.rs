@@ -11,7 +11,8 @@ pub(crate) const MAX_ALTERNATIVES: usize = 50_000;
 pub(crate) const MAX_KEPT: usize = 1 << 24;
 /// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
 pub(crate) const MANY: usize = 12;
-/// Up to so many alternatives, each is looked at: those that another one contains are dropped, or those that no text takes.
+/// Up to so many alternatives, each is looked at: those that another one contains are dropped, or those that no text
+/// takes.
 pub(crate) const FEW: usize = 64;
 
 /// Alternatives without repetition.

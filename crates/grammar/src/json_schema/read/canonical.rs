@@ -1,5 +1,5 @@
-//! A JSON value as a text that is the same for equal values and for no others: no whitespace, members sorted, strings with
-//! the fewest escapes, numbers as digits and a power of ten. It is JSON again, and its own canonical text.
+//! A JSON value as a text that is the same for equal values and for no others: no whitespace, members sorted, strings
+//! with the fewest escapes, numbers as digits and a power of ten. It is JSON again, and its own canonical text.
 
 use rustc_hash::FxHashMap;
 
@@ -41,8 +41,8 @@ pub(crate) fn canonical(document: &Document, value: JsonId) -> Vec<u8> {
     texts.remove(&value).unwrap_or_default()
 }
 
-/// The canonical text of a complete JSON text, by which two of them are the same value or not: `1` and `10e-1`, `"a"` and
-/// `"\u0061"`, objects in any order. A text that is not JSON is its own canonical text, up to whitespace around it.
+/// The canonical text of a complete JSON text, by which two of them are the same value or not: `1` and `10e-1`, `"a"`
+/// and `"\u0061"`, objects in any order. A text that is not JSON is its own canonical text, up to whitespace around it.
 ///
 /// An object whose members are not in order is copied once for it; else time and memory are in proportion to the text.
 /// Nesting takes no stack.

@@ -1,5 +1,5 @@
-//! The published meta-schemas of drafts 4, 6, 7, 2019-09 and 2020-12, with the vocabularies of the last two: what refers to
-//! them is resolved without a network.
+//! The published meta-schemas of drafts 4, 6, 7, 2019-09 and 2020-12, with the vocabularies of the last two: what
+//! refers to them is resolved without a network.
 //!
 //! They are read only where something refers to them and the caller supplies no document under their URI. The texts are
 //! those that json-schema.org publishes (BSD 3-Clause or Academic Free License 3.0), without white space.
@@ -30,8 +30,8 @@ pub(crate) fn has(uri: &str) -> bool {
     draft_of(uri).is_some() && all().any(|(known, _)| without_scheme(known) == without_scheme(uri))
 }
 
-/// The documents that these URIs of meta-schemas lead to, and the others of the same drafts, without those that are there
-/// already.
+/// The documents that these URIs of meta-schemas lead to, and the others of the same drafts, without those that are
+/// there already.
 pub(crate) fn documents<'u>(
     wanted: impl Iterator<Item = &'u str>,
     is_there: impl Fn(&str) -> bool,

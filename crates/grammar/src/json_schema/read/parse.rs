@@ -36,7 +36,8 @@ struct Parser<'a> {
 /// Reads the JSON text of a schema, and then those of the documents beside it, each under its URI.
 ///
 /// # Errors
-/// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] when it is too long, too deep or has too many values.
+/// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] when it is too long, too deep or has too many
+/// values.
 pub(crate) fn parse<'t>(
     text: &'t str,
     beside: &'t [(String, String)],

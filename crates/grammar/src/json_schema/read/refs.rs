@@ -2,8 +2,8 @@
 //!
 //! A *resource* is a schema with a URI of its own: the outermost schema of every text, and whatever declares an `$id`.
 //! References are read relative to the resource they stand in, pointers and anchors belong to the resource they name.
-//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, a published meta-schema, or
-//! nothing.
+//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, a published
+//! meta-schema, or nothing.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;

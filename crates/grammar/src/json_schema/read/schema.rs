@@ -1,7 +1,8 @@
-//! The typed schema: every schema of a document as a list of its keywords with checked values, in the order of the text.
+//! The typed schema: every schema of a document as a list of its keywords with checked values, in the order of the
+//! text.
 //!
-//! A schema is known by the JSON value it stands in. A keyword that cannot be enforced becomes a [`Refusal`], which only
-//! matters if the schema is used: unused definitions may say what they like.
+//! A schema is known by the JSON value it stands in. A keyword that cannot be enforced becomes a [`Refusal`], which
+//! only matters if the schema is used: unused definitions may say what they like.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Dynamic scopes: what `$dynamicRef` and `$recursiveRef` mean on each path that leads to them (JSON Schema Core 8.2.3.2).
+//! Dynamic scopes: what `$dynamicRef` and `$recursiveRef` mean on each path that leads to them (JSON Schema Core
+//! 8.2.3.2).
 //!
 //! A dynamic reference goes to the outermost of the resources on the path that declares its anchor. So a schema is read
 //! once for each *scope*, the anchors found on the path with the first that declared each. Where no anchor is declared

@@ -1,4 +1,5 @@
-//! References to absolute URIs (RFC 3986, section 5.2): how a relative `$id` or `$ref` is read. Nothing is ever fetched.
+//! References to absolute URIs (RFC 3986, section 5.2): how a relative `$id` or `$ref` is read. Nothing is ever
+//! fetched.
 
 /// What `reference` means where `base` is the URI of the place it stands in; both without fragments. Without a base, a
 /// relative reference stays as it is, so that two of the same spelling still mean the same.

@@ -38,8 +38,8 @@ pub(crate) const ANNOTATIONS: [&str; 19] = [
 ];
 
 impl Draft {
-    /// Whether the draft has a keyword that others lack. `dependencies` and `definitions` are read in the drafts after 7,
-    /// too, as these recommend.
+    /// Whether the draft has a keyword that others lack. `dependencies` and `definitions` are read in the drafts after
+    /// 7, too, as these recommend.
     pub(crate) fn has(self, keyword: &str) -> bool {
         use Draft::{D4, D6, D7, D2019, D2020};
         let (first, last) = match keyword {

@@ -1,7 +1,7 @@
 //! A text and what ends it as two terminals, of which the end may be any expression.
 //!
-//! One idea: where the end begins is known of no text alone, but what must not follow a text is what derivatives leave of a
-//! condition. So the texts are split by what they leave of it, and each group has ends of its own.
+//! One idea: where the end begins is known of no text alone, but what must not follow a text is what derivatives leave
+//! of a condition. So the texts are split by what they leave of it, and each group has ends of its own.
 
 use stencilm_regex::{Deriver, ExprId, Limits, split};
 use stencilm_support::LimitExceeded;
@@ -11,9 +11,9 @@ use crate::ir::builder::GrammarBuilder;
 /// Most groups of texts.
 const MAX_GROUPS: usize = 256;
 
-/// Pairs of texts of `body` and of `ending`. One after the other they are the texts of both, which also match `whole`, of which
-/// no shorter beginning is a text of both; each such text is divided in one way, where its end first may begin. `None` where
-/// too many groups of texts have ends of their own.
+/// Pairs of texts of `body` and of `ending`. One after the other they are the texts of both, which also match `whole`,
+/// of which no shorter beginning is a text of both; each such text is divided in one way, where its end first may
+/// begin. `None` where too many groups of texts have ends of their own.
 ///
 /// # Errors
 /// [`LimitExceeded`] where the expressions have too many states.

@@ -15,7 +15,8 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::notations::lookahead;
 use crate::notations::lookahead::Conditions;
 
-/// Adds all rules of a text to a builder; gives the node of the rule that texts start from, by its place among the names.
+/// Adds all rules of a text to a builder; gives the node of the rule that texts start from, by its place among the
+/// names.
 pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text, root: usize) -> Result<NodeId, SyntaxError> {
     let lowered = lowered(builder, text, root);
     match (lowered, builder.exprs.given_up()) {

@@ -1,7 +1,7 @@
 //! What xgrammar's notation adds: attributes of rules, and macros, which are written like calls.
 //!
-//! `TagDispatch` is free text until the first trigger, and then the rule of that trigger: one terminal for each trigger,
-//! of all texts in which it is the first to be complete.
+//! `TagDispatch` is free text until the first trigger, and then the rule of that trigger: one terminal for each
+//! trigger, of all texts in which it is the first to be complete.
 
 use std::collections::BTreeSet;
 

@@ -147,8 +147,8 @@ impl<'a> Terminals<'a> {
             Part::And(_) => exprs.and(parts),
             Part::Not(_) => exprs.not(parts[0]),
             Part::Complement(_) => {
-                // Of a complement, or of what else is known to be text, only the rest is turned round, so that complements
-                // of complements do not grow.
+                // Of a complement, or of what else is known to be text, only the rest is turned round, so that
+                // complements of complements do not grow.
                 let text = any_text(exprs);
                 let inner = match exprs.get(parts[0]) {
                     Expr::And(all) if all.contains(&text) => {

@@ -1,5 +1,5 @@
-//! What stands in the brackets after the name of a rule: where its text ends, how long it may be, and by which name it can
-//! be asked for.
+//! What stands in the brackets after the name of a rule: where its text ends, how long it may be, and by which name it
+//! can be asked for.
 
 use stencilm_regex::syntax::{Alphabet, Utf8};
 

@@ -1,5 +1,5 @@
-//! Terminals that depend on what stands around them: with look-around, or with lazy repetition. As in the toolkit, such a
-//! terminal is one pattern with all that it is made of written out, because look-around sees across its parts.
+//! Terminals that depend on what stands around them: with look-around, or with lazy repetition. As in the toolkit, such
+//! a terminal is one pattern with all that it is made of written out, because look-around sees across its parts.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::syntax::{Dialect, Utf8, parse_part};

@@ -1,8 +1,8 @@
 //! Free text after calls that free text leads to: `start: call* tail`, where a call begins with a `lazy` head.
 //!
-//! A lexer that stops at the first match of a lazy terminal never lets the tail run past the beginning of a call, nor the
-//! head of one call past that of another. Here no terminal is preferred to another, so the tail, and each of several heads side
-//! by side, is given what it must not begin with.
+//! A lexer that stops at the first match of a lazy terminal never lets the tail run past the beginning of a call, nor
+//! the head of one call past that of another. Here no terminal is preferred to another, so the tail, and each of
+//! several heads side by side, is given what it must not begin with.
 
 use super::attributes;
 use super::expansion::{Expansion, Scope, Variant, Within};
@@ -16,7 +16,8 @@ use stencilm_regex::syntax::{Alphabet, Utf8};
 const MAX_NAMES: usize = 16;
 
 impl Expansion<'_, '_> {
-    /// In a sequence, makes every terminal after repeated rules one that has no beginning which is the head of such a rule.
+    /// In a sequence, makes every terminal after repeated rules one that has no beginning which is the head of such a
+    /// rule.
     pub(super) fn end_texts_before_heads(
         &mut self,
         scope: &mut Scope<'_>,
@@ -66,7 +67,8 @@ impl Expansion<'_, '_> {
         Ok(())
     }
 
-    /// The texts of a head, and others that one of them begins; none for one that ends with a token, which no text holds.
+    /// The texts of a head, and others that one of them begins; none for one that ends with a token, which no text
+    /// holds.
     fn head_text(
         &mut self,
         scope: &mut Scope<'_>,
@@ -83,7 +85,8 @@ impl Expansion<'_, '_> {
         Ok(Some(self.tree.add(definition.place, Made::Sequence(parts))))
     }
 
-    /// In a choice, makes every alternative that begins with a head one whose head ends where the first of them is complete.
+    /// In a choice, makes every alternative that begins with a head one whose head ends where the first of them is
+    /// complete.
     pub(super) fn end_at_first_heads(
         &mut self,
         scope: &mut Scope<'_>,

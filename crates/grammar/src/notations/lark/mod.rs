@@ -64,7 +64,8 @@ impl Grammar {
     ///
     /// # Errors
     /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsupported`] for what cannot be enforced exactly;
-    /// [`ErrorKind::Unsatisfiable`] where no text matches, [`ErrorKind::Limit`] where the text is too long or too costly.
+    /// [`ErrorKind::Unsatisfiable`] where no text matches, [`ErrorKind::Limit`] where the text is too long or too
+    /// costly.
     pub fn from_lark(text: &str, options: &LarkOptions<'_>) -> Result<Grammar, GrammarError> {
         let mut names = Names::new(options.grammars, options.symbols, read);
         read(text, options.start, &mut names)

@@ -1,5 +1,5 @@
-//! Lark text to a flat tree, with a stack of its own for brackets: only grammars within grammars and conditions nest, and
-//! those not deeply.
+//! Lark text to a flat tree, with a stack of its own for brackets: only grammars within grammars and conditions nest,
+//! and those not deeply.
 //!
 //! `|` binds weakest, then `&`, then standing side by side, then repetition after, then `~` in front.
 
@@ -143,7 +143,8 @@ impl Parser<'_> {
         }
     }
 
-    /// What a directive within a rule stands for; none for what is said of the alternative, and for what opens brackets.
+    /// What a directive within a rule stands for; none for what is said of the alternative, and for what opens
+    /// brackets.
     fn part_by_directive(&mut self, place: usize, name: &str) -> Result<Option<Part>, SyntaxError> {
         Ok(Some(match name {
             "json" => Part::Json(self.json("`%json`")?.1),

@@ -1,4 +1,5 @@
-//! The parts of a definition written out: what each becomes in the tree of EBNF, for these arguments and this parameter.
+//! The parts of a definition written out: what each becomes in the tree of EBNF, for these arguments and this
+//! parameter.
 
 use stencilm_regex::ExprId;
 

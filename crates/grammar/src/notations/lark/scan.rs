@@ -232,8 +232,8 @@ impl<'a> Words<'a> {
         Err(SyntaxError::at(start, format!("the JSON behind {after} has no closing `}}`; close it")))
     }
 
-    /// The Lark text between the braces that come next, as its place; what is in it is read word by word, because braces
-    /// may stand in its texts and patterns.
+    /// The Lark text between the braces that come next, as its place; what is in it is read word by word, because
+    /// braces may stand in its texts and patterns.
     pub(super) fn nested(&mut self) -> Result<(usize, usize), SyntaxError> {
         self.at.take_while(char::is_whitespace);
         let open = self.at.offset;

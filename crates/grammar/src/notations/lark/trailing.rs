@@ -1,5 +1,5 @@
-//! What is ignored stands after every terminal, and so at the end of a rule. Where something is said of the rule that ends with
-//! its last terminal, that end is left out and stands after the rule.
+//! What is ignored stands after every terminal, and so at the end of a rule. Where something is said of the rule that
+//! ends with its last terminal, that end is left out and stands after the rule.
 
 use super::expansion::{Expansion, Scope};
 use super::spread::spread;
@@ -74,8 +74,8 @@ impl Expansion<'_, '_> {
     }
 }
 
-/// For every definition whether it may be empty, with nothing ignored in it either: a terminal is always followed by what is
-/// ignored, also where it matches no text.
+/// For every definition whether it may be empty, with nothing ignored in it either: a terminal is always followed by
+/// what is ignored, also where it matches no text.
 pub(super) fn nullable(unit: &Unit) -> Result<Vec<bool>, SyntaxError> {
     spread(unit, |definition, found| {
         let first = definition.first.index();

@@ -79,8 +79,9 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
-    /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
-    /// of schemas that are much the same. Those of which one is wrong are left to be lowered one by one, for the error's sake.
+    /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have
+    /// hundreds of schemas that are much the same. Those of which one is wrong are left to be lowered one by one, for
+    /// the error's sake.
     pub(super) fn plain_schemas(&mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<(), GrammarError> {
         // These mean something for all values of a document.
         if ["\"$id\"", "\"$anchor\"", "\"$dynamicAnchor\"", "\"$recursiveAnchor\""]

@@ -1,4 +1,5 @@
-//! How models write the arguments of a call: as JSON, or each between markers of its own. Another style is another row here.
+//! How models write the arguments of a call: as JSON, or each between markers of its own. Another style is another row
+//! here.
 
 use crate::json_schema::lower::marking::{Arguments, Marked, Parts, Words};
 use crate::json_schema::lower::notation::Notation;

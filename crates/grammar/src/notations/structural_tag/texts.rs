@@ -175,8 +175,8 @@ impl<'a> Lowering<'a> {
         Ok((stops, excludes))
     }
 
-    /// Free text with a budget of tokens. Unlike [`Lowering::free_text`] its end is a part of its own, which the budget does
-    /// not count.
+    /// Free text with a budget of tokens. Unlike [`Lowering::free_text`] its end is a part of its own, which the budget
+    /// does not count.
     pub(super) fn limited_text(
         &mut self,
         slot: &Slot<'a>,

@@ -300,7 +300,8 @@ fn a_mask_is_made_from_simpler_ones() {
     }
 }
 
-/// Texts in which something must not occur, from every state that some beginnings lead to: by the characters that matter alone.
+/// Texts in which something must not occur, from every state that some beginnings lead to: by the characters that
+/// matter alone.
 #[test]
 fn the_mask_of_a_text_without_something_is_that_of_a_walk() {
     let vocabulary = vocabulary_of(&["a", "b", "1", "\"", "\",", "\\\"", "\\u00", "61", "é", "日本", "\\", "\\n"], 4);

@@ -1,4 +1,5 @@
-//! Characters of labels, what the rules of host names say of them (RFC 5892, RFC 5893), and whether a text of them keeps the rules.
+//! Characters of labels, what the rules of host names say of them (RFC 5892, RFC 5893), and whether a text of them
+//! keeps the rules.
 
 use std::sync::OnceLock;
 
@@ -61,7 +62,8 @@ pub(super) enum Kind {
     Back,
 }
 
-/// The kind of a label, of characters that labels may have; the rules are those of [`crate::json::formats::idn`]. `None` where they are broken.
+/// The kind of a label, of characters that labels may have; the rules are those of [`crate::json::formats::idn`].
+/// `None` where they are broken.
 pub(super) fn kind(text: &[Character]) -> Option<Kind> {
     let (first, last) = (*text.first()?, *text.last()?);
     if first.is(MARK | SPACING_MARK) || first.character == '-' || last.character == '-' || has_hyphens(text) {
@@ -97,8 +99,8 @@ fn are_in_context(text: &[Character]) -> bool {
     })
 }
 
-/// Whether characters of a label with letters from right to left, which have these traits together, are none that stand side by
-/// side.
+/// Whether characters of a label with letters from right to left, which have these traits together, are none that stand
+/// side by side.
 fn is_mixed(text: &[Character], all: u16) -> bool {
     let is_part = |this: &Character| {
         this.is(BACK | MARK | DIGIT | ARABIC_DIGIT) || matches!(this.character, '-' | '\u{200c}' | '\u{200d}')

@@ -166,8 +166,8 @@ impl Decoder {
         })
     }
 
-    /// At most so many digits that make letters of ASCII a label, by insertions of the first letters that there are: those
-    /// of others take as many digits, or more. `begun` are the digits of a number that was begun.
+    /// At most so many digits that make letters of ASCII a label, by insertions of the first letters that there are:
+    /// those of others take as many digits, or more. `begun` are the digits of a number that was begun.
     pub(super) fn mended(&self, begun: &[u8], most: usize, turning: bool) -> Option<Vec<u8>> {
         if self.is_label(turning) {
             return Some(Vec::new());
@@ -186,8 +186,8 @@ impl Decoder {
         })
     }
 
-    /// Whether at most so many insertions of the first letters that there are make no label of it. Each may be one after the last
-    /// in the order of letters.
+    /// Whether at most so many insertions of the first letters that there are make no label of it. Each may be one
+    /// after the last in the order of letters.
     fn is_beyond_mending(&self, most: usize, turning: bool) -> bool {
         if is_beyond_mending(&self.text, turning) {
             return true;

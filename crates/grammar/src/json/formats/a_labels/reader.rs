@@ -14,8 +14,8 @@ pub(super) struct Reader {
     pub(super) text: Vec<u8>,
     /// So many bytes of it were read before.
     begun: usize,
-    /// By the bytes of the encoding that were read, what they decode to; `None` where they are no beginning of an encoding. Only
-    /// as far as it was asked for.
+    /// By the bytes of the encoding that were read, what they decode to; `None` where they are no beginning of an
+    /// encoding. Only as far as it was asked for.
     decoders: Vec<Option<Decoder>>,
     /// What was last asked of the text, and the answer: a limit of length often leaves what the longest label leaves.
     asked: Option<((usize, usize), bool)>,
@@ -51,8 +51,8 @@ impl Reader {
         Some((encoded, self.decoders[encoded.len()].as_ref()))
     }
 
-    /// Whether at least and at most so many characters are seen to complete the encoding. Of one that is open and no label, a
-    /// character more leads to one that is, since what is looked for, and in which order, is the same there.
+    /// Whether at least and at most so many characters are seen to complete the encoding. Of one that is open and no
+    /// label, a character more leads to one that is, since what is looked for, and in which order, is the same there.
     fn is_open(&mut self, least: usize, most: usize) -> bool {
         let turning = self.turning;
         let Some(encoded) = self.encoded() else { return false };

@@ -78,7 +78,8 @@ fn known_encodings() {
     }
 }
 
-/// Any beginning with that much room is mended by insertions: what matters of letters of ASCII is where hyphens and digits are.
+/// Any beginning with that much room is mended by insertions: what matters of letters of ASCII is where hyphens and
+/// digits are.
 #[test]
 fn with_enough_room_every_beginning_is_open() {
     let letters = [b'a', b'0', b'-'];

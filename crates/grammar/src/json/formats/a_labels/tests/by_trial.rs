@@ -3,8 +3,8 @@
 use crate::json::formats::a_labels::completions::{MAX_ENCODED, MAX_TRIED, ROOM, is_mended_once};
 use crate::json::formats::a_labels::decoder::{BASE, Decoder, FIRST_INSERTION, FIRST_LETTER};
 
-/// Whether at least and at most so many characters are seen to complete an encoding. Of one that is open and no label, a character
-/// more leads to one that is, since what is looked for, and in which order, is the same there.
+/// Whether at least and at most so many characters are seen to complete an encoding. Of one that is open and no label,
+/// a character more leads to one that is, since what is looked for, and in which order, is the same there.
 pub(super) fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) -> bool {
     let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
     let most = most.min(room);
@@ -42,8 +42,8 @@ pub(super) fn completion(encoded: &[u8], least: usize, most: usize, turning: boo
     hyphenated(encoded, least, most, turning).or_else(searched).or_else(mended)
 }
 
-/// Such characters with one more hyphen: what was read is letters of ASCII, perhaps with more of them, which mend a hyphen
-/// at the end, too. After the hyphen are insertions that mend the rest.
+/// Such characters with one more hyphen: what was read is letters of ASCII, perhaps with more of them, which mend a
+/// hyphen at the end, too. After the hyphen are insertions that mend the rest.
 fn hyphenated(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
     let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
     let letters = most.checked_sub(FIRST_INSERTION + 1)?;
