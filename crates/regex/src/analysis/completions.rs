@@ -1,4 +1,4 @@
-//! How far a beginning of a match may be from one.
+//! How many bytes it can take to complete a prefix of a match.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{LimitExceeded, memory};
@@ -6,15 +6,15 @@ use stencilm_support::{LimitExceeded, memory};
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// Of the expressions of one set the most bytes that complete a beginning of a match.
+/// For the expressions of one set, the greatest number of bytes that complete a prefix of a match.
 #[derive(Clone, Default)]
 pub struct Completions {
     known: FxHashMap<ExprId, u32>,
 }
 
 impl Completions {
-    /// So many bytes, or fewer, complete whatever can become a match, the empty beginning as well; `u32::MAX` where
-    /// nothing is known, as of intersections and complements.
+    /// A number of bytes within which every prefix of a match, including the empty one, can be completed; `u32::MAX`
+    /// where none is known, as for intersections and complements.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].
@@ -22,7 +22,7 @@ impl Completions {
         if exprs.has_boolean(id) {
             return Ok(u32::MAX);
         }
-        // Without intersections and complements the shortest match is known, and every part has one.
+        // Without intersections and complements, the length of the shortest match is exact, and every part has a match.
         exprs.fold(id, &mut self.known, |expr, known| match expr {
             Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => u32::MAX,
             Expr::Empty => 0,
@@ -41,9 +41,8 @@ impl Completions {
         })
     }
 
-    /// The bytes of the longest match, or more; `u32::MAX` where nothing is known. What can still become a match takes
-    /// no more than that, of intersections, too. `known` is what was found before, of any expressions, and all that is
-    /// found is added.
+    /// An upper bound on the length of the longest match; `u32::MAX` where none is known. Completing a prefix of a
+    /// match takes no more than that, even for intersections. `known` is a memo for any expressions of the set.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].
@@ -64,7 +63,7 @@ impl Completions {
         })
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         memory::of_table::<(ExprId, u32)>(self.known.capacity())
     }
