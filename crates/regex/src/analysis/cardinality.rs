@@ -35,6 +35,7 @@ pub struct Steps<P> {
 /// A step from a place to the next one.
 #[derive(Debug)]
 pub struct Step<P> {
+    /// The next place.
     pub to: P,
     /// The number of edges that lead there, one for each byte.
     pub edges: u64,

@@ -18,6 +18,7 @@ pub struct Texts {
 }
 
 impl Texts {
+    /// The texts in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
