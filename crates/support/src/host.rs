@@ -14,7 +14,6 @@ pub struct Host {
     /// Whether the operation of this thread has to end with
     /// [`LimitExceeded::Interrupted`](crate::LimitExceeded::Interrupted). Called at every reading of the clock, which
     /// is often; locks of the core may be held.
-    /// often; locks of the core may be held.
     pub is_stopped: fn() -> bool,
     /// Called before this thread waits for a lock of the core that another thread holds.
     pub before_waiting: fn(),

@@ -11,7 +11,7 @@ use crate::error::GrammarError;
 use crate::ir::grammar::Node;
 
 impl Recogniser<'_> {
-    /// Reads the whole text: where the root may begin that ends where the text does.
+    /// Reads the whole text; returns where a root that ends at the end of the text may begin.
     pub fn read(&mut self) -> Result<Vec<Place>, GrammarError> {
         let (root, end) = (self.facts.base(self.grammar.root()), self.template.end());
         if let Node::Lexeme(expr) = self.grammar.node(root) {
