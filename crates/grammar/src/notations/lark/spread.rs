@@ -6,11 +6,11 @@
 use super::tree::{Definition, Part, Unit};
 use crate::ir::syntax_error::SyntaxError;
 
-/// For every definition whether it has the property: `has` says so of one, by what is found of those that it names. It
-/// never takes back what it said of fewer.
+/// For every definition, whether it has a property: the least fixed point of `has`, which decides it for one
+/// definition, given which others have the property. `has` must be monotone.
 ///
 /// # Errors
-/// [`SyntaxError`] where the time is over.
+/// [`SyntaxError`] if the time is over.
 pub(super) fn spread(unit: &Unit, has: impl Fn(&Definition, &[bool]) -> bool) -> Result<Vec<bool>, SyntaxError> {
     let count = unit.definitions.len();
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); count];
