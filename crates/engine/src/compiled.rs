@@ -319,7 +319,7 @@ impl CompiledGrammar {
         Some(layout)
     }
 
-    /// Assigns the grammar a lane, in turn with other grammars, for a batch with so many threads. Does so only once.
+    /// Assigns the grammar a lane, in turn with other grammars, for a batch with this many threads. Does so only once.
     pub(crate) fn spread(&self, threads: usize) {
         if self.layouts.is_spread.load(Ordering::Relaxed) || self.layouts.is_spread.swap(true, Ordering::Relaxed) {
             return;

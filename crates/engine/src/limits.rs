@@ -56,7 +56,7 @@ impl Default for Limits {
     }
 }
 
-/// Those of the limits that lexemes are worked out under; lexemes are shared by grammars that agree in them.
+/// The limits that affect lexemes; grammars that agree in them share lexemes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LexiconLimits {
     pub work: stencilm_regex::Limits,

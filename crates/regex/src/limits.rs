@@ -2,7 +2,7 @@
 
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
-/// A derivative counts as so many steps when the clock is checked.
+/// A derivative counts as this many steps when the clock is checked.
 const STEPS_OF_A_DERIVATIVE: u32 = 8;
 
 /// Limits on derived expressions, on searches for a match, on automaton states, and on the memory of all of them.

@@ -71,7 +71,7 @@ pub fn own_pattern(
 
 /// Of the texts that a pattern matches: those that take the alternative with this number, and perhaps some others.
 /// Every other match exists without that alternative. A part that may be repeated from zero on is an alternative, too.
-/// `None` where there is no such number.
+/// `None` if there is no such number.
 ///
 /// # Errors
 /// As [`parse_pattern`].

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_micros(500);
 /// The total time for which a thread may wait within a short period.
 const WAITED: Duration = Duration::from_millis(2);
 
-/// Waiting time is forgotten so many times slower than it passes: all of it in 100 ms.
+/// Waiting time is forgotten this many times slower than it passes: all of it in 100 ms.
 const FORGETS: u64 = 50;
 
 /// The origin of all times.

@@ -259,7 +259,7 @@ impl Bounds {
             let parts = [key, cost(surface.colon), costs[value.0 as usize], cost(surface.item)];
             parts.into_iter().fold(0, u64::saturating_add)
         };
-        // Everything that may be missing, and one more member that is none of it.
+        // Everything that may be missing, and one more member in addition.
         let mut missing = 0u64;
         let mut needed = 0u32;
         let mut dearest = 0;

@@ -19,7 +19,7 @@ use crate::distinct::number_counts::{NumberSteps, Part};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
-/// If there are so many texts, one of them is new, since no text has so many elements.
+/// Among this many texts, one is always new, because no text has that many elements.
 const MANY: u64 = 1 << 16;
 
 /// Upper bounds on the cost of a new text.

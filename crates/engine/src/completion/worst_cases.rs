@@ -127,8 +127,8 @@ fn find_shortest(run: &mut Run<'_>, places: &mut [Place]) -> Vec<usize> {
     nearest
 }
 
-/// Whether from every residual of a lexeme, except its end, at least so many matches are no more than so many bytes
-/// longer than the shortest. `false` where there are too many residuals.
+/// Whether every residual of a lexeme, except its end, has at least a given number of matches whose lengths exceed the
+/// shortest by at most a given number of bytes. `false` if there are too many residuals.
 pub(crate) fn has_many_everywhere(
     run: &mut Run<'_>,
     lexeme: ExprId,

@@ -193,7 +193,7 @@ impl SharedLexemes {
         (lane != crowded).then_some(lane)
     }
 
-    /// From now on assigns lanes to grammars in turn, because a batch has so many threads.
+    /// From now on assigns lanes to grammars in turn, because a batch has this many threads.
     pub fn spread(&self, threads: usize) {
         let lanes = self.open_lanes(threads);
         self.spread.fetch_max(lanes, Ordering::Relaxed);

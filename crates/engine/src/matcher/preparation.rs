@@ -29,7 +29,7 @@ use crate::vocabulary::tokens::Tokens;
 /// Of the tokens in which a mask differs from its row, at most this many with the same beginning are followed.
 const MAX_SAME_BEGINNING: u32 = 6;
 
-/// A layout is measured every so many visits, since that takes as long as some masks.
+/// A layout is measured once per this many visits, since that takes as long as some masks.
 const VISITS_MEASURED: usize = 8;
 
 /// The cost that a step of the walk adds to a place; the lower the cost, the more likely the place.
@@ -402,7 +402,7 @@ fn longest_token(tokens: &Tokens, text: &[u8]) -> Option<(u32, usize)> {
     (1..=text.len().min(trie.max_depth())).rev().find_map(token)
 }
 
-/// Whether a token ends in a letter or digit with which another of these tokens goes on.
+/// Whether a token ends in a letter or digit that another of these tokens continues.
 fn is_part_of_a_word(tokens: &Tokens, few: &[u32], token: u32) -> bool {
     let Some(bytes) = tokens.token_bytes(token) else { return false };
     let goes_on =

@@ -15,7 +15,7 @@ use crate::vocabulary::trie::Trie;
 pub struct Counted {
     /// Those with fewer characters first.
     pub tokens: Vec<u32>,
-    /// For every number of characters, the position of the first token in `tokens` in which so many begin.
+    /// For every number of characters, the position of the first token in `tokens` in which this many begin.
     pub starts: Vec<u32>,
 }
 

@@ -8,7 +8,7 @@ pub(crate) const LONG_TOKEN: usize = 24;
 
 /// The tokens of a vocabulary by length.
 pub struct Lengths {
-    /// For each number of bytes, the tokens that have at most so many.
+    /// For each number of bytes, the tokens that have at most this many.
     no_longer: Vec<TokenSet>,
     /// The tokens that are longer than that, each with its number of bytes.
     longer: Vec<(u32, u32)>,

@@ -22,7 +22,7 @@ pub use lists::{Path, Reader};
 use nodes::ENDS;
 pub use nodes::Nodes;
 
-/// A walk checks the deadline after this many nodes, and counts the check as so many steps.
+/// A walk checks the deadline after this many nodes, and counts the check as this many steps.
 pub(crate) const BETWEEN_CHECKS: usize = 1024;
 const STEPS_BETWEEN_CHECKS: u32 = 8;
 

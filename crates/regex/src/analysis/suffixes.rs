@@ -24,7 +24,7 @@ pub struct Suffixes {
 }
 
 impl Suffixes {
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         stencilm_support::memory::of_table::<(ExprId, ExprId)>(self.known.capacity())
             + stencilm_support::memory::of_table::<((ExprId, u8), ExprId)>(self.after.capacity())

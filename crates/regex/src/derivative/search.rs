@@ -13,10 +13,10 @@ use crate::derivative::deriver::{Aside, Deriver};
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// A search of at most so many expressions does not use [`Needs`](crate::expr::required_bytes::Needs).
+/// A search of at most this many expressions does not use [`Needs`](crate::expr::required_bytes::Needs).
 const SHORT_SEARCH: usize = 32;
-/// A search of so many expressions first asks whether anything would match without the large counts, and then goes on
-/// in a separate set.
+/// A search of more expressions than this first asks whether anything would match without the large counts, and then
+/// continues in a separate set.
 const LONG_SEARCH: usize = 256;
 /// The greatest number of expressions in the search that answers this question.
 const MAX_LOOSE: usize = 10_000;

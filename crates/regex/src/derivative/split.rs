@@ -15,7 +15,7 @@ use crate::expr::node::ExprId;
 /// The greatest number of states of the observed expressions together.
 const MAX_STATES: usize = 128;
 
-/// After so many pairs of a residual of the texts and a state, the groups are examined one by one.
+/// After this many pairs of a residual of the texts and a state, the groups are examined one by one.
 const MAX_PAIRS: usize = 4_096;
 
 /// The greatest number of positions in a few short texts that are followed one by one.

@@ -29,8 +29,8 @@ impl Bound {
         Bound { given_up: self.given_up.or(too_many), ..self }
     }
 
-    /// The same bound after checking a set of so many expressions with so many children in their lists, and a list of
-    /// `parts` parts that may become one of them.
+    /// The same bound after checking a set of this many expressions with this many children in their lists, and a list
+    /// of `parts` parts that may become one of them.
     pub(crate) fn after(self, exprs: usize, children: usize, parts: usize) -> Bound {
         if self.given_up.is_some() {
             return self;

@@ -8,10 +8,10 @@ use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 use crate::numbers::Number;
 
-/// The classes of expressions with at least so many nodes are cached: visiting these takes long, and formats recur.
+/// The classes of expressions with at least this many nodes are cached: visiting these takes long, and formats recur.
 const MANY_NODES: usize = 100;
 
-/// So are those of repeated bodies with at least so many nodes, such as the character of a string, which every string
+/// So are those of repeated bodies with at least this many nodes, such as the character of a string, which every string
 /// contains.
 const MANY_IN_A_BODY: usize = 24;
 

@@ -113,7 +113,7 @@ impl Relaxation {
     }
 }
 
-/// Repetitions of at most so many rounds are kept when an expression is [loosened](Loosening).
+/// Repetitions of at most this many rounds are kept when an expression is [loosened](Loosening).
 const FEW_ROUNDS: u32 = 4;
 
 /// Memoised removal of large counts: such expressions match more and have far fewer residuals.

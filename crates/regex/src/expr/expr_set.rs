@@ -15,7 +15,7 @@ use crate::expr::bound::Bound;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::{Expr, ExprId, LONG_TEXT, pieces};
 
-/// Lists of at least so many parts are sorted early when they are joined, to drop duplicates.
+/// Lists of at least this many parts are sorted early when they are joined, to drop duplicates.
 const LONG_LIST: usize = 1 << 16;
 
 /// A shorter piece has a node for each byte.

@@ -56,7 +56,7 @@ impl Reversal {
         Ok(self.known[&id])
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         stencilm_support::memory::of_table::<(ExprId, Reversed)>(self.known.capacity())
     }

@@ -10,8 +10,8 @@ use super::state::{Number, Phase, Relation, Rest};
 /// An interval of integers; a missing end is infinite.
 type Range = (Option<i64>, Option<i64>);
 
-/// After so many free digits some multiple always fits: steps are below 2^62, and among 2^8 consecutive multiples there
-/// is one that is no multiple of any of eight others.
+/// After this many free digits some multiple always fits: steps are below 2^62, and among 2^8 consecutive multiples
+/// there is one that is no multiple of any of eight others.
 const ALWAYS: i64 = 22;
 /// A cap for differences, large enough.
 const LARGE: i128 = 1 << 100;

@@ -69,7 +69,7 @@ impl WhitespaceAt {
         WhitespaceAt { classes, examples }
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.classes.len() * size_of::<[Option<u32>; 2]>() + self.examples.len() * 8
     }
@@ -107,7 +107,7 @@ impl DecidedWhitespace {
         decided
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         size_of_val(&self.viable[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
     }
@@ -140,7 +140,7 @@ impl DecidedAnyway {
         decided
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         (self.dead[0].len() + self.dead[1].len() + self.open.len()) * 4 + size_of::<DecidedAnyway>()
     }
@@ -200,7 +200,7 @@ impl KnownWhitespace {
         Some(answers)
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.needs.len() * size_of::<KnownNeeds>()
     }

@@ -85,8 +85,8 @@ struct Both<'a> {
     whole: DfaId,
     /// The usual pair first, then the pairs with some other difference.
     pairs: Vec<Pair>,
-    /// For each pair, the bytes that do not simply lead back to the usual pair, together with those that do not when
-    /// they are read from the usual pair; empty where not computed yet.
+    /// For each pair, the bytes that do not simply lead back to the usual pair, together with the bytes of which this
+    /// is true when they are read from the usual pair; empty if not computed yet.
     matter: Vec<ByteSet>,
     /// For some of the first pairs, the least number of bytes until the two differ.
     ahead: Vec<u32>,
@@ -145,7 +145,7 @@ impl ByteClasses {
     }
 }
 
-/// Whether some token goes on for `bytes` bytes after a node.
+/// Whether some token continues for `bytes` bytes after a node.
 fn is_long_enough(trie: &Trie, node: usize, bytes: u32) -> bool {
     trie.height(node) == u8::MAX || u32::from(trie.height(node)) >= bytes
 }

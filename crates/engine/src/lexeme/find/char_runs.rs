@@ -81,7 +81,7 @@ struct Ending {
     suffixes: Arc<Suffixes>,
     /// The crossing tokens of a run of any number of characters.
     all: Option<Left>,
-    /// All tokens contained in the lexeme, and those with at most so many characters.
+    /// All tokens contained in the lexeme, and those with at most this many characters.
     inside: Option<Arc<TokenSet>>,
     few: Vec<Option<Arc<TokenSet>>>,
 }
@@ -115,7 +115,7 @@ pub struct ClassRuns {
     any: TokenSet,
     num_any: usize,
     counts: Counts,
-    /// The tokens with at most so many characters, for small numbers.
+    /// The tokens with at most this many characters, for small numbers.
     few: Vec<Option<TokenSet>>,
     /// The nodes at which runs stop, by byte.
     stops: Vec<Stops>,

@@ -25,7 +25,7 @@ struct Begun {
     alternatives: Vec<LanguageAlternative>,
     /// The bytes of the languages.
     run: ByteSet,
-    /// What follows each alternative after a run of so many bytes; [`ExprId::NOTHING`] where nothing may follow.
+    /// What follows each alternative after a run of this many bytes; [`ExprId::NOTHING`] where nothing may follow.
     followers: Vec<Vec<ExprId>>,
     /// The number of bytes that may come in any case, whichever they are.
     certain: usize,
@@ -186,7 +186,7 @@ enum Behind {
     Within(Beside),
 }
 
-/// What follows after a run of so many bytes.
+/// What follows after a run of this many bytes.
 fn follower(followers: &[ExprId], many: usize) -> ExprId {
     followers.get(many).copied().unwrap_or(ExprId::NOTHING)
 }

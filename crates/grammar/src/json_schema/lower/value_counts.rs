@@ -254,7 +254,7 @@ impl<'a> Lowering<'a> {
         self.with_other_members(&plan, (named, of_size[required]), room, counts, level)
     }
 
-    /// The number of objects, given how many have only named members, and how many of these have only the required ones.
+    /// The number of objects, given how many have only named members, and how many have only required ones.
     fn with_other_members(
         &mut self,
         plan: &KeyPlan,

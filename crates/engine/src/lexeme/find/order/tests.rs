@@ -20,7 +20,7 @@ fn vocabulary() -> Tokens {
     vocabulary_of(&pieces, 3)
 }
 
-/// The bytes and every run of up to so many of some pieces.
+/// The bytes and every run of up to this many of some pieces.
 fn vocabulary_of(pieces: &[&str], length: usize) -> Tokens {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let mut runs: Vec<String> = vec![String::new()];
