@@ -18,7 +18,7 @@ pub(crate) const MAX_INDENT_DEPTH: u32 = 64;
 /// The greatest width of one level of indentation.
 const MAX_INDENT: u32 = 64;
 
-/// What may stand between the tokens of a JSON text, as [regular expressions](crate::Grammar::from_regex).
+/// What may stand between the tokens of a JSON text, as [regular expressions](crate::from_regex).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GapPatterns {
     /// Matched at most once wherever JSON allows whitespace.

@@ -38,8 +38,10 @@ use crate::json_schema::options::JsonSchemaOptions;
 /// The grammar of the JSON texts, in the chosen form, of all instances of a schema.
 ///
 /// # Errors
-/// [`ErrorKind::Syntax`] when the schema is malformed, [`ErrorKind::Unsupported`] when it cannot be enforced exactly,
-/// [`ErrorKind::Unsatisfiable`] when it has no instance, [`ErrorKind::Limit`] when it is too large.
+/// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax) when the schema is malformed,
+/// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when it cannot be enforced exactly,
+/// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when it has no instance,
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it is too large.
 pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     // Few callers read the report, and parsing the schema again for it costs them little. With other documents they
     // would have to be kept, so then the report is computed now.
@@ -99,7 +101,8 @@ pub(crate) fn part(
 /// The grammar of the members of the objects that are valid against a schema, as the arguments of a call.
 ///
 /// # Errors
-/// As [`from_json_schema`], and [`ErrorKind::Unsupported`] if what the schema requires cannot be written in this way.
+/// As [`from_json_schema`], and [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if what the schema requires
+/// cannot be written in this way.
 pub(crate) fn arguments(
     schema: &str,
     arguments: Arguments,
@@ -149,7 +152,7 @@ pub(crate) fn from_values(
 /// The grammar of every JSON value, in the chosen form.
 ///
 /// # Errors
-/// [`ErrorKind::Syntax`] when the separators do not make JSON.
+/// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax) when the separators do not make JSON.
 pub fn any_json(options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     from_json_schema("true", options)
 }

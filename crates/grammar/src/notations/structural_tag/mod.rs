@@ -35,7 +35,7 @@ pub const MOST_PARTS: usize = 8;
 /// Limits on the size of a structural tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StructuralTagOptions {
-    /// The greatest length of a schema, grammar or pattern within it, in bytes; the whole text may be [`MOST_PARTS`]
+    /// The greatest length of a schema, grammar or pattern within it, in bytes; the whole text may be `MOST_PARTS`
     /// times as long.
     pub max_bytes: usize,
     /// The greatest number of expressions in the lexemes of its grammar.
