@@ -101,8 +101,7 @@ impl Normal<'_> {
         let mut disjuncts: Vec<Disjunct> = Vec::new();
         let types = self.types_within(schema);
         for (place, keyword) in schema.keywords.iter().enumerate() {
-            // A keyword that can fail only for types that the schema doesn't allow fails only together with that
-            // restriction of types.
+            // A keyword about types that the schema doesn't allow can fail only if the restriction of types fails too.
             let says_types = matches!(keyword, Keyword::Type(_) | Keyword::Values(_)) || keyword.is_unevaluated();
             if !says_types && !keyword.speaks_of(types) {
                 continue;

@@ -127,8 +127,7 @@ impl<'a> Parser<'a> {
                     self.push(value, offset, first)?
                 }
             };
-            // A value is complete: add it to its container. If that closes the container, continue with the container,
-            // and so on.
+            // A value is complete: add it to its container; if that closes the container, continue with that.
             loop {
                 self.whitespace();
                 let closed = match open.last_mut() {
