@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
         Ok((node, if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) }))
     }
 
-    /// Members in the order of the schema, or in the order of their names if the notation sorts them.
+    /// Members in the order of the schema, and also in the order of their names if the notation may sort them.
     fn in_orders(
         &mut self,
         mut ordered: Vec<(&str, NodeId, bool)>,
