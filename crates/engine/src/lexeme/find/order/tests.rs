@@ -20,7 +20,7 @@ fn vocabulary() -> Tokens {
     vocabulary_of(&pieces, 3)
 }
 
-/// The bytes and every run of up to so many of some pieces.
+/// The bytes and every run of up to this many of some pieces.
 fn vocabulary_of(pieces: &[&str], length: usize) -> Tokens {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let mut runs: Vec<String> = vec![String::new()];
@@ -309,7 +309,8 @@ fn a_mask_is_made_from_simpler_ones() {
     }
 }
 
-/// Texts in which something must not occur, from every state that some beginnings lead to: by the characters that matter alone.
+/// Texts in which something must not occur, from every state that some beginnings lead to: by the characters that
+/// matter alone.
 #[test]
 fn the_mask_of_a_text_without_something_is_that_of_a_walk() {
     let vocabulary = vocabulary_of(&["a", "b", "1", "\"", "\",", "\\\"", "\\u00", "61", "é", "日本", "\\", "\\n"], 4);
