@@ -9,35 +9,37 @@ use stencilm_support::{Mutex, available_cpus, lock};
 
 use crate::compiled::CompiledGrammar;
 
-/// More threads than this are used only where they are asked for: masks are short work, and engines have other threads.
+/// More threads are used only when asked for: masks are short work, and the programs around this one have other
+/// threads.
 const MAX_DEFAULT_THREADS: usize = 8;
 
-/// Threads for batches. They start with the first batch that has work for more than one, and live as long as this.
+/// Threads for batches. They start with the first batch that has work for more than one, and end when this is dropped.
 pub struct Workers {
     threads: usize,
     pool: Mutex<Option<Pool>>,
 }
 
-/// The threads of one process: in a process that was forked off they do not exist.
+/// The threads of one process. They do not exist in a forked process.
 struct Pool {
     process: u32,
     threads: Arc<ThreadPool>,
 }
 
 impl Workers {
-    /// As many threads as the process has processors, at most 8; or just so many, at least one.
+    /// With `None`, as many threads as the process has processors, but at most 8; otherwise the given number, but at
+    /// least one.
     pub fn new(threads: Option<usize>) -> Workers {
         let threads = threads.unwrap_or_else(|| available_cpus().min(MAX_DEFAULT_THREADS));
         Workers { threads: threads.max(1), pool: Mutex::new(None) }
     }
 
-    /// How many threads work on a batch.
+    /// The number of threads that work on a batch.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// In which line the jobs of a grammar wait: those of one line work with the same lexemes, so each thread has a line of its
-    /// own, as long as there are jobs in it.
+    /// The line in which the jobs of a grammar wait. The jobs of one line work with the same lexemes, so each thread
+    /// takes a line of its own as long as there are jobs in it.
     pub fn line(&self, compiled: &CompiledGrammar) -> usize {
         if self.threads == 1 {
             return 0;
@@ -46,11 +48,11 @@ impl Workers {
         compiled.lane()
     }
 
-    /// Does `work` for every job, each in its [line](Workers::line) and by one thread, and gives the results in the order of the
-    /// jobs. The calling thread is one of those that work, so that little work waits for nobody.
+    /// Runs `work` for every job, each in its [line](Workers::line) and by one thread, and returns the results in the
+    /// order of the jobs. The calling thread works too, so that a small batch does not wait for other threads.
     pub fn each<J: Send, R: Send>(&self, jobs: Vec<(usize, J)>, work: impl Fn(J) -> R + Send + Sync) -> Vec<R> {
         let pool = if self.threads == 1 || jobs.len() < 2 { None } else { self.pool() };
-        // Where the system refuses more threads, this one does the work.
+        // If the system refuses to start threads, this thread does the work alone.
         let Some(pool) = pool else { return jobs.into_iter().map(|(_, job)| work(job)).collect() };
         let mut results: Vec<Option<R>> = jobs.iter().map(|_| None).collect();
         let crew = Crew { lines: lines_of(jobs), done: sync::Mutex::default(), work, threads: self.threads };
@@ -65,7 +67,7 @@ impl Workers {
         let mut pool = lock(&self.pool);
         let process = std::process::id();
         if let Some(foreign) = pool.take_if(|pool| pool.process != process) {
-            // Its threads stayed in the other process: dropping it would wait for them.
+            // Its threads are in the other process, and dropping the pool would wait for them.
             std::mem::forget(foreign);
         }
         if pool.is_none() {
@@ -77,19 +79,19 @@ impl Workers {
     }
 }
 
-/// A job and its place among all of them.
+/// A job and its position among all jobs.
 type Placed<J> = (usize, J);
 
-/// Jobs that work with the same lexemes. Apart from other lines in memory, for which threads would wait as for a lock.
+/// Jobs that work with the same lexemes. Aligned so that no two lines share a cache line, for which threads would wait.
 #[repr(align(128))]
 struct Line<J> {
     jobs: sync::Mutex<vec::IntoIter<Placed<J>>>,
-    /// How many threads work on it.
+    /// The number of threads that work on it.
     at_work: AtomicUsize,
 }
 
-/// So many threads work on one line at most: while one has the lexemes, another writes its mask. More of them would do
-/// nothing but wait for each other.
+/// The greatest number of threads for one line: while one thread has the lexemes, the other one writes its mask. More
+/// would only wait.
 const THREADS_OF_A_LINE: usize = 2;
 
 impl<J> Line<J> {
@@ -101,7 +103,7 @@ impl<J> Line<J> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).len() > 0
     }
 
-    /// Puts a thread to work on it, where so many are; whether it is.
+    /// Lets a thread join if exactly `at_work` threads are working on the line; returns whether it joined.
     fn join(&self, at_work: usize) -> bool {
         self.at_work.compare_exchange(at_work, at_work + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
@@ -110,15 +112,16 @@ impl<J> Line<J> {
 /// The threads that work on one batch.
 struct Crew<J, R, W> {
     lines: Vec<Line<J>>,
-    /// What each thread has done: results that stood next to each other would be waited for, too.
+    /// The results of each thread. They are stored separately, since threads would wait for shared cache lines here,
+    /// too.
     done: sync::Mutex<Vec<Vec<Placed<R>>>>,
     work: W,
     threads: usize,
 }
 
 impl<J: Send, R: Send, W: Fn(J) -> R + Send + Sync> Crew<J, R, W> {
-    /// Works as the thread with this number, as long as there are lines for it. Each thread calls two others first, so that no
-    /// one spends its time with waking up all of them, and none is woken for work that is over by then.
+    /// Works as the thread with this number as long as there are lines for it. Each thread first wakes two others: so
+    /// no thread spends its time waking all the others, and none is woken after the work is done.
     fn work_from<'scope>(&'scope self, number: usize, scope: &rayon::Scope<'scope>) {
         let Some(mut line) = self.join_line(number) else { return };
         for other in [2 * number + 1, 2 * number + 2].into_iter().filter(|&other| other < self.threads) {
@@ -136,7 +139,8 @@ impl<J: Send, R: Send, W: Fn(J) -> R + Send + Sync> Crew<J, R, W> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).push(done);
     }
 
-    /// A line with jobs, for a thread that begins with its own: one on which nobody works, else one with room for another.
+    /// A line with jobs, searched from the thread's own number on: first one without threads, then one with room for
+    /// another thread.
     fn join_line(&self, number: usize) -> Option<&Line<J>> {
         let count = self.lines.len();
         let in_turn = || (0..count).map(|after| &self.lines[(number + after) % count]);
@@ -191,7 +195,7 @@ mod tests {
             workers.each(jobs, |line: usize| {
                 let now = at_work[line].fetch_add(1, Ordering::SeqCst) + 1;
                 most_of_one.fetch_max(now, Ordering::SeqCst);
-                // Until every line has its threads; a machine that is busy may bring them late.
+                // Wait until every line has its threads; a busy machine may start them late.
                 while !all_met.load(Ordering::SeqCst) && begun.elapsed() < Duration::from_secs(20) {
                     let here = at_work.iter().map(|line| line.load(Ordering::SeqCst)).sum::<usize>();
                     all_met.fetch_or(here == THREADS_OF_A_LINE * lines, Ordering::SeqCst);

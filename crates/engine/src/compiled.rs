@@ -1,4 +1,4 @@
-//! A grammar times a vocabulary: frozen and shareable between threads, with almost nothing computed yet.
+//! A grammar compiled for a vocabulary: immutable and shared between threads, with almost nothing computed yet.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -26,41 +26,41 @@ use crate::parse::stepper::{Assumptions, Mode, Run, Scratch};
 use crate::shared::Vocabulary;
 use crate::state::stacks::{NIL, SetId, Stacks};
 
-/// A grammar compiled for a vocabulary. What is laid out on the way is shared by all its matchers.
+/// A grammar compiled for a vocabulary. All its matchers share what is built while they run.
 pub struct CompiledGrammar {
     grammar: Arc<Grammar>,
     vocabulary: Arc<Vocabulary>,
     tokens: Arc<TokenEdges>,
-    /// For every node whether a capture is in it; empty where there is none at all.
+    /// For every node, whether it contains a capture; empty where the grammar has none.
     capturing: Vec<bool>,
     limits: Limits,
-    /// What the grammar holds, which never changes; found when it is first asked for.
+    /// The constant part of the memory, computed when first asked for.
     grammar_bytes: OnceLock<usize>,
-    /// What the machine and the masks held when they were measured last.
+    /// The memory of the machine and the masks when it was last measured.
     measured: AtomicUsize,
     /// The marks that the grammar has.
     marks: Marks,
     lexeme_cache: Arc<SharedLexemes>,
     layouts: Arc<Layouts>,
-    /// The masks whose rows were given out last, by the numbers of these.
+    /// The masks whose rows were given out last, by the numbers of the rows.
     given: Mutex<VecDeque<(u32, Arc<KeptMask>)>>,
 }
 
-/// The layouts of one grammar: at most one for each generation of the lexemes. Only they keep a layout, so that it goes
-/// with its lexemes; matchers keep none but while they are working.
+/// The layouts of one grammar, at most one for each generation of lexemes. Only this list keeps a layout alive, so that
+/// it is dropped with its lexemes; a matcher keeps one only during a call.
 pub(crate) struct Layouts {
     known: Mutex<Vec<Arc<Layout>>>,
     /// The lane of the grammar.
     lane: AtomicUsize,
     moves: AtomicUsize,
-    /// What its threads have waited for the lexemes of its lane.
+    /// How long its threads have waited for the lexemes of its lane.
     waits: Waits,
-    /// Whether a batch has given it its lane.
+    /// Whether a batch has assigned its lane.
     is_spread: AtomicBool,
 }
 
 impl Layouts {
-    /// None yet, of a new grammar.
+    /// An empty list, for a new grammar.
     fn new(shared: &SharedLexemes) -> Layouts {
         let spread = shared.next_lane();
         let lane = spread.unwrap_or_else(|| shared.lane_of_thread());
@@ -77,7 +77,7 @@ impl Layouts {
         Lane(self.lane.load(Ordering::Relaxed))
     }
 
-    /// Lays the grammar out in another lane from now on. Its matchers read their texts there when they are used next.
+    /// From now on builds the grammar in another lane. Its matchers read their texts there when they are used next.
     fn move_to(&self, lane: Lane) {
         if self.lane.swap(lane.0, Ordering::Relaxed) != lane.0 {
             let gone = std::mem::take(&mut *lock(&self.known));
@@ -85,18 +85,19 @@ impl Layouts {
         }
     }
 
-    /// As the lexemes know it.
+    /// This list as the lexemes refer to it.
     fn as_user(self: &Arc<Layouts>) -> Weak<dyn User> {
         let layouts: Arc<dyn User> = self.clone();
         Arc::downgrade(&layouts)
     }
 
-    /// The layout in these lexemes.
+    /// The layout in these lexemes, if there is one.
     fn of(&self, lexemes: &Arc<Lexemes>) -> Option<Arc<Layout>> {
         lock(&self.known).iter().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)).cloned()
     }
 
-    /// Adds a layout, or gives the one that there is in its lexemes.
+    /// Adds a layout and returns it, or returns the one that its lexemes already have. The flag says whether it was
+    /// added.
     fn add(&self, layout: Arc<Layout>) -> (Arc<Layout>, bool) {
         let mut layouts = lock(&self.known);
         if let Some(known) = layouts.iter().find(|known| Arc::ptr_eq(&known.lexemes, &layout.lexemes)) {
@@ -116,7 +117,7 @@ impl User for Layouts {
     }
 }
 
-/// A layout as a running call holds it. Where the lexemes were let go meanwhile, they end with the call.
+/// A layout held by a running call. If the lexemes are dropped meanwhile, they are freed when the call ends.
 pub(crate) struct HeldLayout(Option<Arc<Layout>>);
 
 impl HeldLayout {
@@ -148,8 +149,8 @@ impl Drop for HeldLayout {
     }
 }
 
-/// What the matchers of a grammar lay out together, in one generation of lexemes. The states of a matcher are numbers of it,
-/// so a matcher whose layout has gone reads its text once more.
+/// What the matchers of a grammar build together, in one generation of lexemes. The states of a matcher are numbers in
+/// it, so a matcher whose layout was dropped reads its text again.
 pub(crate) struct Layout {
     pub(crate) vocabulary: Arc<Vocabulary>,
     /// The marks that the grammar has.
@@ -157,37 +158,37 @@ pub(crate) struct Layout {
     machine: Mutex<Machine>,
     shared: Arc<SharedLexemes>,
     lexemes: Arc<Lexemes>,
-    /// The layouts of the grammar, of which it is one.
+    /// The list of layouts that it belongs to.
     siblings: Weak<Layouts>,
     masks: Mutex<Masks>,
     pub(crate) canonical: Mutex<CanonicalMasks>,
-    /// What is known of the paths to the end of texts, where a budget asked for it.
+    /// Data about paths to the end of texts, where a budget needed it.
     endings: Mutex<AllEndings>,
     max_stack_bytes: usize,
-    /// How long one operation may take, and what else ends it.
+    /// The greatest duration of one operation, and what else may end it.
     milliseconds: u64,
     cancel: Option<CancelToken>,
 }
 
-/// What an operation leaves behind.
+/// The outcome of an operation.
 struct Worked<T> {
     result: Result<T, EngineError>,
     /// Whether the lexemes hold more than before.
     has_grown: bool,
-    /// How long it waited for them.
+    /// How long the operation waited for the lexemes.
     waited: Duration,
 }
 
 impl CompiledGrammar {
-    /// Joins the two. Little is laid out before the first matcher asks: what takes long to take over of the grammar.
+    /// Compiles a grammar for a vocabulary. Only what takes long to import is built before the first matcher needs it.
     ///
     /// # Errors
-    /// For single tokens that the grammar asks for and the vocabulary does not have.
+    /// If the grammar names single tokens that the vocabulary does not have.
     pub fn new(grammar: Arc<Grammar>, vocabulary: Arc<Vocabulary>) -> Result<CompiledGrammar, EngineError> {
         CompiledGrammar::with_limits(grammar, vocabulary, Limits::default())
     }
 
-    /// Joins the two, to be used within these limits.
+    /// Compiles a grammar for a vocabulary within these limits.
     ///
     /// # Errors
     /// As [`CompiledGrammar::new`], and [`EngineError::GrammarTooLarge`].
@@ -233,27 +234,27 @@ impl CompiledGrammar {
         Ok(compiled)
     }
 
-    /// The limits that it is used within.
+    /// The limits of the grammar and its matchers.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The single tokens that the grammar asks for.
+    /// The single tokens that the grammar names.
     pub(crate) fn tokens(&self) -> &TokenEdges {
         &self.tokens
     }
 
-    /// Whether the grammar declares names, to which later parts refer.
+    /// Whether the grammar declares names to which later parts refer.
     pub fn declares_names(&self) -> bool {
         self.marks.names
     }
 
-    /// Whether the grammar has parts with budgets of tokens.
+    /// Whether the grammar has parts with token budgets.
     pub fn has_budgets(&self) -> bool {
         self.marks.budgets
     }
 
-    /// The marks that the grammar has.
+    /// The kinds of marks that the grammar has.
     pub(crate) fn marks(&self) -> Marks {
         self.marks
     }
@@ -268,8 +269,8 @@ impl CompiledGrammar {
         &self.vocabulary
     }
 
-    /// Bytes of memory held by the grammar and its machine, about; not by the vocabulary and the lexemes, which
-    /// other grammars share. Waits for nobody: while another thread works with the grammar, it is what it was before.
+    /// Approximate bytes of memory held by the grammar and its machine, without the vocabulary and the lexemes, which
+    /// other grammars share. Never waits: while another thread works with the grammar, it is the previous value.
     pub fn memory_bytes(&self) -> usize {
         let layouts = try_lock(&self.layouts.known).map(|layouts| layouts.clone());
         if let Some(layouts) = layouts
@@ -287,12 +288,12 @@ impl CompiledGrammar {
         self.grammar_bytes.get_or_init(own) + self.measured.load(Ordering::Relaxed)
     }
 
-    /// For every node whether a capture is in it; empty where there is none at all.
+    /// For every node, whether it contains a capture; empty where the grammar has none.
     pub(crate) fn capturing(&self) -> &[bool] {
         &self.capturing
     }
 
-    /// The layout for a new matcher.
+    /// The current layout, for a new matcher.
     pub(crate) fn layout(&self) -> Arc<Layout> {
         loop {
             let lexemes = self.lexeme_cache.current(self.layouts.lane());
@@ -308,7 +309,7 @@ impl CompiledGrammar {
         }
     }
 
-    /// Keeps a layout for as long as its lexemes are kept; `None` where they have gone meanwhile.
+    /// Registers a layout, so that it is kept as long as its lexemes; `None` where they were dropped meanwhile.
     fn enter(&self, fresh: Layout) -> Option<Arc<Layout>> {
         let (layout, is_new) = self.layouts.add(Arc::new(fresh));
         if is_new && !self.lexeme_cache.enter(&layout.lexemes, self.layouts.as_user()) {
@@ -318,7 +319,7 @@ impl CompiledGrammar {
         Some(layout)
     }
 
-    /// Gives the grammar a lane of its own among those of other grammars, once, for a batch with so many threads.
+    /// Assigns the grammar a lane, in turn with other grammars, for a batch with this many threads. Does so only once.
     pub(crate) fn spread(&self, threads: usize) {
         if self.layouts.is_spread.load(Ordering::Relaxed) || self.layouts.is_spread.swap(true, Ordering::Relaxed) {
             return;
@@ -334,18 +335,19 @@ impl CompiledGrammar {
         self.layouts.move_to(lane);
     }
 
-    /// The number of its lane: threads that work with grammars of different lanes do not wait for each other.
+    /// The number of its lane. Threads that work with grammars in different lanes do not wait for each other.
     pub(crate) fn lane(&self) -> usize {
         self.layouts.lane().0
     }
 
-    /// Begins new lexemes for matchers to come, because those of a layout have reached a limit: one text that asks for too
-    /// much must not spoil the next.
+    /// Begins new lexemes for future matchers, because those of a layout have reached a limit: a text that needs too
+    /// much must not affect the next one.
     pub(crate) fn retire(&self, full: &Layout) {
         self.lexeme_cache.retire(&full.lexemes);
     }
 
-    /// Gives out the number of a row from which a mask differs in few tokens, and keeps the row for who asks for it.
+    /// The number of a row from which a mask differs in few tokens. The row is kept for a while, so that the caller can
+    /// ask for its words.
     pub(crate) fn give_row(&self, kept: Arc<KeptMask>) -> u32 {
         let row = kept.row(self.vocabulary.named());
         let mut given = lock(&self.given);
@@ -387,28 +389,28 @@ impl Layout {
         })
     }
 
-    /// The lexemes that it is laid out in.
+    /// The lexemes in which it is built.
     pub(crate) fn lexemes(&self) -> &Lexemes {
         &self.lexemes
     }
 
-    /// Whether somebody waits for what an operation has in hand.
+    /// Whether a thread waits for a lock that an operation holds.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.masks.is_waited_for() || self.machine.is_waited_for() || self.lexemes.is_waited_for()
     }
 
-    /// Lets those work that wait for what an operation has in hand: to be called between two of them.
+    /// Hands the locks to the threads that wait for them. To be called between two operations.
     pub(crate) fn give_way(&self) {
         self.machine.give_way();
         self.lexemes.give_way();
     }
 
-    /// Whether no operation has any of it in hand.
+    /// Whether no operation holds any of the locks.
     pub(crate) fn is_free(&self) -> bool {
         try_lock(&self.masks).is_some() && try_lock(&self.machine).is_some() && self.lexemes.are_free()
     }
 
-    /// Bytes of memory held, without the lexemes; `None` while somebody works with it.
+    /// Bytes of memory held, without the lexemes; `None` while a thread works with it.
     pub(crate) fn memory_bytes(&self) -> Option<usize> {
         let machine = try_lock(&self.machine)?.memory_bytes();
         let masks = try_lock(&self.masks)?.memory_bytes();
@@ -416,7 +418,7 @@ impl Layout {
         Some(memory::of_shared::<Layout>(1) + machine + masks + canonical)
     }
 
-    /// Runs an operation with all memory in hand.
+    /// Runs an operation with all locks held.
     pub(crate) fn with<T>(
         &self,
         stacks: &mut Stacks,
@@ -431,7 +433,8 @@ impl Layout {
         result
     }
 
-    /// Takes note of how long a thread has waited for the lexemes. Where that is too long, all in all, they are left to the others.
+    /// Adds up how long threads have waited for the lexemes. If that is too long in total, the grammar moves to another
+    /// lane.
     #[inline]
     pub(crate) fn note_wait(&self, waited: Duration) {
         if !waited.is_zero() && self.siblings.upgrade().is_some_and(|own| own.waits.are_too_long_with(waited)) {
@@ -439,8 +442,9 @@ impl Layout {
         }
     }
 
-    /// Moves the grammar to another lane, because others worked for long with the lexemes of this one: as often as there are
-    /// lanes at most, since its matchers then read their texts once more, and its masks are found once more.
+    /// Moves the grammar to another lane, because others worked for long with the lexemes of this one. This happens at
+    /// most as often as there are lanes, since its matchers then read their texts again, and its masks are computed
+    /// again.
     #[cold]
     fn leave(&self) {
         let Some(siblings) = self.siblings.upgrade() else { return };
@@ -451,7 +455,7 @@ impl Layout {
         }
     }
 
-    /// The same, with what is to be done when no lock is held any more.
+    /// The same, and returns what has to be done after the locks are released.
     fn with_locked<T>(
         &self,
         stacks: &mut Stacks,
@@ -482,7 +486,7 @@ impl Layout {
         Worked { result, has_grown, waited }
     }
 
-    /// Runs an operation with all memory in hand, and with what is known of the paths to the end of texts.
+    /// Runs an operation with all locks held, and with the data about paths to the end of texts.
     pub(crate) fn with_endings<T>(
         &self,
         stacks: &mut Stacks,
@@ -496,8 +500,8 @@ impl Layout {
         })
     }
 
-    /// Writes the mask of a configuration, without stop tokens, from the cache where it is known; with `report` it says what
-    /// a mask depends on. What the computation adds to `stacks` stays there.
+    /// Writes the mask of a configuration, without stop tokens, from the cache if it is there. With `report`, the
+    /// result tells what the mask depends on. What the computation adds to `stacks` stays there.
     pub(crate) fn plain_mask(
         &self,
         stacks: &mut Stacks,
@@ -508,7 +512,7 @@ impl Layout {
         Ok(self.decide_mask(stacks, configuration, mask, report)?.finish(mask))
     }
 
-    /// The same before it is written; see [`Masks::decide`].
+    /// The same before the mask is written; see [`Masks::decide`].
     pub(crate) fn decide_mask(
         &self,
         stacks: &mut Stacks,
@@ -521,7 +525,8 @@ impl Layout {
     }
 }
 
-/// A capture is read on its own, where nothing is known of the names before it; what a budget ends may be half a name.
+/// A capture is parsed by itself, without the names declared before it; and a part that a budget ends may be half a
+/// name.
 fn refuse_beside_names(marks: Marks, capturing: bool) -> Result<(), EngineError> {
     match (marks.names, capturing, marks.budgets) {
         (true, true, _) => Err(EngineError::NotRun("a grammar that declares names and has captures")),
@@ -530,7 +535,7 @@ fn refuse_beside_names(marks: Marks, capturing: bool) -> Result<(), EngineError>
     }
 }
 
-/// A single token has no text that could be compared, and what a budget ends might be a repeat.
+/// A single token has no text to compare, and a part that a budget ends may repeat another one.
 fn refuse_in_compared_elements(grammar: &Grammar) -> Result<(), EngineError> {
     let differing = [
         "an array whose elements must differ and may hold single tokens",

@@ -1,17 +1,17 @@
-//! What can go wrong between a grammar and a mask. Each is an answer to the caller; none is a panic.
+//! What can go wrong between a grammar and a mask. All of it is returned as an error; nothing panics.
 
 use stencilm_support::LimitExceeded;
 
 /// An error of the engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Too many paths lead to the first bytes of a place in the grammar.
+    /// Too many paths lead to the first bytes at one point of the grammar.
     #[error(
         "more than {0} steps lead to what may come first at one place of the grammar; split it, or give its alternatives \
          a first part in common"
     )]
     TooManyWays(usize),
-    /// A special token that the vocabulary does not have.
+    /// The vocabulary has no special token with this name.
     #[error("no special token is named {name:?}: {way_out}")]
     UnknownToken {
         /// The name.
@@ -19,10 +19,10 @@ pub enum EngineError {
         /// What to write instead.
         way_out: String,
     },
-    /// An object or an array that the machine does not run.
+    /// The machine does not support an object or an array of this kind.
     #[error("{0} cannot be matched without dead ends; leave that constraint out")]
     NotRun(&'static str),
-    /// Elements must differ, and there are not enough values.
+    /// Elements must differ, but there are not enough values.
     #[error(
         "an array must have {0} different elements, and its element has fewer values; lower the least number of elements, or \
          allow more values"
@@ -40,7 +40,7 @@ pub enum EngineError {
          which there are endlessly many, or fewer members"
     )]
     KeysTooCostly(usize),
-    /// Token ids that the vocabulary does not have.
+    /// The vocabulary does not have these token ids.
     #[error(
         "token ids {from} to {to} do not fit a vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1, the \
          lower one first"
@@ -53,10 +53,10 @@ pub enum EngineError {
         /// The size of the vocabulary.
         vocab_size: usize,
     },
-    /// All tokens but those that there are.
+    /// Every token of the vocabulary is excluded.
     #[error("all tokens are left out where a single token must come; leave out fewer ids")]
     NoTokenLeft,
-    /// Work or memory ran out.
+    /// A limit of work or memory was reached.
     #[error("{}", sentence(.0))]
     Limit(#[from] LimitExceeded),
     /// The grammar is too large.
@@ -65,7 +65,7 @@ pub enum EngineError {
          `grammar_expressions` of the limits"
     )]
     GrammarTooLarge {
-        /// Its parts.
+        /// The number of its parts.
         count: usize,
         /// The limit.
         limit: usize,
@@ -73,7 +73,7 @@ pub enum EngineError {
     /// Finding the captures takes too long.
     #[error("finding the captures of this text took more than {0} steps; capture less, or a smaller part")]
     CapturesTooCostly(usize),
-    /// Finding a completion takes too long.
+    /// Finding the shortest completion takes too long.
     #[error(
         "finding the shortest completion of this text took more than {0} steps; write more of the text, or require fewer \
          elements"
@@ -85,7 +85,7 @@ pub enum EngineError {
          be read in several ways only once"
     )]
     StacksTooCostly(usize),
-    /// One matcher holds too much.
+    /// One matcher holds too much memory.
     #[error(
         "the matcher holds more than {0} bytes of stacks; the grammar is too ambiguous for this text; simplify it, or raise \
          `stack_bytes` of the limits"
@@ -93,7 +93,7 @@ pub enum EngineError {
     StacksFull(usize),
 }
 
-/// What is said of a limit of the lexemes, with its name in [`crate::Limits`] where it may be raised.
+/// The sentence for a limit of the lexemes, with the name of the limit in [`crate::Limits`] where it can be raised.
 fn sentence(limit: &LimitExceeded) -> String {
     let name = match limit {
         LimitExceeded::Expressions(_) => "derived_expressions",
@@ -106,32 +106,32 @@ fn sentence(limit: &LimitExceeded) -> String {
     format!("{limit}, or raise `{name}` of the limits")
 }
 
-/// What a matcher refuses without changing.
+/// Why a matcher refuses a call. The matcher is unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MatcherError {
-    /// More tokens to take back than were accepted.
+    /// More tokens were to be taken back than were accepted.
     #[error("cannot roll back {asked} tokens: only {accepted} were accepted; roll back at most that many")]
     RollbackPastStart {
-        /// How many were asked for.
+        /// The number of tokens to take back.
         asked: usize,
-        /// How many there are.
+        /// The number of accepted tokens.
         accepted: usize,
     },
-    /// The text is over.
+    /// The sequence has ended.
     #[error("the matcher has terminated: a stop token was accepted and nothing can follow; call reset() or rollback()")]
     Terminated,
-    /// The mask of a state that no token of this vocabulary can leave.
+    /// The text is not complete, and no token of the vocabulary fits.
     #[error(
         "the text is not complete, but no token of the vocabulary spells any way on; change the grammar or the tokenizer"
     )]
     NoTokenFits,
-    /// The mask of a text that can only end, in a vocabulary without a stop token.
+    /// The text can only end, but the vocabulary has no stop token.
     #[error(
         "the text is complete and cannot go on, but there is no stop token to end it; name one with \
          override_stop_tokens, or end it yourself when is_completed() says so"
     )]
     NoStopToken,
-    /// A stop token that the vocabulary does not have.
+    /// The vocabulary does not have this stop token.
     #[error("stop token {id} is outside of the vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1")]
     StopTokenOutOfRange {
         /// The id.
@@ -139,51 +139,51 @@ pub enum MatcherError {
         /// The size of the vocabulary.
         vocab_size: usize,
     },
-    /// The words of a mask are too few or too many.
+    /// A mask has the wrong number of words.
     #[error("a mask of {words} 32-bit words does not fit a vocabulary of {vocab_size} tokens, which takes {expected}")]
     MaskSize {
-        /// The words given.
+        /// The number of words given.
         words: usize,
-        /// The words needed.
+        /// The number of words needed.
         expected: usize,
         /// The size of the vocabulary.
         vocab_size: usize,
     },
-    /// The text that completes the grammar is too long.
+    /// The shortest completion is too long.
     #[error("completing the text takes {bytes} bytes at least, and max_bytes is {max_bytes}; allow more")]
     CompletionTooLong {
-        /// The bytes it takes at least.
+        /// A lower bound of its length in bytes.
         bytes: u64,
-        /// The bytes allowed.
+        /// The greatest length allowed.
         max_bytes: usize,
     },
-    /// A budget of tokens that is too small from the start.
+    /// A token budget is too small from the start.
     #[error(
         "token_budget is {budget}, and the shortest completion that was found takes {needed} tokens; give at least that many"
     )]
     BudgetTooSmall {
-        /// The tokens allowed.
+        /// The given budget.
         budget: usize,
-        /// The tokens that are needed, as far as is known.
+        /// The number of tokens of the shortest completion that was found.
         needed: usize,
     },
-    /// No tokens are known that complete the text.
+    /// No tokens are found that complete the text.
     #[error(
         "no tokens of the vocabulary are found that complete the text from here; leave token_budget out, or change the grammar"
     )]
     NoTokensComplete,
-    /// Only single tokens may come.
+    /// Only single tokens without text may come.
     #[error("no text completes the grammar from here: a single token must come, which has no text")]
     NoTextCompletes,
-    /// Canonical tokens are asked for, and it is not known what they are.
+    /// Canonical tokens were asked for, but the vocabulary has not learned its tokenizer's merges.
     #[error("canonical masks need the merges of the tokenizer; let the vocabulary learn its encoding first")]
     NoEncoding,
-    /// The mask of a state in which each continuation is written otherwise by the tokenizer.
+    /// The text is not complete, and the tokenizer would write every continuation with other tokens.
     #[error(
         "the text is not complete, and the tokenizer would not have written what leads on after these tokens; leave          canonical=True out, or allow more texts"
     )]
     NoCanonicalToken,
-    /// The engine gave up.
+    /// The engine reached a limit.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }

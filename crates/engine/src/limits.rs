@@ -1,9 +1,9 @@
-//! How much work and memory a grammar may cost whoever compiles it and reads texts with it.
+//! Limits on the work and memory that one grammar may take.
 
 use stencilm_support::{CancelToken, Watch};
 
-/// Bounds on one compiled grammar and its matchers. Reaching one is an error that names it, where not said otherwise, and
-/// spoils nothing: matchers made afterwards begin anew.
+/// Limits for one compiled grammar and its matchers. Reaching one is an error that names it, unless noted otherwise,
+/// and has no lasting effect: later matchers start afresh.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// The greatest number of expressions in the lexemes of the grammar.
@@ -12,26 +12,27 @@ pub struct Limits {
     pub derived_expressions: usize,
     /// The greatest number of expressions visited to decide whether an intersection or a complement matches anything.
     pub search_steps: usize,
-    /// The greatest number of states of one automaton, which belongs to the lexemes that may come at one place.
+    /// The greatest number of states of one automaton, which belongs to the lexemes that may come at one point.
     pub automaton_states: usize,
     /// The greatest number of bytes by which one operation, such as one mask, may let automata and derived expressions
-    /// grow; and those that the text of one matcher may need, where it is read again.
+    /// grow. It also bounds what the text of one matcher may need when it is read again.
     pub working_bytes: usize,
     /// The greatest size of the stacks of one matcher, in bytes.
     pub stack_bytes: usize,
-    /// How much the lexemes may hold that grammars of one vocabulary and of equal limits share, in bytes. Where they hold
-    /// more, those that no call is working with are let go, and laid out anew where they are asked for. No error.
+    /// The number of bytes that shared lexemes may hold, for grammars of one vocabulary with equal limits. Beyond it,
+    /// lexemes that no call is using are dropped, and built again when they are needed. This is no error.
     pub lexicon_bytes: usize,
-    /// How much the masks may hold that are kept for one grammar, in bytes. Where they hold more, all are dropped. No error.
+    /// The number of bytes that the cached masks of one grammar may hold. Beyond it, all of them are dropped. This is
+    /// no error.
     pub mask_cache_bytes: usize,
     /// The longest time that one operation of a matcher may take.
     pub milliseconds: u64,
-    /// Ends every operation, wherever it is.
+    /// Cancels any operation.
     pub cancel: Option<CancelToken>,
 }
 
 impl Limits {
-    /// What ends one operation within these limits.
+    /// The watch for one operation within these limits.
     pub fn watch(&self) -> Watch {
         Watch::new(self.milliseconds, None).until(self.cancel.clone())
     }
@@ -55,7 +56,7 @@ impl Default for Limits {
     }
 }
 
-/// Those of the limits that lexemes are worked out under; lexemes are shared by grammars that agree in them.
+/// The limits that affect lexemes; grammars that agree in them share lexemes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LexiconLimits {
     pub work: stencilm_regex::Limits,

@@ -26,36 +26,38 @@ mod whitespace;
 /// How a matcher treats the end of a text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MatcherOptions {
-    /// Stop tokens in place of the vocabulary's own.
+    /// Stop tokens that replace the vocabulary's own.
     pub override_stop_tokens: Option<Vec<u32>>,
-    /// Whether a complete text terminates the matcher without a stop token.
+    /// Whether a complete text ends the sequence without a stop token.
     pub terminate_without_stop_token: bool,
-    /// Whether only tokens may come that the tokenizer itself would write for the text.
+    /// Whether only those tokens are allowed that the tokenizer itself would write for the text.
     pub canonical: bool,
-    /// In how many tokens, a stop token not counted, the text must be complete: masks leave what keeps that possible.
+    /// The number of tokens, without a stop token, within which the text must be complete. Masks keep the tokens after
+    /// which that is possible.
     pub token_budget: Option<usize>,
-    /// How many bytes of whitespace a JSON text may have between its parts: near that number masks leave them out.
+    /// The number of whitespace bytes that a JSON text may have between its parts. Near that number, masks leave
+    /// whitespace out.
     pub whitespace_budget: Option<usize>,
 }
 
-/// Stands for the token of a step that accepted a text.
+/// The token of a step that accepted a text.
 const NO_TOKEN: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Step {
     configuration: SetId,
-    /// The token that was accepted, [`NO_TOKEN`] where it was a text.
+    /// The accepted token; [`NO_TOKEN`] where a text was accepted.
     token: u32,
     stopped: bool,
-    /// How many tokens were accepted, where the grammar has budgets.
+    /// The number of tokens accepted so far, where the grammar has budgets.
     tokens: u32,
-    /// Whether the text is in a part whose budget is spent and that cannot end here.
+    /// Whether the text is in a part whose budget is exhausted and which cannot end here.
     is_spent: bool,
-    /// How many bytes of texts were accepted until then.
+    /// The number of bytes of texts accepted so far.
     texts: usize,
-    /// How many tokens of a budget were spent until then.
+    /// The number of tokens of the budget spent so far.
     spent: usize,
-    /// The whitespace until then, counted where there is a budget of it.
+    /// The whitespace so far, counted where it has a budget.
     whitespace: Whitespace,
     mark: Mark,
 }
@@ -68,60 +70,60 @@ impl Step {
     }
 }
 
-/// What a matcher knows of its budget.
+/// The state of a matcher's token budget.
 #[derive(Clone)]
 struct Budget {
-    /// How many tokens the whole text may have.
+    /// The number of tokens that the whole text may have.
     tokens: usize,
-    /// A path to the end, and after how many steps it begins.
+    /// A path to the end, and the step at which it begins.
     path: Option<(usize, Arc<[u32]>)>,
-    /// After so many steps it was found that up to so many of them no mask need be narrowed.
+    /// At the first of these steps a bound showed that no mask up to the second one needs narrowing.
     free: Option<(usize, usize)>,
-    /// The step whose mask was filled last, where the budget took something from it, and what: one bit for each token.
+    /// The step of the last mask from which the budget removed tokens, and those tokens, one bit each.
     narrowed: Option<(usize, Arc<[u32]>)>,
-    /// The step whose mask was narrowed last, and by which paths to the end its tokens were left.
+    /// The step whose mask was narrowed last, and the paths to the end that its tokens lie on.
     left: Option<(usize, Arc<PathsLeft>)>,
-    /// The mask that was narrowed last: who asks for it again at the same step, gets it again.
+    /// The mask that was narrowed last. Asking again at the same step gives it again.
     last_mask: Option<NarrowedMask>,
 }
 
-/// A mask of a step near the end of a budget. It hangs on what was accepted, and that on the step, as long as none before it is
-/// taken back.
+/// A mask near the end of a budget. It depends on what was accepted, and so only on the step as long as no earlier step
+/// is taken back.
 #[derive(Clone)]
 struct NarrowedMask {
     step: usize,
     mask: Arc<[u32]>,
-    /// What the budget took from it, where it took anything.
+    /// The tokens that the budget removed, if any.
     withheld: Option<Arc<[u32]>>,
-    /// The path to the end whose next token it was left; `None` where the text is complete.
+    /// The path to the end whose next token the mask kept; `None` where the text is complete.
     path: Option<Arc<[u32]>>,
 }
 
 impl NarrowedMask {
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     fn memory_bytes(&self) -> usize {
         let words = self.mask.len() + self.withheld.as_ref().map_or(0, |withheld| withheld.len());
         memory::of_shared::<u32>(words + self.path.as_ref().map_or(0, |path| path.len()))
     }
 }
 
-/// What one step accepts.
+/// The input of one step.
 #[derive(Clone, Copy)]
 enum Input<'a> {
     Text(&'a [u8]),
-    /// A token that is read as what it spells.
+    /// A token that is read as its bytes.
     Token(u32, &'a [u8]),
-    /// A token that the grammar may ask for by its name or id, and what it spells where that may be read, too.
+    /// A token that the grammar may name by its text or id, and its bytes, if it may also be read as these.
     Named(u32, Option<&'a [u8]>),
 }
 
 impl Input<'_> {
-    /// By how many tokens it makes budgets smaller.
+    /// The number of tokens by which it reduces budgets.
     fn count(self) -> u32 {
         u32::from(!matches!(self, Input::Text(_)))
     }
 
-    /// What it spells.
+    /// Its bytes.
     fn bytes(&self) -> &[u8] {
         match self {
             Input::Text(bytes) | Input::Token(_, bytes) => bytes,
@@ -137,7 +139,7 @@ impl Input<'_> {
     }
 }
 
-/// The step after another one, and what it adds to the stacks; `None`, and nothing added, where it accepts nothing.
+/// The step after `now`, added to the stacks; `None`, and nothing added, where the input does not fit.
 fn next_step(layout: &Layout, stacks: &mut Stacks, now: Step, input: Input<'_>) -> Result<Option<Step>, EngineError> {
     let has_budgets = layout.marks.budgets;
     let tokens = if has_budgets { now.tokens.saturating_add(input.count()) } else { 0 };
@@ -163,21 +165,21 @@ fn next_step(layout: &Layout, stacks: &mut Stacks, now: Step, input: Input<'_>) 
     Ok(Some(Step { configuration, token, stopped: false, tokens, is_spent, texts, spent, whitespace, mark }))
 }
 
-/// The state of one sequence. Cheap to fork; memory is copied when a fork goes its own way.
+/// The state of one sequence. Forking is cheap: the memory is copied when one of the two changes.
 #[derive(Clone)]
 pub struct GrammarMatcher {
     compiled: Arc<CompiledGrammar>,
-    /// What the states are numbers of; not kept while nobody works with it.
+    /// The layout that the states belong to. A matcher does not keep it alive while nobody works with it.
     layout: Weak<Layout>,
     stacks: Arc<Stacks>,
     history: Vec<Step>,
-    /// The texts that were accepted and are no tokens, one after the other.
+    /// The texts that were accepted without tokens, concatenated.
     texts: Arc<Vec<u8>>,
-    /// What was accepted, where the grammar has captures.
+    /// A record of what was accepted, where the grammar has captures.
     record: Option<Arc<Record>>,
-    /// How the tokenizer reads what was accepted, where only its own tokens may come.
+    /// The tokenizer's state after each step, where only canonical tokens are allowed.
     cursors: Option<CursorHistory>,
-    /// What the canonical mask of the step that the sequence is at has found.
+    /// What the canonical mask of the current step has found.
     verdict: Option<CanonicalVerdict>,
     stop_token_ids: Arc<[u32]>,
     terminate_without_stop_token: bool,
@@ -189,10 +191,10 @@ impl GrammarMatcher {
     /// A matcher before the first token.
     ///
     /// # Errors
-    /// [`MatcherError::Engine`] when the first lexemes cannot be laid out within the limits, and
+    /// [`MatcherError::Engine`] when the first lexemes cannot be built within the limits,
     /// [`MatcherError::StopTokenOutOfRange`] for a stop token that the vocabulary does not have,
-    /// [`MatcherError::NoEncoding`] for canonical tokens of a vocabulary that has not learned what they are,
-    /// [`MatcherError::BudgetTooSmall`] for a budget in which no text of the grammar is known to be complete.
+    /// [`MatcherError::NoEncoding`] for canonical tokens without a vocabulary that knows its tokenizer's merges,
+    /// [`MatcherError::BudgetTooSmall`] for a budget within which no complete text of the grammar is found.
     pub fn new(compiled: Arc<CompiledGrammar>, options: &MatcherOptions) -> Result<GrammarMatcher, MatcherError> {
         let watch = compiled.limits().watch();
         watch.over(|| GrammarMatcher::by_parts(compiled, options))
@@ -249,7 +251,7 @@ impl GrammarMatcher {
         Ok(matcher)
     }
 
-    /// What the matcher matches.
+    /// The compiled grammar that the matcher follows.
     pub fn compiled(&self) -> &Arc<CompiledGrammar> {
         &self.compiled
     }
@@ -259,12 +261,12 @@ impl GrammarMatcher {
         &self.stop_token_ids
     }
 
-    /// How many tokens (or strings, each as one) were accepted and not rolled back.
+    /// The number of tokens accepted and not rolled back; a text accepted at once counts as one.
     pub fn num_accepted_tokens(&self) -> usize {
         self.history.len() - 1
     }
 
-    /// Bytes of memory held by this sequence, about.
+    /// Approximate bytes of memory held by this sequence.
     pub fn memory_bytes(&self) -> usize {
         self.stacks.memory_bytes()
             + memory::of_list(&self.history)
@@ -278,18 +280,18 @@ impl GrammarMatcher {
         *self.history.last().expect("history always holds the start")
     }
 
-    /// Whether the text so far is complete: a stop token may come.
+    /// Whether the text so far is complete, so that a stop token may come.
     pub fn is_completed(&self) -> bool {
         self.stacks.has_bottom(self.now().configuration)
     }
 
-    /// Whether the sequence is over: a stop token was accepted, or the text is complete and needs none.
+    /// Whether the sequence has ended: a stop token was accepted, or the text is complete and needs none.
     pub fn is_terminated(&self) -> bool {
         self.now().stopped || (self.terminate_without_stop_token && self.is_completed())
     }
 
-    /// Accepts a token, or changes nothing and says `false`: when it does not fit, is a special token, is out of range,
-    /// is a stop token too early, or comes after the end.
+    /// Accepts a token. Returns `false` and changes nothing where the token does not fit, is a special token, is out of
+    /// range, is a stop token too early, or comes after the end.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached; nothing is changed.
@@ -300,7 +302,6 @@ impl GrammarMatcher {
         }
     }
 
-    /// Accepts a token that the grammar allows.
     fn accept_any(&mut self, id: u32) -> Result<bool, MatcherError> {
         let now = self.now();
         if self.is_terminated() {
@@ -309,7 +310,7 @@ impl GrammarMatcher {
         let compiled = self.compiled.clone();
         let bytes = compiled.vocabulary().token_bytes(id);
         if self.stop_token_ids.contains(&id) {
-            // A token that the grammar names is read as what it names, also one that would stop.
+            // A token that the grammar names is read as such, even if it is a stop token.
             if self.has_token_edge(id)? {
                 return self.advance(Input::Named(id, None));
             }
@@ -326,7 +327,8 @@ impl GrammarMatcher {
         self.advance(Input::Token(id, bytes))
     }
 
-    /// The last accepted tokens, at most `limit`, oldest first, as far as no text was accepted between or after them.
+    /// The last accepted tokens, at most `limit`, oldest first; none before the last text that was accepted without
+    /// tokens.
     pub fn recent_tokens(&self, limit: usize) -> Vec<u32> {
         let steps = self.history[1..].iter().rev().take(limit);
         let mut tokens: Vec<u32> = steps.map(|step| step.token).take_while(|&token| token != NO_TOKEN).collect();
@@ -334,7 +336,7 @@ impl GrammarMatcher {
         tokens
     }
 
-    /// Accepts a token that the grammar allows and the tokenizer would write, if it is viable.
+    /// Accepts a token if it is viable, that is, if the grammar allows it and the tokenizer would write it.
     fn accept_canonical(&mut self, id: u32) -> Result<bool, MatcherError> {
         let is_edge = self.has_token_edge(id)?;
         if is_edge || self.stop_token_ids.contains(&id) {
@@ -360,12 +362,12 @@ impl GrammarMatcher {
         is_viable
     }
 
-    /// Whether the text so far may end here as the tokenizer would write it.
+    /// Whether the text may end here with the tokens that the tokenizer would write.
     fn may_end_canonically(&self) -> bool {
         self.cursors.as_ref().is_none_or(CursorHistory::may_end)
     }
 
-    /// Whether the grammar asks for a single token here and this is one.
+    /// Whether the grammar names this token as a single token at this point.
     fn has_token_edge(&mut self, id: u32) -> Result<bool, MatcherError> {
         if !self.compiled.tokens().any() {
             return Ok(false);
@@ -373,7 +375,7 @@ impl GrammarMatcher {
         self.probe(|run, here| Ok(run.has_token_edge(here, id)))
     }
 
-    /// Accepts bytes as one step of the history, or changes nothing and says `false`.
+    /// Accepts bytes as one step of the history. Returns `false` and changes nothing where they do not fit.
     ///
     /// # Errors
     /// As [`GrammarMatcher::accept_token`].
@@ -391,7 +393,8 @@ impl GrammarMatcher {
         })
     }
 
-    /// Runs an operation of several parts under one deadline: each of them would else have as long as all together may take.
+    /// Runs an operation of several parts under one deadline. Otherwise each part would have the whole time limit for
+    /// itself.
     pub(crate) fn in_time<T>(&mut self, operation: impl FnOnce(&mut GrammarMatcher) -> T) -> T {
         let watch = self.compiled.limits().watch();
         watch.over(|| operation(self))
@@ -408,7 +411,7 @@ impl GrammarMatcher {
         }
     }
 
-    /// One step of the history after an input, or no change and `false` where the grammar does not allow it.
+    /// Appends a step for an input. Returns `false` and changes nothing where the grammar does not allow it.
     fn advance(&mut self, input: Input<'_>) -> Result<bool, MatcherError> {
         let layout = self.layout()?;
         let now = self.now();
@@ -423,15 +426,15 @@ impl GrammarMatcher {
                 Arc::make_mut(&mut self.texts).extend_from_slice(bytes);
                 self.push(step, None, bytes);
             }
-            // What is recorded is a text where no token can be asked for by name.
+            // If the grammar names no tokens, the record needs only the text.
             Input::Token(_, bytes) => self.push(step, None, bytes),
             Input::Named(id, bytes) => self.push(step, Some(id), bytes.unwrap_or_default()),
         }
         Ok(true)
     }
 
-    /// The layout that the states are numbers of, held for one call. Where it has gone, what was accepted is read again in
-    /// another one.
+    /// The layout that the states belong to, held for one call. If it no longer exists, everything that was accepted is
+    /// read again in a new layout.
     pub(crate) fn layout(&mut self) -> Result<HeldLayout, MatcherError> {
         match self.layout.upgrade() {
             Some(layout) => Ok(HeldLayout::new(layout)),
@@ -439,7 +442,7 @@ impl GrammarMatcher {
         }
     }
 
-    /// Reads what was accepted in a new layout, step by step, so that every state is there to roll back to.
+    /// Reads everything that was accepted in a new layout, step by step, so that rolling back to each state works.
     #[cold]
     fn read_again(&mut self) -> Result<HeldLayout, MatcherError> {
         let layout = HeldLayout::new(self.compiled.layout());
@@ -468,7 +471,7 @@ impl GrammarMatcher {
                     }
                 };
                 history.push(again);
-                // At once, so that the lexemes are not taken for full meanwhile.
+                // At once, so that meanwhile the lexeme cache is not considered full because of what this text needs.
                 let now_needed = layout.lexemes().held().saturating_sub(before);
                 layout.lexemes().raise_floor(now_needed.saturating_sub(needed));
                 needed = needed.max(now_needed);
@@ -484,7 +487,7 @@ impl GrammarMatcher {
         Ok(layout)
     }
 
-    /// How a token was read that was accepted and did not end the text.
+    /// How an accepted token that did not end the text was read.
     fn input_of(&self, id: u32) -> Input<'_> {
         let bytes = self.compiled.vocabulary().token_bytes(id);
         match bytes {
@@ -494,7 +497,7 @@ impl GrammarMatcher {
         }
     }
 
-    /// Runs an operation that reads what was accepted from its beginning, so that the states of the matcher do not matter.
+    /// Runs an operation that reads the accepted text from its beginning and so needs no states of the matcher.
     pub(crate) fn reread<T>(
         &self,
         operation: impl FnOnce(&mut Run<'_>) -> Result<T, EngineError>,
@@ -504,13 +507,13 @@ impl GrammarMatcher {
         Ok(found.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?)
     }
 
-    /// What was accepted, where the grammar has captures.
+    /// The record of what was accepted, where the grammar has captures.
     pub(crate) fn record(&self) -> Option<&Record> {
         self.record.as_deref()
     }
 
-    /// The temperature at which the grammar wants the next token sampled: that of the innermost part around it that has one,
-    /// and the highest where the text can be read in several ways. `None` where no such part has one.
+    /// The temperature at which the grammar wants the next token sampled: that of the innermost part with one, or the
+    /// highest of these where the text is ambiguous. `None` where no part has one.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
@@ -522,10 +525,10 @@ impl GrammarMatcher {
         Ok(temperature.map(Temperature::value))
     }
 
-    /// Takes back the last `count` tokens, a stop token included.
+    /// Takes back the last `count` steps, a stop token included.
     ///
     /// # Errors
-    /// [`MatcherError::RollbackPastStart`] when fewer were accepted; nothing is changed.
+    /// [`MatcherError::RollbackPastStart`] when there are fewer; nothing is changed.
     pub fn rollback(&mut self, count: usize) -> Result<(), MatcherError> {
         let accepted = self.num_accepted_tokens();
         if count > accepted {
@@ -554,19 +557,19 @@ impl GrammarMatcher {
         Ok(())
     }
 
-    /// Back to before the first token.
+    /// Takes everything back.
     pub fn reset(&mut self) {
         let accepted = self.num_accepted_tokens();
         self.rollback(accepted).expect("all accepted tokens can be rolled back");
     }
 
-    /// A matcher in the same state with the same history, independent from now on.
+    /// A matcher in the same state and with the same history. The two are independent from now on.
     pub fn fork(&self) -> GrammarMatcher {
         self.clone()
     }
 
-    /// Runs an operation on the configuration after what was accepted, and forgets whatever it added to the memory. The
-    /// number of the configuration is handed in, because it is another one where the lexemes have gone meanwhile.
+    /// Runs an operation on the current configuration and forgets whatever it added to the memory. The operation
+    /// receives the number of the configuration, because that changes if the layout was replaced meanwhile.
     pub(crate) fn probe<T>(
         &mut self,
         operation: impl FnOnce(&mut Run<'_>, SetId) -> Result<T, EngineError>,
@@ -584,7 +587,7 @@ impl GrammarMatcher {
 }
 
 fn retire_if_full(compiled: &CompiledGrammar, layout: &Layout, error: &EngineError) {
-    // What was interrupted or cancelled has reached no limit, and is often done again at once.
+    // An interrupted or cancelled operation reached no limit, and is often repeated at once.
     let is_ended = |limit: &LimitExceeded| matches!(limit, LimitExceeded::Interrupted | LimitExceeded::Cancelled);
     if matches!(error, EngineError::Limit(limit) if !is_ended(limit)) {
         compiled.retire(layout);

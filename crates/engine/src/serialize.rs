@@ -1,7 +1,7 @@
 //! Compiled grammars as JSON text: the serialized grammar, and the tokenizer by its fingerprint.
 //!
-//! Nothing that was built is written: it is rebuilt as fast as masks ask for it, and what is not in the text needs no
-//! trust.
+//! Nothing that was built is written: it is rebuilt when masks need it, and what is not in the text need not be
+//! trusted.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::error::EngineError;
 use crate::limits::Limits;
 use crate::shared::Vocabulary;
 
-/// The form described here. That of the grammar inside is its own.
+/// The format written here. The grammar inside has a format of its own.
 const FORMAT: SavedFormat =
     SavedFormat { name: "stencilm-compiled-grammar", version: 1, written_by: "CompiledGrammar.serialize_json" };
-/// Longest text accepted, in bytes: somewhat more than a grammar alone may have.
+/// The greatest length of a text in bytes: slightly more than for a grammar alone.
 const MAX_BYTES: usize = (64 << 20) + 4096;
-/// Longest part of a text that a message repeats, in characters.
+/// The greatest length of a part of a text that a message repeats, in characters.
 const MAX_SHOWN: usize = 40;
-/// Longest message of another part that is passed on as it is, in characters.
+/// The greatest length of another part's message that is passed on unchanged, in characters.
 const MAX_MESSAGE: usize = 10 * MAX_SHOWN;
 
 /// Why a compiled grammar cannot be read.
@@ -36,9 +36,9 @@ pub enum SavedError {
          tokenizer, or compile the grammar for this one"
     )]
     OtherTokenizer {
-        /// What the text says, shortened.
+        /// The fingerprint in the text, shortened.
         saved: String,
-        /// The fingerprint of the tokenizer at hand.
+        /// The fingerprint of the given tokenizer.
         given: String,
     },
     /// The grammar does not fit the tokenizer.
@@ -57,12 +57,13 @@ struct Saved<'a> {
 }
 
 impl CompiledGrammar {
-    /// The grammar and the fingerprint of the vocabulary as JSON text, which [`CompiledGrammar::deserialize_json`] reads.
+    /// The grammar and the fingerprint of the vocabulary as JSON text, which [`CompiledGrammar::deserialize_json`]
+    /// reads.
     pub fn serialize_json(&self) -> String {
         self.written(&self.grammar().serialize_json())
     }
 
-    /// The same, ended where the thread may not go on.
+    /// The same, but ends when the thread reaches a limit.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`].
@@ -80,12 +81,11 @@ impl CompiledGrammar {
         serde_json::to_string(&saved).expect("strings and numbers always have a JSON form")
     }
 
-    /// The compiled grammar that [`CompiledGrammar::serialize_json`] wrote. Nothing is taken on trust.
+    /// Reads a compiled grammar that [`CompiledGrammar::serialize_json`] wrote. Nothing in the text is trusted.
     ///
     /// # Errors
-    /// [`SavedError::OtherTokenizer`] where it was compiled for another vocabulary, [`SavedError::Grammar`] for a text that
-    /// is damaged, of another format or version, or too large, and what [`CompiledGrammar::with_limits`]
-    /// refuses.
+    /// [`SavedError::OtherTokenizer`] where it was compiled for another vocabulary, [`SavedError::Grammar`] for a text
+    /// that is damaged, of another format or version, or too large, and what [`CompiledGrammar::with_limits`] refuses.
     pub fn deserialize_json(
         text: &str,
         vocabulary: Arc<Vocabulary>,
@@ -129,7 +129,7 @@ fn damaged(error: &serde_json::Error) -> GrammarError {
     GrammarError::new(ErrorKind::Syntax, place, message)
 }
 
-/// An error of the grammar, with its place in the whole text.
+/// An error of the grammar, with its location in the whole text.
 fn inside(error: GrammarError) -> GrammarError {
     let place = match error.place.strip_prefix('#') {
         Some(place) => format!("#/grammar{place}"),
@@ -139,7 +139,7 @@ fn inside(error: GrammarError) -> GrammarError {
     GrammarError::new(error.kind, place, sentence(&error.message))
 }
 
-/// A message that may repeat what stands in the text, with its middle left out where it is long.
+/// A message that may repeat parts of the text; the middle of a long one is left out.
 fn sentence(message: &str) -> String {
     let count = message.chars().count();
     if count <= MAX_MESSAGE {

@@ -1,4 +1,4 @@
-//! A tokenizer as the engine sees it: its tokens, and the lexemes that all grammars compiled for it share.
+//! A tokenizer as the engine uses it: its tokens, and the lexemes that all grammars compiled for it share.
 
 use std::ops::Deref;
 use std::sync::{Arc, Once, OnceLock};
@@ -13,10 +13,10 @@ use crate::mask::delta::NamedRows;
 use crate::vocabulary::ranks::Ranks;
 use crate::vocabulary::tokens::{Tokens, VocabularyError};
 
-/// The tokens of a tokenizer. Immutable; shared by every grammar compiled for it.
+/// The tokens of a tokenizer. Immutable, and shared by every grammar compiled for it.
 pub struct Vocabulary {
     tokens: Arc<Tokens>,
-    /// Those of the limits asked for last come first.
+    /// By limits; the ones used last come first.
     lexicons: Mutex<Vec<Arc<SharedLexemes>>>,
     ranks: OnceLock<Arc<Ranks>>,
     named: NamedRows,
@@ -53,23 +53,23 @@ impl Vocabulary {
         &self.prepared
     }
 
-    /// Keeps how its tokenizer makes tokens of text; what was learned first stays.
+    /// Stores how its tokenizer makes tokens of text. If something was stored before, it stays.
     pub(crate) fn set_encoding(&self, encoding: Encoding) {
         self.encoding.get_or_init(|| Arc::new(encoding));
     }
 
-    /// The tokens of a text as its tokenizer writes them where nothing stands before it; `None` where it cannot, or where
-    /// its encoding was not learned.
+    /// The tokens that its tokenizer writes for a text by itself; `None` where it cannot, or where the encoding was not
+    /// learned.
     pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
         self.encoding.get()?.encode(text)
     }
 
-    /// What was learned with [`Vocabulary::learn_encoding`].
+    /// What [`Vocabulary::learn_encoding`] has learned.
     pub fn encoding_source(&self) -> Option<EncodingSource> {
         self.encoding.get().map(|encoding| encoding.source())
     }
 
-    /// Bytes of memory held by the encoding and what was made of it, about.
+    /// Approximate bytes of memory held by the encoding and the data computed from it.
     pub fn encoding_bytes(&self) -> usize {
         self.encoding.get().map_or(0, |encoding| encoding.memory_bytes())
     }
@@ -79,14 +79,15 @@ impl Vocabulary {
         self.encoding.get()
     }
 
-    /// The lexemes that all grammars of this vocabulary and of these limits share.
+    /// The lexemes that all grammars of this vocabulary with these limits share.
     pub(crate) fn lexeme_cache(&self, limits: LexiconLimits) -> Arc<SharedLexemes> {
         let mut lexicons = lock(&self.lexicons);
         let known =
             lexicons.iter().position(|known| known.limits() == limits).map(|position| lexicons.remove(position));
         let lexeme_cache =
             known.unwrap_or_else(|| Arc::new(SharedLexemes::new(limits, self.tokens.trie().max_depth())));
-        // Those of grammars that are still there are bounded where they are, and must not be begun a second time.
+        // Lexemes that grammars still use must stay: their memory is bounded there, and a second set would not count
+        // it.
         let mut unused = 0;
         lexicons.retain(|lexeme_cache| {
             unused += usize::from(Arc::strong_count(lexeme_cache) == 1);
@@ -96,15 +97,15 @@ impl Vocabulary {
         lexeme_cache
     }
 
-    /// Bytes of memory held by the lexemes that its grammars share, of all limits together.
+    /// Bytes of memory held by the shared lexemes, for all limits together.
     pub fn lexicon_bytes(&self) -> usize {
-        // Copied first: nobody who asks for lexemes waits until all are counted.
+        // A copy, so that nobody who asks for lexemes has to wait until all are counted.
         let lexicons = lock(&self.lexicons).clone();
         lexicons.iter().map(|lexeme_cache| lexeme_cache.memory_bytes()).sum()
     }
 
-    /// Writes the row of a [`MaskPatch`](crate::MaskPatch), in words of 32 bits; `false`, and nothing written, where the
-    /// grammars that had it are gone.
+    /// Writes the row of a [`MaskPatch`](crate::MaskPatch), in words of 32 bits. Returns `false`, and writes nothing,
+    /// where the grammars that used it were dropped.
     ///
     /// # Panics
     /// When the mask has another number of words than the vocabulary.
@@ -242,7 +243,7 @@ mod tests {
         let others: Vec<usize> =
             (0..4).map(|number| of_pattern(&vocabulary, &limits, &format!("x{number}")).lane()).collect();
         let all: Vec<usize> = [before].into_iter().chain(others).collect();
-        // Where the process has one processor, there is one lane.
+        // With a single processor there is only one lane.
         assert!(all.iter().all(|&lane| lane < lanes) && (lanes == 1 || all[1] != all[2]), "{all:?} of {lanes}");
         let mut again = vec![0; mask.len()];
         matcher.fill_mask(&mut again).unwrap();
@@ -275,13 +276,13 @@ mod tests {
         let compiled = of_pattern(&vocabulary, &limits, "([ab]{3}c*)*");
         let (mut matcher, mask) = in_a_string(&compiled, b"abaccab");
         let before = compiled.lane();
-        // Each is shorter than what a thread may wait at once.
+        // Each wait is shorter than a single one that would be too long.
         let mut waits = 0;
         while compiled.lane() == before && waits < 100 {
             compiled.layout().note_wait(Duration::from_micros(1_500));
             waits += 1;
         }
-        // Where the process has one processor, there is one lane.
+        // With a single processor there is only one lane.
         let lanes = vocabulary.lexeme_cache(LexiconLimits::from(&limits)).lanes();
         assert_eq!(compiled.lane() == before, lanes == 1, "{waits} of {lanes}");
         assert!(waits > 1, "one of them is short enough");

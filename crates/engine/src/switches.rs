@@ -1,22 +1,22 @@
-//! Caches and special cases that can be switched off, each alone: none of them may change an answer, and each must pay.
+//! Caches and special cases that can be switched off one by one: none of them may change a result, and each must pay.
 //!
 //! In a normal build each of these functions is the constant `true`. With the feature `switches`, which the fuzzer and
 //! `bench/ablation.py` use, every thread decides for itself what is off.
 
 macro_rules! switches {
     ($($switch:ident $name:literal,)*) => {
-        /// Something that the engine can do without.
+        /// A cache or special case that the engine can do without.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "their names say it")]
         pub enum Switch { $($switch,)* }
 
         impl Switch {
-            /// All of them.
+            /// All switches.
             #[cfg(feature = "switches")]
             pub const ALL: &[Switch] = &[$(Switch::$switch,)*];
 
-            /// Its name: the room, and what it is.
+            /// Its name: the room and the feature.
             #[cfg(feature = "switches")]
             pub const fn name(self) -> &'static str {
                 match self { $(Switch::$switch => $name,)* }

@@ -7,13 +7,13 @@ use stencilm_support::{LimitExceeded, unless_ended};
 /// What went wrong; Python raises one exception class for each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// The text is not of the notation.
+    /// The text is not valid in its notation.
     Syntax,
     /// The notation allows it, but it cannot be enforced exactly.
     Unsupported,
     /// No text can match.
     Unsatisfiable,
-    /// A bound on size, depth or work was reached.
+    /// A limit of size, depth or work was exceeded.
     Limit,
 }
 
@@ -22,9 +22,9 @@ pub enum ErrorKind {
 pub struct GrammarError {
     /// What went wrong.
     pub kind: ErrorKind,
-    /// Where: a JSON pointer such as `#/properties/age`, or `line 3, column 7`, or `offset 12`. Empty when unknown.
+    /// Where: a JSON pointer such as `#/properties/age`, or `line 3, column 7`, or `offset 12`. Empty if unknown.
     pub place: String,
-    /// What exactly, and the way out, as one sentence without the place.
+    /// The details and what to do instead, as one sentence without the place.
     pub message: String,
 }
 
@@ -35,17 +35,17 @@ impl GrammarError {
         GrammarError { kind, place: place.into(), message: message.into() }
     }
 
-    /// A limit reached at this place.
+    /// An exceeded limit at this place.
     #[cold]
     pub fn limit(place: impl Into<String>, limit: LimitExceeded) -> GrammarError {
         GrammarError::new(ErrorKind::Limit, place, limit.while_reading())
     }
 
-    /// What a search that may fail has found, at this place; `None` where it came to a bound of its own. That the operation is to
-    /// end says nothing of what was searched for, and goes on as the error that it is.
+    /// The result of a search that may fail; `None` if it reached a bound of its own. If the operation itself has to
+    /// end, that decides nothing about the search and is returned as an error.
     ///
     /// # Errors
-    /// A limit reached at this place, where the operation is to end.
+    /// A limit at this place, if the operation has to end.
     pub(crate) fn decided<T, E>(
         place: impl Into<String>,
         search: impl FnOnce() -> Result<T, E>,
@@ -53,7 +53,7 @@ impl GrammarError {
         Ok(GrammarError::unless_ended(place, search)?.ok())
     }
 
-    /// What a part of an operation has found or failed with, where the operation is not to end.
+    /// The result of a part of an operation, successful or not, unless the operation has to end.
     ///
     /// # Errors
     /// As [`GrammarError::decided`].
@@ -61,7 +61,7 @@ impl GrammarError {
         unless_ended(part).map_err(|limit| GrammarError::limit(place, limit))
     }
 
-    /// An error of another text as part of a message; the whole of it needs no place.
+    /// An error in another text, for use within a message. An error about the whole text shows no place.
     pub(crate) fn described(&self) -> String {
         match &*self.place {
             "" | "#" => self.message.clone(),

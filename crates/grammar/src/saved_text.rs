@@ -1,6 +1,8 @@
-//! What all saved texts begin with: the name of their format and its version, held against those that this library reads.
+//! What all saved texts begin with: the name of their format and its version, held against those that this library
+//! reads.
 //!
-//! Of a text that cannot be read whole these two are looked for first: that it is of another format says more than what it lacks.
+//! Of a text that cannot be read whole these two are looked for first: that it is of another format says more than what
+//! it lacks.
 
 use std::io::{self, Read};
 
@@ -9,23 +11,23 @@ use stencilm_support::{LimitExceeded, check_time_now};
 
 use crate::error::{ErrorKind, GrammarError};
 
-/// So many bytes are read between two looks at the clock.
+/// The number of bytes that are read between two checks of the clock.
 const BETWEEN_LOOKS: usize = 1 << 16;
 
-/// Longest part of a text that a message repeats, in characters.
+/// The greatest length of a text that is repeated in a message, in characters.
 const MAX_SHOWN: usize = 40;
 
-/// A format of saved texts, in the version that is read.
+/// A format of saved texts, in the version that this library reads.
 pub struct SavedFormat {
-    /// What a text must say it is.
+    /// The name of the format, as it must stand in the text.
     pub name: &'static str,
-    /// The version that it must say.
+    /// The version that must stand in the text.
     pub version: u32,
-    /// What writes such texts, for messages.
+    /// The function that writes such texts, for messages.
     pub written_by: &'static str,
 }
 
-/// Only these two are read of a text that may be of another version.
+/// The only fields that are read from a text that may have another version.
 #[derive(Deserialize)]
 struct Header {
     format: Option<String>,
@@ -33,7 +35,7 @@ struct Header {
 }
 
 impl SavedFormat {
-    /// Whether a text says that it is of this format and version.
+    /// Checks that a text has this format and version.
     ///
     /// # Errors
     /// [`ErrorKind::Syntax`] at `#/format` or `#/version`.
@@ -52,11 +54,11 @@ impl SavedFormat {
         Ok(())
     }
 
-    /// The same of a text that cannot be read whole, however long it is.
+    /// The same check for a text that cannot be parsed as a whole, however long it is.
     ///
     /// # Errors
-    /// As [`SavedFormat::check`], [`ErrorKind::Limit`] where the thread may not go on, and what `damaged` makes of a text that is no
-    /// JSON.
+    /// As [`SavedFormat::check`]; [`ErrorKind::Limit`] if the thread has to stop; and the error of `damaged` for a text
+    /// that is not JSON.
     pub fn check_text(
         &self,
         text: &str,
@@ -72,12 +74,12 @@ impl SavedFormat {
     }
 }
 
-/// A text that is read only as long as there is time for it.
+/// A text that is read only as long as there is time.
 struct InTime<'t> {
     rest: &'t [u8],
-    /// So many bytes may be read before the clock is looked at.
+    /// How many bytes may be read before the clock is checked again.
     unlooked: usize,
-    /// Why it was not read to its end.
+    /// Why reading ended before the end of the text.
     ended: Option<LimitExceeded>,
 }
 

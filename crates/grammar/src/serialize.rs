@@ -29,14 +29,14 @@ use crate::json::surface::Surface;
 use crate::passes::rebuild;
 use crate::saved_text::SavedFormat;
 
-/// The form described here.
+/// The format described here.
 const FORMAT: SavedFormat = SavedFormat { name: "stencilm-grammar", version: 3, written_by: "Grammar.serialize_json" };
-/// Longest text accepted, in bytes.
+/// The greatest length of a text in bytes.
 const MAX_BYTES: usize = 64 << 20;
-/// Most nodes, rules, members and names of any one list.
+/// The greatest number of entries of each list.
 const MAX_ENTRIES: usize = 4_000_000;
 
-/// An entry by its number.
+/// The index of an entry.
 type Index = u32;
 
 #[derive(Serialize, Deserialize)]
@@ -162,7 +162,7 @@ struct SavedItems {
     surface: [Index; 4],
 }
 
-/// The elements that may stand in one place.
+/// The elements that may be at one position.
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 struct SavedPlace(#[serde(deserialize_with = "in_time")] Vec<SavedElement>);
@@ -191,7 +191,7 @@ impl Grammar {
         text
     }
 
-    /// The same, ended where the thread may not go on.
+    /// As [`Grammar::serialize_json`], but stops where the thread has to.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`].
@@ -199,7 +199,7 @@ impl Grammar {
         written(self, self.report.read_in_time()?, check_time).map_err(|limit| GrammarError::limit("", limit))
     }
 
-    /// The grammar that [`Grammar::serialize_json`] wrote. Nothing is taken on trust: every number is checked.
+    /// Reads a grammar that [`Grammar::serialize_json`] wrote. Nothing is trusted: every index is checked.
     ///
     /// # Errors
     /// [`ErrorKind::Syntax`] for a text that is damaged, of another format or of another version,
@@ -222,7 +222,7 @@ impl Grammar {
     }
 }
 
-/// A list of which each entry is read only where there is time for it.
+/// Reads a list and checks the clock at every entry.
 fn in_time<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Vec<T>, D::Error> {
     struct Entries<T>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
@@ -235,7 +235,7 @@ fn in_time<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Ve
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
             let mut entries = Vec::new();
             while let Some(entry) = list.next_element()? {
-                // Whoever gets the error asks himself whether it is the time.
+                // Callers of the deserialiser check the clock again to recognise this error.
                 check_time().map_err(A::Error::custom)?;
                 entries.push(entry);
             }
@@ -255,7 +255,7 @@ fn written<E>(grammar: &Grammar, report: &Report, may_go_on: impl Fn() -> Result
     Ok(serde_json::to_string(&saved).expect("strings and numbers always have a JSON form"))
 }
 
-/// `grammar` holds only what can be reached, children before parents.
+/// Converts a grammar. It must contain only reachable nodes, children before parents.
 fn saved<E>(grammar: &Grammar, report: &Report, may_go_on: impl Fn() -> Result<(), E>) -> Result<Saved, E> {
     let mut roots = Vec::new();
     for node in &grammar.nodes {
@@ -362,7 +362,7 @@ fn saved_items(items: &Items, number: impl Fn(&ExprId) -> Index) -> SavedItems {
     }
 }
 
-/// A list whose entries refer to those of a list made so far.
+/// A list that is already rebuilt, with its name; other entries refer to its entries.
 struct Made<T>(&'static str, Vec<T>);
 
 impl<T: Copy> Made<T> {
@@ -383,8 +383,8 @@ impl<T: Copy> Made<T> {
     }
 }
 
-/// Objects and arrays that are still to be made. They refer to nodes and nodes to them, both to earlier ones only, so one is
-/// made where it is used.
+/// Objects and arrays that still have to be rebuilt. They refer to nodes and nodes refer to them, always to earlier
+/// ones, so each is rebuilt where it is used.
 struct Containers {
     members: Vec<Option<SavedMembers>>,
     items: Vec<Option<SavedItems>>,
@@ -526,8 +526,8 @@ fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<
         let list = "exprs";
         check_time().map_err(|limit| GrammarError::limit(format!("#/exprs/{at}"), limit))?;
         let exprs = &mut builder.exprs;
-        // A constructor copies the lists of parts that are of its own kind. What `serialize_json` writes has none, but few
-        // entries of a crafted text could have their lists copied over and over.
+        // A constructor copies the parts of operands of its own kind. `serialize_json` never writes such operands, but
+        // a crafted text with a few entries could have long lists copied over and over.
         copied += match expr {
             SavedExpr::Concat(head, _) => concatenated(exprs, made.get(*head, list, at)?, MAX_EXPRS),
             SavedExpr::Or(parts) => made.all(parts, list, at)?.into_iter().map(|part| alternatives(exprs, part)).sum(),
@@ -570,7 +570,7 @@ fn load_exprs(builder: &mut GrammarBuilder, saved: &[SavedExpr]) -> Result<Made<
     Ok(made)
 }
 
-/// How many parts the constructor of a concatenation copies of its head, counted up to `most`.
+/// How many parts the constructor of a concatenation copies from its head, counted up to `most`.
 fn concatenated(exprs: &ExprSet, head: ExprId, most: usize) -> usize {
     let mut parts = 0;
     let mut rest = head;
@@ -583,12 +583,12 @@ fn concatenated(exprs: &ExprSet, head: ExprId, most: usize) -> usize {
     parts
 }
 
-/// How many parts the constructor of a choice copies of one of its parts.
+/// How many parts the constructor of a choice copies from one of its operands.
 fn alternatives(exprs: &ExprSet, part: ExprId) -> usize {
     if let Expr::Or(parts) = exprs.get(part) { parts.len() } else { 0 }
 }
 
-/// How many parts the constructor of an intersection copies of one of its parts.
+/// How many parts the constructor of an intersection copies from one of its operands.
 fn conjuncts(exprs: &ExprSet, part: ExprId) -> usize {
     if let Expr::And(parts) = exprs.get(part) { parts.len() } else { 0 }
 }

@@ -1,5 +1,5 @@
-//! Any of many texts with what follows each, as a trie: texts with a common beginning are decided step by step, so that no
-//! place has as many alternatives as there are texts.
+//! Any of many texts with what follows each, as a trie: texts with a common beginning are decided step by step, so that
+//! no place has as many alternatives as there are texts.
 
 /// A part of the trie.
 pub(crate) enum Part<'p, N> {
@@ -9,8 +9,8 @@ pub(crate) enum Part<'p, N> {
     Any(&'p [N]),
 }
 
-/// The trie of some texts. `shared` says how long the beginning of two texts may be that is read once for both; `make` makes
-/// each part, what follows it first.
+/// The trie of some texts. `shared` returns the length of the common prefix of two texts that is read once for both.
+/// `make` builds each part, after what follows it.
 pub(crate) fn trie<N: Copy>(
     mut texts: Vec<(&str, N)>,
     shared: impl Fn(&str, &str) -> usize,
@@ -21,7 +21,8 @@ pub(crate) fn trie<N: Copy>(
         [only] => *only,
         alternatives => make(Part::Any(alternatives)),
     };
-    // The places on the text at hand where alternatives part, and the alternatives from there; the outermost first.
+    // The positions in the current text where alternatives branch off, the outermost first, each with the alternatives
+    // from there.
     let mut open: Vec<(usize, Vec<N>)> = vec![(0, Vec::new())];
     for (index, &(text, node)) in texts.iter().enumerate() {
         let kept = texts.get(index + 1).map_or(0, |(next, _)| shared(text, next));
@@ -40,7 +41,7 @@ pub(crate) fn trie<N: Copy>(
             if kept == *place {
                 break;
             }
-            // The next text parts from this one before this place.
+            // The next text branches off from this one before this position.
             end = *place;
             node = joined(&mut make, alternatives);
             open.pop();
@@ -49,7 +50,7 @@ pub(crate) fn trie<N: Copy>(
     joined(&mut make, &open[0].1)
 }
 
-/// How long the common beginning of two texts is, in whole characters.
+/// The length of the common prefix of two texts, in whole characters.
 pub(crate) fn common_beginning(one: &str, other: &str) -> usize {
     let mut length = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     while !one.is_char_boundary(length) {
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A trie written out.
+    /// A trie as text.
     fn written(texts: &[&str]) -> String {
         let mut made: Vec<String> = vec![".".into()];
         let last = trie(texts.iter().map(|&text| (text, 0)).collect(), common_beginning, |part| {

@@ -1,14 +1,15 @@
-//! How much work and memory an expression may cost before it is refused.
+//! Limits on the work and memory that expressions may take.
 
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
-/// A derivative takes as long as so many usual steps.
+/// A derivative counts as this many steps when the clock is checked.
 const STEPS_OF_A_DERIVATIVE: u32 = 8;
 
-/// Bounds on derived expressions, on the search for emptiness, on automaton states, and on the memory of all of them.
+/// Limits on derived expressions, on searches for a match, on automaton states, and on the memory of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest number of expressions that may be derived between two calls of [`Deriver::begin`](crate::Deriver::begin).
+    /// The greatest number of expressions that may be derived between two calls of
+    /// [`Deriver::begin`](crate::Deriver::begin).
     pub max_exprs: usize,
     /// The greatest number of expressions visited by one search for a match.
     pub max_search: usize,

@@ -16,6 +16,7 @@ mod kinds;
 mod lazy;
 mod loops;
 mod options;
+mod paths;
 mod place;
 mod read;
 mod rewritten;
@@ -24,6 +25,7 @@ mod sequences;
 mod steps;
 mod tree;
 mod utf8;
+mod walker;
 
 pub use error::{PatternError, PatternErrorKind};
 pub use options::{Anchoring, Dialect, MAX_NESTING, MAX_PATTERN_BYTES, MAX_SYNTAX, PatternOptions};
@@ -39,7 +41,7 @@ use read::{read, too_long};
 use rewritten::Rewritten;
 use steps::Budget;
 
-/// What reading a longer pattern took is given back at once.
+/// The memory that reading a longer pattern took is released at once.
 const LARGE_PATTERN: usize = 1 << 16;
 
 /// The expression that matches exactly the texts, spelled through `alphabet`, that `pattern` matches.
@@ -56,7 +58,7 @@ pub fn parse_pattern(
     Ok(texts.expect("a pattern has all of itself"))
 }
 
-/// The same for a pattern of our own, which is short: no deadline of a request ends it in its midst.
+/// The same for one of our own patterns, which is short: the deadline of a request does not interrupt it.
 ///
 /// # Panics
 /// Where it is not well-formed.
@@ -69,9 +71,9 @@ pub fn own_pattern(
     unwatched(|| parse_pattern(exprs, pattern, options, alphabet)).expect("a pattern of our own is well-formed")
 }
 
-/// Of what a pattern matches the texts that take one of its alternatives, by its number, and perhaps some that do not: whatever
-/// else matches does without that alternative. What may be repeated from zero on is an alternative, too. `None` where there are no
-/// more.
+/// Of the texts that a pattern matches: those that take the alternative with this number, and perhaps some others.
+/// Every other match exists without that alternative. A part that may be repeated from zero on is an alternative, too.
+/// `None` if there is no such number.
 ///
 /// # Errors
 /// As [`parse_pattern`].
@@ -85,7 +87,7 @@ pub fn parse_taking(
     parse_choice(exprs, pattern, options, alphabet, Choice::Taking(alternative))
 }
 
-/// What a pattern matches without those of its alternatives, by their numbers, of which this is `true`.
+/// What a pattern matches without the alternatives for which `dropped` is `true`, by number.
 ///
 /// # Errors
 /// As [`parse_pattern`].
@@ -115,11 +117,12 @@ fn parse_choice(
     Ok(found?.map(|mut found| found.groups.pop().map_or(ExprId::NOTHING, |(texts, _)| texts)))
 }
 
-/// The texts that a pattern matches within a longer text, from where it begins on: in groups, each with the condition that
-/// what follows must match as a whole, [`ExprId::ANYTHING`] where there is none. A lazy repetition ends as early as it can.
+/// The texts that a pattern matches within a longer text, from their beginning on. They come in groups, each with a
+/// condition that what follows must match as a whole; [`ExprId::ANYTHING`] is no condition. A lazy repetition ends as
+/// early as it can.
 ///
 /// # Errors
-/// As [`parse_pattern`], and for anchors and boundaries that ask what follows.
+/// As [`parse_pattern`], and for anchors and boundaries that depend on what follows.
 pub fn parse_part(
     exprs: &mut ExprSet,
     pattern: &str,
@@ -135,7 +138,7 @@ pub fn parse_part(
     Ok(found?.expect("a pattern has all of itself").groups)
 }
 
-/// Reads into a set that gives up where it takes too long: in one that nobody has bound, until it is read.
+/// Reads into a set that gives up where this takes too long. A set without a bound gets one until the pattern is read.
 fn bounded<T>(
     exprs: &mut ExprSet,
     pattern: &str,
@@ -151,16 +154,16 @@ fn bounded<T>(
         exprs.unbound();
     }
     match (found, given_up) {
-        // Whoever bound the set says in other words that there are too many.
+        // The caller who bound the set reports in its own words that there are too many.
         (Ok(found), Some(LimitExceeded::Expressions(_))) => Ok(found),
         (Err(error), Some(_)) if error.kind == PatternErrorKind::Limit => Err(error),
-        // Whatever was found, or found to be wrong, is of parts of the pattern.
+        // The result, or the error, may be about parts of the pattern only.
         (_, Some(limit)) => Err(too_long(pattern, limit)),
         (found, None) => found,
     }
 }
 
-/// The syntax tree of a long pattern takes 140 bytes for each of its own. They are free again, and given back at once.
+/// The syntax tree of a long pattern takes 140 bytes for each byte of the pattern. They are released at once.
 fn give_back(pattern: &str) {
     if pattern.len() > LARGE_PATTERN {
         after_freeing();

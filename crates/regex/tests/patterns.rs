@@ -204,6 +204,36 @@ fn look_ahead_beside_a_repeated_character_is_one_condition() {
 }
 
 #[test]
+fn counted_rounds_with_look_around_end_where_a_text_follows() {
+    let long = |count: usize, tail: &str| "x".repeat(count) + tail;
+    let (most, over, think) = (long(100, "foo"), long(101, "foo"), format!("<think>{}</think>", long(2000, "")));
+    let over_think = format!("<think>{}</think>", long(2001, ""));
+    let (nested, over_nested) = (format!("<a></a><a>{}</a>", long(100, "")), format!("<a>{}</a>", long(101, "")));
+    let (early, late) = (long(20, "ac"), long(19, "ac"));
+    let cases: &[Case] = &[
+        ("^(?:(?!foo).){0,100}foo$", &["foo", "xfoo", "fofoo", &most], &["", "fo", "foofoo", "xfoox", &over]),
+        ("^(?:(?!foo).){3,100}foo.*$", &["xxxfoo", "fofofoofoo"], &["foo", "xxfoo", "xfooxfoo", "xxx"]),
+        (
+            r"^<think>(?:(?!</think>)[\s\S]){0,2000}</think>$",
+            &["<think></think>", "<think></think</think>", &think],
+            &["<think>", "<think></think></think>", &over_think],
+        ),
+        ("^(?:<a>(?:(?!</a>).){0,100}</a>)*$", &["", "<a>b<</a>", &nested], &["<a>", "<a></a></a>", &over_nested]),
+        ("^(?:.(?!b)){2,11}cb.*$", &["aacb", "aacbbcb"], &["acb", "acbbcb", "bbcb"]),
+        ("^(?:(?!.{20}a).){0,4000}c$", &["c", "xc", &late], &["", &early]),
+        // A text of these may end its rounds at more than one place.
+        ("^(?:(?!ab).){0,9}.{1,2}$", &["a", "xab", "xxxxxxxxxab"], &["", "xabx", "xxxxxxxxxxab"]),
+        ("^(?:(?!ab).){8,9}(?:b|bb)$", &["xxxxxxxxb", "xxxxxxxxbb"], &["xxxxxxxb", "xxxxxxxabb", "xxxxxxxxxxbb"]),
+    ];
+    for &(pattern, accepted, rejected) in cases {
+        for dialect in [Standard, EcmaScript] {
+            check(dialect, Whole, pattern, accepted, rejected);
+            check(dialect, Search, pattern, accepted, rejected);
+        }
+    }
+}
+
+#[test]
 fn refusals_name_the_place() {
     let both: &[(&str, _, usize, &str)] = &[
         ("*a", Syntax, 0, "nothing to repeat"),
@@ -220,7 +250,7 @@ fn refusals_name_the_place() {
         (r"é\y", Syntax, 2, "this escape is not known"),
         (r"(a)\1", Unsupported, 3, "back-references"),
         (r"^(?:a(?=(?<=a)b)b)*", Unsupported, 5, "`(?=`: a look-behind in this look-ahead"),
-        (r"^(?:(?!.{20}a).){0,4000}c", Limit, 4, "this look-around is too costly"),
+        (r"^(?:(?!.{20}a).{1,2}){0,4000}c", Limit, 4, "this look-around is too costly"),
         ("x(?<!a", Syntax, 1, "never closed"),
         ("(?>a)", Unsupported, 0, "not supported"),
         ("(a)(?(1)b|c)", Unsupported, 3, "not supported"),

@@ -9,42 +9,43 @@ use std::hash::Hash;
 use crate::memory;
 use rustc_hash::FxHashMap;
 
-/// Bytes that one cache may hold.
+/// The budget of one cache, in bytes.
 pub const BUDGET: usize = 4 << 20;
 
-/// Bytes that a cache may hold which is kept for all grammars of a vocabulary, and whose entries may have a bit for each token.
+/// The budget of a cache that serves all grammars of a vocabulary and whose entries may have a bit for each token.
 pub const LARGE_BUDGET: usize = 48 << 20;
 
-/// As many as a look-up goes through from end to end.
+/// The greatest number of entries in a list that a look-up scans from end to end.
 pub const RECENT: usize = 8;
 
-// What follows bounds the work on one question before it is answered in another way: by looking at all together, by an answer
-// that is not the best, or by an error. The numbers are far apart, because none nearer makes a difference that can be measured.
+// The following constants bound the work on one question before it is answered in another way: by treating everything
+// together, by an answer that is not the best, or by an error. They are far apart, because closer values make no
+// measurable difference.
 
-/// So many are tried one by one, each with work of its own; so deep below each other things are looked for.
+/// Things that are tried one by one with work for each; also the depth to which things are searched.
 pub const FEW: usize = 64;
 
-/// So many are listed, kept or distinguished for one thing.
+/// Things that are listed, stored or distinguished for one purpose.
 pub const MANY: usize = 500;
 
-/// So many places are looked at where there is a cheap way without. Scratch that has more is made anew for the next operation: to
-/// empty it takes longer than most operations do.
+/// Positions that are visited where there is a cheap alternative. Larger scratch space is allocated anew for the next
+/// operation, since emptying it takes longer than most operations.
 pub const LOOKED_AT: usize = 4_000;
 
-/// So many where the way without takes longer.
+/// Positions that are visited where the alternative takes longer.
 pub const SEARCHED: usize = 20_000;
 
-/// So many steps may be taken where there is no other way.
+/// Steps that are taken where there is no alternative.
 pub const STEPS: usize = 200_000;
 
-/// So many where each is short, and large inputs need them.
+/// The same where steps are short and large inputs need them.
 pub const WORK: usize = 5_000_000;
 
-/// A map that begins anew where it holds more than so many bytes.
+/// A map that starts again empty when it holds more than `BYTES` bytes.
 #[derive(Clone)]
 pub struct Bounded<K, V, const BYTES: usize = BUDGET> {
     entries: FxHashMap<K, V>,
-    /// Bytes that the entries own beside themselves.
+    /// The bytes that entries own on the heap.
     owned: usize,
 }
 
@@ -55,19 +56,19 @@ impl<K, V, const BYTES: usize> Default for Bounded<K, V, BYTES> {
 }
 
 impl<K: Eq + Hash, V, const BYTES: usize> Bounded<K, V, BYTES> {
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         memory::of_table::<(K, V)>(self.entries.capacity()) + self.owned
     }
 
-    /// What is kept under a key.
+    /// The value of a key.
     #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {
         self.entries.get(key)
     }
 
-    /// Keeps something that owns so many bytes beside itself.
+    /// Stores a value that owns `owned` bytes on the heap.
     pub fn insert(&mut self, key: K, value: V, owned: usize) {
         if self.memory_bytes() > BYTES {
             *self = Bounded::default();
@@ -76,8 +77,8 @@ impl<K: Eq + Hash, V, const BYTES: usize> Bounded<K, V, BYTES> {
         self.entries.insert(key, value);
     }
 
-    /// What is kept under a key, which is made first where there is nothing, with the bytes that it owns beside itself; and what
-    /// is to grow by as many bytes as it does.
+    /// The value of a key. If there is none, `make` makes it, together with the bytes that it owns on the heap. The
+    /// second result is the count that must grow with the value.
     pub fn get_or_make(&mut self, key: K, make: impl FnOnce() -> (V, usize)) -> (&mut V, &mut usize) {
         if self.memory_bytes() > BYTES && !self.entries.contains_key(&key) {
             *self = Bounded::default();
@@ -91,7 +92,7 @@ impl<K: Eq + Hash, V, const BYTES: usize> Bounded<K, V, BYTES> {
     }
 }
 
-/// The few things that were used last, the latest one at the end.
+/// The few values that were used last, the latest one at the end.
 #[derive(Clone)]
 pub struct Recent<T>(Vec<T>);
 
@@ -102,19 +103,19 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// All of them, the latest one first.
+    /// All of them, the latest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().rev()
     }
 
-    /// The first one of which this is so from now on the latest.
+    /// The first one that fits, which becomes the latest.
     pub fn find(&mut self, is_it: impl FnMut(&T) -> bool) -> Option<&mut T> {
         let place = self.0.iter().rposition(is_it)?;
         self.0[place..].rotate_left(1);
         self.0.last_mut()
     }
 
-    /// Adds one, in the place of the one that was used longest ago where there are many.
+    /// Adds one; if there are too many, the least recently used one is dropped.
     pub fn push(&mut self, one: T) -> &mut T {
         if self.0.len() == RECENT {
             self.0.remove(0);
@@ -123,7 +124,7 @@ impl<T> Recent<T> {
         self.0.last_mut().expect("one was just added")
     }
 
-    /// Forgets those of which this is not so.
+    /// Drops those that do not fit.
     pub fn retain(&mut self, is_kept: impl FnMut(&T) -> bool) {
         self.0.retain(is_kept);
     }
@@ -154,7 +155,7 @@ mod tests {
             *owned += BUDGET / 3 + 1;
         }
         assert_eq!(map.get(&1), Some(&1));
-        // What is there is no reason to forget anything.
+        // An existing entry never causes a restart.
         assert_eq!(*map.get_or_make(2, || (0, 0)).0, 2);
         assert_eq!(*map.get_or_make(3, || (3, 0)).0, 3);
         assert_eq!(map.get(&1), None);

@@ -1,12 +1,12 @@
-//! How many processors this process may use: in a container often fewer than the machine has.
+//! The number of processors that this process may use, which in a container is often less than the machine has.
 
 use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 use std::thread;
 
-/// How many processors this process may keep busy, at least one: those that the system lets it run on, and no more than
-/// the quota of its control group (Linux) is worth, rounded up.
+/// The number of processors that this process may keep busy, at least one: those on which the system lets it run, but
+/// no more than the quota of its control group (Linux), rounded up.
 pub fn available_cpus() -> usize {
     let allowed = thread::available_parallelism().map_or(1, NonZero::get);
     let own_groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -14,8 +14,8 @@ pub fn available_cpus() -> usize {
     quota.map_or(allowed, |quota| allowed.min(quota)).max(1)
 }
 
-/// The smallest quota, in processors, of the control groups that `own_groups` (`/proc/self/cgroup`) names and of those
-/// above them.
+/// The smallest quota, in processors, of the control groups named in `own_groups` (`/proc/self/cgroup`) and of their
+/// ancestors.
 fn quota(own_groups: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<usize> {
     let mut least: Option<usize> = None;
     for line in own_groups.lines() {

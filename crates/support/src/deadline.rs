@@ -16,33 +16,33 @@ use crate::error::LimitExceeded;
 use crate::host;
 use crate::thread_time::thread_time;
 
-/// So many checks go by between two looks at the clock.
+/// The number of checks between two readings of the clock.
 const CHECKS: u32 = 32;
 
-/// So long is worked between two questions whether to go on.
+/// The time between two questions to the host whether to go on.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(10);
 
-/// Work that is sooner done reads the clock of the processor not once; of longer work so much is taken to have been done
-/// before it was read first.
+/// Work that takes less time never reads the processor's clock; longer work is taken to have used this much before the
+/// first reading.
 const UNCLOCKED: Duration = Duration::from_millis(1);
 
-/// Ends the operations that were given it, from any thread.
+/// Cancels the operations that were given it, from any thread.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    /// Ends these operations soon, and every later one when it begins. There is no way back.
+    /// Ends these operations soon, and every later one when it begins. It cannot be undone.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether they are to end.
+    /// Whether the token was cancelled.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether an operation that was given this token, if any, may begin.
+    /// Checks whether an operation that was given this token, if any, may begin.
     ///
     /// # Errors
     /// [`LimitExceeded::Cancelled`].
@@ -55,7 +55,7 @@ impl CancelToken {
     }
 }
 
-/// Two tokens are equal where one call ends what was given either of them.
+/// Two tokens are equal if cancelling one of them cancels the other.
 impl PartialEq for CancelToken {
     fn eq(&self, other: &CancelToken) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -67,33 +67,33 @@ impl Eq for CancelToken {}
 /// How long an operation may take, and what else may end it.
 pub struct Watch {
     milliseconds: u64,
-    /// The processor time that was used of them before.
+    /// The processor time that earlier parts of the call have used.
     used: Duration,
     cancel: Option<CancelToken>,
-    /// When the clock was first read.
+    /// When the wall clock was first read.
     begun: Option<Instant>,
-    /// The same of the clock of the processor.
+    /// The state of the processor's clock, once it was read.
     clock: Option<Clock>,
     asked: Option<Instant>,
     is_interrupted: Option<fn() -> bool>,
-    /// Asked at every look at the clock whether others need what the operation holds.
+    /// Asked at every reading of the clock whether others need what the operation holds.
     gives_way: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// What a thread does of a call that has several parts, each under a watch of its own.
+/// The time that a call of several parts has used; each part has a watch of its own.
 pub struct Parts {
     begun: Instant,
     clock: Option<Duration>,
 }
 
 impl Parts {
-    /// Begins with the first of them.
+    /// Begins with the first part.
     #[expect(clippy::new_without_default, reason = "it is about the moment")]
     pub fn new() -> Parts {
         Parts { begun: Instant::now(), clock: thread_time() }
     }
 
-    /// The processor time of the thread since then. As long as it is short, nothing is asked of the system.
+    /// The processor time of the thread since then. While it is short, no system call is made.
     fn used(&self) -> Duration {
         let since = self.begun.elapsed();
         match self.clock {
@@ -104,30 +104,30 @@ impl Parts {
     }
 }
 
-/// What the clock of the processor said.
+/// The readings of the processor's clock.
 #[derive(Clone, Copy)]
 struct Clock {
     /// The processor time of the thread when the operation began.
     begun: Duration,
-    /// The deadline has not come before this wall-clock time, `None` for never.
+    /// The wall-clock time before which the deadline cannot have come; `None` where it never comes.
     next: Option<Instant>,
 }
 
 thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
     static LEFT: Cell<u32> = const { Cell::new(0) };
-    /// What last ended the operation, within the part that [`unless_ended`] runs.
+    /// What last ended the operation, within a part that [`unless_ended`] runs.
     static ENDED: Cell<Option<LimitExceeded>> = const { Cell::new(None) };
 }
 
-/// Puts back what was there before, the watch and what it has reported, also where the operation panics.
+/// Restores the previous watch and what it has reported, also after a panic.
 struct Restore {
     watch: Option<Watch>,
     ended: Option<LimitExceeded>,
 }
 
 impl Restore {
-    /// Sets this watch in the place of the one that is there.
+    /// Replaces the current watch by this one.
     fn instead_of(watch: Option<Watch>) -> Restore {
         Restore { watch: WATCH.with(|place| std::mem::replace(&mut *place.borrow_mut(), watch)), ended: ENDED.get() }
     }
@@ -141,7 +141,8 @@ impl Drop for Restore {
 }
 
 impl Watch {
-    /// So many milliseconds, and no longer than until `is_interrupted`, which is asked now and then.
+    /// A watch of `milliseconds`, which also ends the operation when `is_interrupted` says so. That is asked from time
+    /// to time.
     pub fn new(milliseconds: u64, is_interrupted: Option<fn() -> bool>) -> Watch {
         Watch {
             milliseconds,
@@ -155,19 +156,19 @@ impl Watch {
         }
     }
 
-    /// The same for a part of a call whose other parts took time of the same thread.
+    /// The same for a part of a call whose other parts used time of the same thread.
     pub fn after(self, parts: &Parts) -> Watch {
         Watch { used: parts.used(), ..self }
     }
 
-    /// The same, and no longer than until this token is cancelled.
+    /// The same, but it also ends when this token is cancelled.
     #[must_use]
     pub fn until(self, cancel: Option<CancelToken>) -> Watch {
         Watch { cancel, ..self }
     }
 
-    /// The same, counted from now on: for what may go on for long before it looks at the clock. Otherwise what is done before the
-    /// first look counts as short, which spares short operations a call to the system.
+    /// The same, counted from now on: for work that may go on for long before it first checks. Otherwise the time
+    /// before the first reading counts as short, which saves short operations a system call.
     #[must_use]
     pub fn from_now(self) -> Watch {
         let now = Instant::now();
@@ -182,7 +183,8 @@ impl Watch {
         Watch { gives_way: Some(to_others), ..self }
     }
 
-    /// Runs an operation under this watch. Where one is set already, that one stays: it answers for all.
+    /// Runs an operation under this watch. If a watch is set already, that one stays: it is responsible for everything
+    /// within.
     pub fn over<T>(self, operation: impl FnOnce() -> T) -> T {
         let is_set = WATCH.with(|watch| watch.borrow().is_some());
         let _restore = (!is_set).then(|| {
@@ -198,7 +200,7 @@ impl Watch {
             return Err(LimitExceeded::Interrupted);
         }
         let now = Instant::now();
-        // What is done before the first question is due need not be asked about.
+        // Nothing is asked until the first interval has passed.
         let asked = *self.asked.get_or_insert(now);
         if let Some(is_interrupted) = self.is_interrupted
             && now - asked > BETWEEN_QUESTIONS
@@ -219,7 +221,7 @@ impl Watch {
         }
     }
 
-    /// Whether the deadline has come, so long after the wall clock was first read.
+    /// Whether the deadline has come, `since` after the wall clock was first read.
     fn is_over(&mut self, now: Instant, since: Duration) -> bool {
         if self.clock.is_some_and(|clock| clock.next.is_none_or(|next| now < next)) {
             return false;
@@ -234,15 +236,16 @@ impl Watch {
     }
 }
 
-/// Runs to its end what is built once for everybody: no deadline and no interrupt of one request may leave it half built.
+/// Runs an operation to its end without deadline or interrupt. For what is built once for everybody, since one request
+/// must not leave it half built.
 pub fn unwatched<T>(operation: impl FnOnce() -> T) -> T {
     let _restore = Restore::instead_of(None);
     operation()
 }
 
-/// Runs a part of an operation that goes on where the part fails. An end is reported once, and another error may stand in its
-/// place by then, or none: so it is not the result that says whether the operation is to end, but whether an end was reported
-/// within the part.
+/// Runs a part of an operation that continues even if the part fails. An end is reported only once, and by then another
+/// error, or none, may have replaced it in the result. So this checks whether an end was reported within the part, and
+/// not what the part returned.
 ///
 /// # Errors
 /// What ended it, as in [`check_time`].
@@ -254,15 +257,15 @@ pub fn unless_ended<T>(part: impl FnOnce() -> T) -> Result<T, LimitExceeded> {
     ended.map_or(Ok(found), Err)
 }
 
-/// What a search has found; `None` where it came to a bound of its own before it could decide.
+/// The result of a search; `None` where it reached a bound of its own before it could decide.
 ///
 /// # Errors
-/// Where the operation is to end: that says nothing of what was searched for.
+/// Where the operation has to end. Then nothing is known about what was searched.
 pub fn decided<T, E>(search: impl FnOnce() -> Result<T, E>) -> Result<Option<T>, LimitExceeded> {
     Ok(unless_ended(search)?.ok())
 }
 
-/// Whether the operation may go on.
+/// Checks whether the operation may go on.
 ///
 /// # Errors
 /// [`LimitExceeded::Time`], [`LimitExceeded::Cancelled`] and [`LimitExceeded::Interrupted`].
@@ -276,7 +279,7 @@ pub fn check_time() -> Result<(), LimitExceeded> {
     look(false)
 }
 
-/// The same after work that took as long as so many of the usual steps.
+/// The same after work that took as long as `steps` usual steps.
 ///
 /// # Errors
 /// As [`check_time`].
@@ -286,7 +289,7 @@ pub fn check_time_after(steps: u32) -> Result<(), LimitExceeded> {
     check_time()
 }
 
-/// The same between two steps of which each may take long: the clock is read at once.
+/// The same between steps that may each take long: the clock is read at once.
 ///
 /// # Errors
 /// As [`check_time`].
@@ -294,12 +297,12 @@ pub fn check_time_now() -> Result<(), LimitExceeded> {
     look(true)
 }
 
-/// Apart from where it is checked, which is in many places.
+/// Not inlined, since it is checked in many places.
 #[cold]
 #[inline(never)]
 fn look(at_once: bool) -> Result<(), LimitExceeded> {
     LEFT.with(|cell| cell.set(CHECKS));
-    // Taken out meanwhile: what is asked whether to go on may do work of its own.
+    // The watch is removed meanwhile, since what it asks may check the time itself.
     let Some(mut watch) = WATCH.with(|watch| watch.borrow_mut().take()) else { return Ok(()) };
     let answer = match host::is_stopped() {
         true => Err(LimitExceeded::Interrupted),
@@ -320,7 +323,7 @@ mod tests {
         (0..count).try_for_each(|_| check_time())
     }
 
-    /// Works for so long.
+    /// Works for `milliseconds` of processor time.
     fn work(milliseconds: u64) {
         let begun = thread_time();
         let is_done = |time: Option<Duration>| match (begun, time) {
@@ -330,7 +333,7 @@ mod tests {
         while !is_done(thread_time()) {}
     }
 
-    /// Asks now and then whether to go on.
+    /// Checks from time to time whether to go on.
     fn long(step: impl Fn() -> Result<(), LimitExceeded>) -> Result<(), LimitExceeded> {
         for _ in 0..200 {
             work(1);
@@ -343,7 +346,7 @@ mod tests {
     fn what_takes_too_long_ends() {
         assert_eq!(checks(10 * CHECKS), Ok(()));
         assert_eq!(Watch::new(5, None).over(|| long(|| checks(CHECKS))), Err(LimitExceeded::Time(5)));
-        // Nothing is left of it.
+        // Nothing of the watch is left.
         assert_eq!(checks(10 * CHECKS), Ok(()));
         assert_eq!(Watch::new(u64::MAX, None).over(|| long(|| checks(CHECKS))), Ok(()));
     }
@@ -424,7 +427,7 @@ mod tests {
         assert_eq!(watch(false).over(|| checks(10 * CHECKS)), Ok(()));
     }
 
-    /// A watch that reports an end at one check alone.
+    /// A watch that reports an end at a single check.
     fn ended_once(look: usize) -> Watch {
         let looks = std::sync::atomic::AtomicUsize::new(0);
         Watch::new(60_000, None).giving_way(Arc::new(move || looks.fetch_add(1, Ordering::Relaxed) == look))
@@ -436,7 +439,7 @@ mod tests {
         let part = |look| ended_once(look).over(|| (unless_ended(deaf), unless_ended(deaf)));
         let ended = Err(LimitExceeded::Interrupted);
         assert_eq!([3, 4, 8].map(part), [(ended, Ok(0)), (Ok(0), ended), (Ok(0), Ok(0))]);
-        // The part around it knows, and so does not who comes later.
+        // The part around it learns of the end, but later parts do not.
         let around = || unless_ended(|| (unless_ended(deaf), unless_ended(deaf)).1);
         assert_eq!(ended_once(2).over(|| (around(), around())), (ended.map(|_: usize| Ok(0)), Ok(Ok(0))));
         assert_eq!(unless_ended(|| ended_once(0).over(deaf)), Ok(1), "the end of what has a watch of its own");
@@ -467,7 +470,7 @@ mod tests {
     fn what_is_interrupted_ends_and_the_outer_watch_answers() {
         let inner = || Watch::new(0, None).over(|| checks(10 * CHECKS));
         assert_eq!(Watch::new(60_000, None).over(inner), Ok(()));
-        // Nobody is asked before some time has passed.
+        // Nothing is asked before some time has passed.
         assert_eq!(Watch::new(60_000, Some(|| true)).over(inner), Ok(()));
         let ended = Watch::new(60_000, Some(|| true)).over(|| long(inner));
         assert_eq!(ended, Err(LimitExceeded::Interrupted));

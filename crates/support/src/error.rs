@@ -1,6 +1,6 @@
-//! What ends an operation: a bound that was reached, a deadline, a token, or whoever asked for it.
+//! What ends an operation: a bound, a deadline, a token, or the caller.
 
-/// A bound was reached. The text says which.
+/// A bound was reached; the text tells which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitExceeded {
     /// Too many expressions were derived.
@@ -9,7 +9,7 @@ pub enum LimitExceeded {
     /// The search for a matching string was too long.
     #[error("deciding whether an intersection or complement matches anything took more than {0} steps; simplify it")]
     Search(usize),
-    /// Expressions and automata hold too much.
+    /// Expressions and automata take too much memory.
     #[error("working this out takes more than {0} bytes of memory; simplify the expression")]
     Memory(usize),
     /// The automaton has too many states.
@@ -21,13 +21,13 @@ pub enum LimitExceeded {
     /// Its [`CancelToken`](crate::CancelToken) was set.
     #[error("the operation was cancelled by its token; give another token to what is still wanted")]
     Cancelled,
-    /// Whoever asked for it does not want it any more.
+    /// The caller does not want the result any more.
     #[error("the operation was interrupted; ask again where it is still wanted")]
     Interrupted,
 }
 
 impl LimitExceeded {
-    /// The sentence for who has a notation read: of these bounds only the time is his to raise.
+    /// The sentence for the author of a notation, who can raise only the limit of time.
     pub fn while_reading(&self) -> String {
         match self {
             LimitExceeded::Time(_) => format!("{self}, or raise `milliseconds` of the limits"),

@@ -1,24 +1,24 @@
-//! What later rooms keep with a value of an earlier one, which need not know of them.
+//! Data that later rooms attach to a value of an earlier room, which need not know their types.
 //!
-//! The lexemes of a vocabulary are shared by all its grammars, and so are the shapes of values, which masks find; each
-//! is kept under its own type, and counts as memory of its owner.
+//! The lexemes of a vocabulary are shared by all its grammars, and so are, for example, the structural keys of values,
+//! which masks compute. Each kind of data is stored under its own type, and counts as memory of its owner.
 
 use std::any::Any;
 
-/// A value of which an owner keeps one.
+/// Data of which an owner has one value.
 pub trait Extension: Any + Send {
-    /// Bytes of memory held, about; nothing of what is emptied after every operation.
+    /// Approximate bytes of memory held; scratch space that is emptied after every operation counts as 0.
     fn memory_bytes(&self) -> usize {
         0
     }
 }
 
-/// At most one value of each type. There are few, so they are looked for one after the other.
+/// At most one value of each type. There are few, so a linear search is enough.
 #[derive(Default)]
 pub struct Extensions(Vec<Box<dyn Extension>>);
 
 impl Extensions {
-    /// The value of a type, which is the default one at first.
+    /// The value of a type; it is created with its default.
     pub fn get<T: Extension + Default>(&mut self) -> &mut T {
         let place = self.place_of::<T>().unwrap_or_else(|| {
             self.0.push(Box::<T>::default());
@@ -28,7 +28,7 @@ impl Extensions {
         value.downcast_mut().expect("it is of this type")
     }
 
-    /// Takes the value of a type out, to be put back.
+    /// Removes the value of a type, which the caller puts back.
     pub fn take<T: Extension + Default>(&mut self) -> Box<T> {
         let Some(place) = self.place_of::<T>() else { return Box::default() };
         let value: Box<dyn Any> = self.0.swap_remove(place);
@@ -40,7 +40,7 @@ impl Extensions {
         self.0.push(value);
     }
 
-    /// Bytes of memory held by all of them, about.
+    /// Approximate bytes of memory held by all of them.
     pub fn memory_bytes(&self) -> usize {
         self.0.iter().map(|value| size_of_val(&**value) + value.memory_bytes()).sum()
     }

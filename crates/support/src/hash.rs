@@ -1,9 +1,10 @@
 //! The hash of every table: fast for numbers, keyed for text.
 //!
-//! Keys of a schema, names of rules and classes of characters come from whoever sends a grammar. With a hash that is the
-//! same in every process, thousands of them can be chosen to collide, and each look-up compares them all (Crosby &
-//! Wallach 2003). So bytes are hashed under a key drawn once for the process. Numbers such as ids are ours and hashed as
-//! fast as can be. Nothing may depend on the order of a table: it differs from one process to the next.
+//! Keys of a schema, names of rules and classes of characters come from whoever sends a grammar. With a hash that is
+//! the same in every process, an attacker can choose thousands of them that collide, and each look-up would compare
+//! them all (Crosby & Wallach 2003). So bytes are hashed with a key that is drawn once for the process. Numbers such as
+//! ids are our own and are hashed as fast as possible. Nothing may depend on the order of a table, which differs from
+//! one process to the next.
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::sync::LazyLock;
@@ -13,7 +14,7 @@ use rustc_hash::FxHasher;
 /// The key of this process.
 static KEY: LazyLock<foldhash::quality::RandomState> = LazyLock::new(foldhash::quality::RandomState::default);
 
-/// A hasher whose hashes of text cannot be foreseen.
+/// A hasher whose hashes of text cannot be predicted.
 #[derive(Clone, Default)]
 pub struct KeyedHasher(FxHasher);
 
@@ -32,7 +33,7 @@ pub fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {
     KeyedState::default().hash_one(value)
 }
 
-/// Shared by all types of keys, so that it is fetched once.
+/// One function for all types of keys, so that its code is loaded only once.
 #[inline(never)]
 fn hash_bytes(bytes: &[u8]) -> u64 {
     let mut hasher = KEY.build_hasher();
@@ -80,7 +81,7 @@ impl Hasher for KeyedHasher {
 mod tests {
     use super::*;
 
-    /// Texts of equal length whose fixed hashes all agree in the twelve bits that choose a slot.
+    /// Texts of equal length whose fixed hashes agree in the twelve bits that choose a slot.
     fn colliding(hash: impl Fn(&str) -> u64) -> Vec<String> {
         let slot = |text: &str| hash(text) >> 52;
         (0u32..).map(|number| format!("{number:020}")).filter(|text| slot(text) == 7).take(500).collect()

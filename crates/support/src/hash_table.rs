@@ -1,9 +1,9 @@
 //! Hash tables that share their code.
 //!
-//! A generic hash table is compiled once for every type of key and value. Compiling a grammar takes some twenty tables,
-//! most with a handful of entries, and if a program does so between other work, fetching code costs more than running
-//! it. Here probing and growing are the same few functions for all: a [`Table`] keeps hashes and numbers; its user
-//! keeps and compares what the numbers stand for.
+//! A generic hash table is compiled once for every type of key and value. Compiling a grammar uses some twenty tables,
+//! most of them with a handful of entries, and if a program does that between other work, loading code costs more than
+//! running it. Here probing and growing are the same few functions for all tables: a [`Table`] stores hashes and
+//! numbers, and its user stores and compares what the numbers stand for.
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -15,14 +15,14 @@ use crate::memory;
 /// The number of a slot that is empty.
 const NONE: u32 = u32::MAX;
 
-/// The first slots of a table: a line of the cache.
+/// The number of slots of the smallest table, which fill a cache line.
 const FIRST_SLOTS: usize = 8;
 
 /// Numbers by the hash of what they stand for.
 #[derive(Clone, Default, Debug)]
 pub struct Table {
-    /// Half of a hash and a number, by open addressing with linear probing (Knuth 1998, 6.4, algorithms L and R). None
-    /// or a power of two, of which at least a quarter is empty.
+    /// Half of a hash and a number, by open addressing with linear probing (Knuth 1998, 6.4, algorithms L and R). The
+    /// number of slots is 0 or a power of two; at least a quarter of them is empty.
     slots: Vec<(u32, u32)>,
     len: usize,
 }
@@ -43,7 +43,7 @@ impl Table {
         memory::of_list(&self.slots)
     }
 
-    /// A number with this hash that is the one that is looked for.
+    /// The number with this hash for which `is_it` holds.
     #[inline]
     pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let mut at = usize::MAX;
@@ -59,7 +59,7 @@ impl Table {
     /// Adds a number that is not in the table yet.
     ///
     /// # Panics
-    /// For `u32::MAX`, which stands for none.
+    /// For `u32::MAX`, which marks an empty slot.
     pub fn insert(&mut self, hash: u64, number: u32) {
         assert!(number != NONE, "a table holds less than 2^32 - 1 numbers");
         if (self.len + 1) * 4 > self.slots.len() * 3 {
@@ -69,14 +69,14 @@ impl Table {
         self.len += 1;
     }
 
-    /// Makes room for so many numbers more.
+    /// Reserves room for `more` numbers.
     pub fn reserve(&mut self, more: usize) {
         if (self.len + more) * 4 > self.slots.len() * 3 {
             self.grow(self.len + more);
         }
     }
 
-    /// Takes a number out, if it is there.
+    /// Removes a number, if it is there.
     pub fn remove(&mut self, hash: u64, number: u32) {
         let hash = half(hash);
         let mut at = usize::MAX;
@@ -87,7 +87,7 @@ impl Table {
                 _ => {}
             }
         }
-        // What lies after and would not be found across the gap moves into it.
+        // Entries after the gap that would not be found across it move into it.
         let last = self.slots.len() - 1;
         let mut probed = at;
         loop {
@@ -109,14 +109,15 @@ impl Table {
         }
     }
 
-    /// Holds these numbers and no others, each with its hash. Where nearly all are to go, that is sooner done than to take them out.
+    /// Replaces the content by these numbers with their hashes. If nearly all numbers have to go, this is faster than
+    /// removing them.
     pub fn begin_anew(&mut self, numbers: impl Iterator<Item = (u64, u32)>) {
         *self = Table::default();
         self.reserve(numbers.size_hint().0);
         numbers.for_each(|(hash, number)| self.insert(hash, number));
     }
 
-    /// Takes all out; the room stays.
+    /// Removes everything; the memory stays allocated.
     pub fn clear(&mut self) {
         if self.len > 0 {
             self.slots.fill((0, NONE));
@@ -124,13 +125,14 @@ impl Table {
         }
     }
 
-    /// Where probing begins.
+    /// The slot where probing begins.
     fn home(&self, hash: u32) -> usize {
-        // Fibonacci hashing (Knuth 1998, 6.4): the uppermost bits of the product.
+        // Fibonacci hashing (Knuth 1998, 6.4): the upper bits of the product.
         (hash.wrapping_mul(0x9E37_79B9) >> (32 - self.slots.len().trailing_zeros()).min(31)) as usize
     }
 
-    /// The next number with a hash after a slot, from the first on where that is `usize::MAX`, and its slot.
+    /// The next number with a hash after the slot `at`, and its slot; from the first slot on where `at` is
+    /// `usize::MAX`.
     #[inline(never)]
     fn next(&self, hash: u32, at: &mut usize) -> u32 {
         if self.slots.is_empty() {
@@ -170,19 +172,19 @@ impl Table {
     }
 }
 
-/// The half of a hash that is kept.
+/// The half of a hash that is stored.
 fn half(hash: u64) -> u32 {
     (hash >> 32) as u32 ^ hash as u32
 }
 
-/// So many keys are compared one by one, without a table.
+/// Up to this number of keys, a linear search is used instead of a table.
 const FEW_KEYS: usize = 8;
 
-/// Values by keys, in the order in which the keys came first. Nothing is taken out but all at once.
+/// A map that keeps the order in which keys were added. Entries cannot be removed one by one.
 #[derive(Clone, Debug)]
 pub struct Map<K, V> {
     entries: Vec<(K, V)>,
-    /// The places of all entries, where there are more than [`FEW_KEYS`].
+    /// The positions of all entries, if there are more than [`FEW_KEYS`].
     table: Table,
 }
 
@@ -193,7 +195,7 @@ impl<K, V> Default for Map<K, V> {
 }
 
 impl<K, V> Map<K, V> {
-    /// Bytes of memory held, but for what keys and values own.
+    /// Bytes of memory held, without what keys and values own.
     pub fn memory_bytes(&self) -> usize {
         memory::of_list(&self.entries) + self.table.memory_bytes()
     }
@@ -229,7 +231,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
         self.place_of(key).map(|place| &self.entries[place].1)
     }
 
-    /// A key as it is kept, and its value.
+    /// A key as it is stored, and its value.
     pub fn get_key_value<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
     where
         K: Borrow<Q>,
@@ -238,7 +240,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
         Some((key, value))
     }
 
-    /// Whether there is a key.
+    /// Whether the map has a key.
     pub fn contains_key<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -246,7 +248,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
         self.get(key).is_some()
     }
 
-    /// Gives a key a value, and says which it had.
+    /// Sets the value of a key, and returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(place) = self.place_of(&key) {
             return Some(std::mem::replace(&mut self.entries[place].1, value));
@@ -255,13 +257,13 @@ impl<K: Hash + Eq, V> Map<K, V> {
         None
     }
 
-    /// The value of a key, which is made where it has none.
+    /// The value of a key; a new key gets the value that `value` makes.
     pub fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
         let place = self.place_or_insert_with(key, value);
         &mut self.entries[place].1
     }
 
-    /// The place of a key in the order in which they came; a new one is the last, with a value that is made.
+    /// The position of a key in the order of addition. A new key is last, with the value that `value` makes.
     pub fn place_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> usize {
         match self.place_of(&key) {
             Some(place) => place,
@@ -269,12 +271,12 @@ impl<K: Hash + Eq, V> Map<K, V> {
         }
     }
 
-    /// A key and its value, by its place.
+    /// The key and value at a position.
     pub fn at(&self, place: usize) -> Option<(&K, &V)> {
         self.entries.get(place).map(|(key, value)| (key, value))
     }
 
-    /// The same with a value that may be changed.
+    /// The key and the mutable value at a position.
     pub fn at_mut(&mut self, place: usize) -> Option<(&K, &mut V)> {
         self.entries.get_mut(place).map(|(key, value)| (&*key, value))
     }
@@ -288,7 +290,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
         place
     }
 
-    /// Enters what is not in the table yet: the last key, or all that there are when they are no longer few.
+    /// Adds what is missing in the table: the last key, or all keys when there are no longer few.
     fn enter_all(&mut self) {
         for place in self.table.len()..self.entries.len() {
             let number = u32::try_from(place).unwrap_or(NONE);
@@ -296,7 +298,7 @@ impl<K: Hash + Eq, V> Map<K, V> {
         }
     }
 
-    /// Makes room for so many keys more.
+    /// Reserves room for `more` keys.
     pub fn reserve(&mut self, more: usize) {
         self.entries.reserve(more);
         if self.entries.len() + more > FEW_KEYS {
@@ -304,18 +306,18 @@ impl<K: Hash + Eq, V> Map<K, V> {
         }
     }
 
-    /// Takes all out; the room stays.
+    /// Removes everything; the memory stays allocated.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.table.clear();
     }
 
-    /// All keys and values.
+    /// All keys and values, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&K, &V)> + DoubleEndedIterator + Clone {
         self.entries.iter().map(|(key, value)| (key, value))
     }
 
-    /// All keys and values, which may be changed.
+    /// All keys and mutable values, in order.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = (&K, &mut V)> {
         self.entries.iter_mut().map(|(key, value)| (&*key, value))
     }
@@ -349,7 +351,7 @@ impl<K: Hash + Eq + Borrow<Q>, Q: Hash + Eq + ?Sized, V> Index<&Q> for Map<K, V>
     }
 }
 
-/// Values each once, in the order in which they came first.
+/// A set that keeps the order in which values were added.
 #[derive(Clone, Debug)]
 pub struct Set<K>(Map<K, ()>);
 
@@ -360,22 +362,22 @@ impl<K> Default for Set<K> {
 }
 
 impl<K: Hash + Eq> Set<K> {
-    /// How many there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds one, and says whether it is new.
+    /// Adds a value; returns whether it is new.
     pub fn insert(&mut self, value: K) -> bool {
         self.0.insert(value, ()).is_none()
     }
 
-    /// Whether it is one of them.
+    /// Whether the set has a value.
     pub fn contains<Q: Hash + Eq + ?Sized>(&self, value: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -383,12 +385,12 @@ impl<K: Hash + Eq> Set<K> {
         self.0.contains_key(value)
     }
 
-    /// Takes all out; the room stays.
+    /// Removes everything; the memory stays allocated.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// All of them.
+    /// All values, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &K> {
         self.0.keys()
     }
@@ -412,7 +414,7 @@ mod tests {
 
     use super::*;
 
-    /// A hash with which many numbers collide, and many more have the same place.
+    /// A hash with which many numbers collide, and many more have the same slot.
     fn crowded(number: u32) -> u64 {
         hash_of(&(number % 7)) << u64::from(number % 3)
     }

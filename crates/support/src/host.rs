@@ -9,20 +9,21 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-/// What an operation asks of the program that called it.
+/// The callbacks of the program that uses the core.
 pub struct Host {
-    /// Whether the operation of this thread is to end with [`LimitExceeded::Interrupted`](crate::LimitExceeded::Interrupted).
-    /// Asked at every look at the clock, that is often; locks of the core may be held.
+    /// Whether the operation of this thread has to end with
+    /// [`LimitExceeded::Interrupted`](crate::LimitExceeded::Interrupted). Called at every reading of the clock, which
+    /// is often; locks of the core may be held.
     pub is_stopped: fn() -> bool,
     /// Called before this thread waits for a lock of the core that another thread holds.
     pub before_waiting: fn(),
-    /// Called after this thread has freed much memory that others allocated. No lock of the core is held.
+    /// Called after this thread has freed much memory that other threads allocated. No lock of the core is held.
     pub after_freeing: fn(),
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();
 
-/// Sets the host of this process. The first one stays.
+/// Sets the host of this process; only the first call has an effect.
 pub fn set_host(host: Host) {
     let _ = HOST.set(host);
 }
@@ -39,7 +40,7 @@ pub fn before_waiting() {
     }
 }
 
-/// To be called after much memory was freed that other threads allocated: allocators may keep it for a while.
+/// To be called after much memory of other threads was freed: allocators may keep it for a while.
 #[cold]
 pub fn after_freeing() {
     if let Some(host) = HOST.get() {
@@ -52,12 +53,12 @@ thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts as a held lock of the core as long as it lives. Nothing in release builds.
+/// Counts as a held lock of the core while it exists. Does nothing in release builds.
 #[derive(Debug)]
 pub struct Held(());
 
 impl Held {
-    /// One more lock is held by this thread.
+    /// Counts one more held lock of this thread.
     #[expect(clippy::new_without_default, reason = "what it does is count, so nothing makes one by the way")]
     #[inline]
     pub fn new() -> Held {
@@ -74,7 +75,7 @@ impl Drop for Held {
     }
 }
 
-/// Asserts that this thread holds no lock of the core. Nothing in release builds.
+/// Asserts that this thread holds no lock of the core. Does nothing in release builds.
 ///
 /// # Panics
 /// In debug builds, where it holds one.

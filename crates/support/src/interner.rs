@@ -1,4 +1,4 @@
-//! Values that are equal exactly when their ids are, undone by truncation.
+//! Interned values: two values are equal exactly if their ids are. Undone by truncation.
 
 use std::hash::Hash;
 
@@ -7,17 +7,17 @@ use crate::hash::hash_of;
 use crate::hash_table::Table;
 use crate::memory;
 
-/// Values that are equal exactly when their ids are. Id 0 is the default value given to `new`.
+/// Interned values: two values are equal exactly if their ids are. Id 0 is the default value given to `new`.
 #[derive(Clone)]
 pub struct Interner<T> {
     /// The values, by id.
     pub values: Vec<T>,
-    /// All but the first by hash.
+    /// All values but the first, by hash.
     index: Table,
 }
 
 impl<T: Copy + Eq + Hash> Interner<T> {
-    /// None but the default value.
+    /// An interner with only the default value.
     pub fn new(zero: T) -> Interner<T> {
         Interner { values: vec![zero], index: Table::default() }
     }
@@ -42,7 +42,7 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         memory::of_list(&self.values) + self.index.memory_bytes()
     }
 
-    /// The id of a value that has one.
+    /// The id of a value, if it has one.
     pub fn find(&self, value: T) -> Option<u32> {
         if value == self.values[0] {
             return Some(0);
@@ -50,7 +50,7 @@ impl<T: Copy + Eq + Hash> Interner<T> {
         self.index.find(hash_of(&value), |id| self.values[id as usize] == value)
     }
 
-    /// Forgets all but the first values, of which there is one at least.
+    /// Forgets all but the first `len` values; `len` is at least 1.
     pub fn truncate(&mut self, len: usize) {
         if self.values.len() > 2 * len + LOOKED_AT {
             self.values.truncate(len);

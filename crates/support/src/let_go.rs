@@ -8,21 +8,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::host::{after_freeing, before_waiting};
 
-/// To drop more than this takes too long to be done on the side.
+/// Dropping more bytes than this takes too long to do in passing.
 const LARGE: usize = 1 << 20;
 
-/// Bytes that may wait for the thread, beside what it is dropping. What would be more is dropped by who lets it go: else
-/// memory would be used up faster than it is freed.
+/// The greatest number of bytes that may wait for the thread, in addition to what it is dropping. Anything beyond that
+/// is dropped by the caller: otherwise memory would be used up faster than it is freed.
 const MOST_WAITING: usize = 64 << 20;
 
-/// Drops what holds so many bytes, in the thread where they are many.
+/// Drops a value of `bytes` bytes; if these are many, on the separate thread.
 pub fn let_go<T: Send + 'static>(what: T, bytes: usize) {
     if bytes > LARGE {
         here().let_go(Box::new(what), bytes);
     }
 }
 
-/// The bytes that are still held by what was let go, at most.
+/// An upper bound on the bytes that dropped values still hold.
 pub fn being_dropped() -> usize {
     here().queue().held()
 }
@@ -35,8 +35,8 @@ fn here() -> &'static Thread {
     thread_of(std::process::id(), &THREAD)
 }
 
-/// The thread of a process. One that was forked off does not have that of its parent, and the lock may be held for ever by what was
-/// not copied with it, so it never looks at it; nor does it drop what waited there.
+/// The thread of a process. A forked process does not have its parent's thread, and the parent's lock may stay locked
+/// forever by a thread that was not copied. So it never uses that lock, and does not drop what waited there.
 fn thread_of(process: u32, last: &AtomicPtr<Thread>) -> &'static Thread {
     loop {
         let known = last.load(Ordering::Acquire);
@@ -54,7 +54,7 @@ fn thread_of(process: u32, last: &AtomicPtr<Thread>) -> &'static Thread {
     }
 }
 
-/// A thread that ends as soon as nothing waits for it.
+/// A thread that ends when nothing is left to drop.
 struct Thread {
     process: u32,
     queue: Mutex<Queue>,
@@ -88,7 +88,7 @@ impl Thread {
             queue.is_served = true;
             return;
         }
-        // Where no thread can be had, nothing may wait for one.
+        // Where no thread can be started, nothing may wait for one.
         queue.waiting_bytes = 0;
         let waiting = std::mem::take(&mut queue.waiting);
         drop(queue);
@@ -107,21 +107,21 @@ impl Thread {
     }
 }
 
-/// What waits for the thread.
+/// A value that waits for the thread.
 struct Gone {
     what: Box<dyn Send>,
     bytes: usize,
 }
 
-/// What the thread has to do.
+/// The work of the thread.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Gone>,
-    /// The bytes of all that waits.
+    /// The bytes of all waiting values.
     waiting_bytes: usize,
-    /// The bytes of what is being dropped.
+    /// The bytes of the value that is being dropped.
     at_work: usize,
-    /// Whether the thread is there, which asks for the next before it ends.
+    /// Whether the thread is running. It asks for the next value before it ends.
     is_served: bool,
 }
 
@@ -130,7 +130,7 @@ impl Queue {
         self.waiting_bytes + self.at_work
     }
 
-    /// What is dropped next; without it the thread is over.
+    /// The next value to drop; if there is none, the thread ends.
     fn next(&mut self) -> Option<Gone> {
         let next = self.waiting.pop_front();
         self.at_work = next.as_ref().map_or(0, |gone| gone.bytes);
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Says where it is dropped, once it may be.
+    /// Reports where it is dropped, once it is allowed to.
     struct Reporting {
         name: usize,
         may: Option<Receiver<()>>,
@@ -181,7 +181,7 @@ mod tests {
             assert_eq!(thread.queue().held(), 4 * MOST_WAITING);
             assert!(dropped_names.try_recv().is_err());
 
-            // No more may wait: this is dropped at once.
+            // No more may wait, so this is dropped at once.
             thread.let_go(thing(3, None), 1);
             assert_eq!(dropped_names.try_recv(), Ok((3, here)));
 
@@ -203,7 +203,7 @@ mod tests {
         let last = AtomicPtr::new(ptr::null_mut());
         let parent = thread_of(1, &last);
         assert!(ptr::eq(parent, thread_of(1, &last)));
-        // As it may be found: the lock is held for ever.
+        // As after a fork: the lock is held forever.
         let _held = parent.queue();
         let child = thread_of(2, &last);
         assert!(!ptr::eq(parent, child) && ptr::eq(child, thread_of(2, &last)));

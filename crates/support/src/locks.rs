@@ -15,25 +15,25 @@ use std::time::{Duration, Instant};
 
 use crate::host::{Held, before_waiting};
 
-/// So long others may get a lock before the thread that waits for it.
+/// How long other threads may get a lock before a thread that waits for it.
 const PATIENCE: Duration = Duration::from_micros(500);
 
-/// So long somebody may wait in sum.
+/// The total time for which a thread may wait within a short period.
 const WAITED: Duration = Duration::from_millis(2);
 
-/// Of what was waited a part is forgotten in so many times the time: all of it in 100 ms.
+/// Waiting time is forgotten this many times slower than it passes: all of it in 100 ms.
 const FORGETS: u64 = 50;
 
-/// What times are counted from.
+/// The origin of all times.
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A lock of the engine. Those who wait for it get it in turn.
+/// A lock of the engine. Waiting threads get it in turn.
 #[derive(Debug, Default)]
 pub struct Mutex<T> {
     inner: sync::Mutex<T>,
-    /// Held by the thread that is the next to get `inner`.
+    /// Held by the thread that is next to get `inner`.
     turn: sync::Mutex<()>,
-    /// When that thread has waited for long enough, in nanoseconds; 0 where there is none.
+    /// The time, in nanoseconds, from which that thread has waited for long enough; 0 where no thread waits.
     due: AtomicU64,
 }
 
@@ -43,14 +43,14 @@ impl<T> Mutex<T> {
         Mutex { inner: sync::Mutex::new(value), turn: sync::Mutex::default(), due: AtomicU64::new(0) }
     }
 
-    /// Whether somebody waits for it.
+    /// Whether a thread waits for it.
     #[inline]
     pub fn is_waited_for(&self) -> bool {
         self.due.load(Ordering::Relaxed) != 0
     }
 
-    /// Lets the thread that is next in line have it first, if there is one: who lets go of it and takes it again at once mostly gets
-    /// it before. The caller must not hold it.
+    /// Lets the next waiting thread, if there is one, have the lock first. A thread that releases a lock and takes it
+    /// again at once would mostly get it before. The caller must not hold the lock.
     pub fn give_way(&self) {
         if self.is_waited_for() {
             before_waiting();
@@ -58,7 +58,7 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// Whether somebody has waited for so long that everybody else must get in line.
+    /// Whether a thread has waited for so long that all others must queue.
     #[inline]
     fn has_a_line(&self) -> bool {
         let due = self.due.load(Ordering::Relaxed);
@@ -66,15 +66,15 @@ impl<T> Mutex<T> {
     }
 }
 
-/// What somebody has waited for a lock lately. One who never waits for long is held up as much where he waits at every step.
+/// How long threads have waited for a lock lately. Short waits at every step delay a thread as much as a long one.
 #[derive(Debug, Default)]
 pub struct Waits {
-    /// When all of it is forgotten, in nanoseconds (as in a generic cell rate algorithm).
+    /// When all of it will be forgotten, in nanoseconds (as in a generic cell rate algorithm).
     forgotten: AtomicU64,
 }
 
 impl Waits {
-    /// Adds a wait that has ended now; says whether it was too much, all in all, and if so begins anew.
+    /// Adds a wait that has just ended. Returns whether the total is too long, and if so starts again from 0.
     pub fn are_too_long_with(&self, waited: Duration) -> bool {
         !waited.is_zero() && self.are_too_long_at(now(), waited)
     }
@@ -94,7 +94,7 @@ fn now() -> u64 {
     BEGUN.elapsed().as_nanos() as u64
 }
 
-/// A lock that is held.
+/// A held lock.
 pub struct Guard<'a, T> {
     guard: MutexGuard<'a, T>,
     waited: Duration,
@@ -125,7 +125,8 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-/// A lock whose data is consistent at every step: what is in it are caches that only ever gain finished entries.
+/// Locks a mutex. A panic while it was held does no harm, because its data are consistent at every step: caches that
+/// only gain finished entries.
 #[inline]
 pub fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
     let free = if mutex.has_a_line() { None } else { try_lock(mutex) };
@@ -145,7 +146,7 @@ fn wait<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
     Guard { guard, waited: Duration::from_nanos(now() - begun), _held: Held::new() }
 }
 
-/// The same, where nobody else holds it.
+/// The same, but only if nobody holds the lock.
 #[inline]
 pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<Guard<'_, T>> {
     let guard = match mutex.inner.try_lock() {
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn waits_add_up_and_are_forgotten() {
-        // Each wait with the time at which it has ended, in microseconds, and whether all are too long with it.
+        // Each wait with the time at which it ended, in microseconds, and whether the total is then too long.
         let walks: [&[(u64, u64, bool)]; 5] = [
             &[(0, 2_001, true)],
             &[(0, 2_000, false), (100_000, 2_000, false), (199_999, 2_000, true)],
@@ -175,7 +176,7 @@ mod tests {
                 (60_000, 400, false),
                 (1_000_000, 400, false),
             ],
-            // One that ended before others were added is another thread's.
+            // A wait that ended before others were added belongs to another thread.
             &[(50_000, 1_500, false), (49_000, 600, true)],
         ];
         for walk in walks {

@@ -3,12 +3,12 @@
 //! What counts is what the allocator hands out: the capacity of a list or a table, used or not, and the overhead of an
 //! allocation.
 
-/// What an allocator takes for each allocation, and what it rounds up to: those of the common ones are no larger.
+/// The overhead of an allocation, and the unit to which its size is rounded up: upper bounds for common allocators.
 const HEADER: usize = 8;
 const GRAIN: usize = 16;
 const SMALLEST: usize = 32;
 
-/// What an allocation of so many bytes takes.
+/// The memory taken by an allocation of `bytes` bytes.
 #[inline]
 pub const fn allocated(bytes: usize) -> usize {
     if bytes == 0 {
@@ -18,26 +18,26 @@ pub const fn allocated(bytes: usize) -> usize {
     if rounded < SMALLEST { SMALLEST } else { rounded }
 }
 
-/// What a list holds, but for what its elements own.
+/// The memory of a list, without what its elements own.
 #[inline]
 pub const fn of_list<T>(list: &Vec<T>) -> usize {
     allocated(list.capacity() * size_of::<T>())
 }
 
-/// What a boxed or shared slice of so many elements holds, but for what these own.
+/// The memory of a boxed or shared slice of `len` elements, without what these own.
 #[inline]
 pub const fn of_slice<T>(len: usize) -> usize {
     allocated(len * size_of::<T>())
 }
 
-/// What a shared slice of so many elements holds, with its two counts.
+/// The memory of a shared slice of `len` elements, with its two reference counts.
 #[inline]
 pub const fn of_shared<T>(len: usize) -> usize {
     allocated(len * size_of::<T>() + 2 * size_of::<usize>())
 }
 
-/// What a hash table holds that has room for so many entries of type `T`, but for what these own: seven of eight slots may
-/// be used, the slots are a power of two, and each has a byte beside it.
+/// The memory of a hash table for `capacity` entries of type `T`, without what these own: seven of eight slots may be
+/// used, the number of slots is a power of two, and each has one byte in addition.
 #[inline]
 pub fn of_table<T>(capacity: usize) -> usize {
     if capacity == 0 {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// So much processor time the thread has used; `None` where the system does not say.
+/// The processor time that this thread has used; `None` where the system does not tell.
 #[cfg(unix)]
 pub fn thread_time() -> Option<Duration> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -12,7 +12,7 @@ pub fn thread_time() -> Option<Duration> {
     (status == 0).then(|| Duration::new(seconds, nanoseconds))
 }
 
-/// So much processor time the thread has used; `None` where the system does not say.
+/// The processor time that this thread has used; `None` where the system does not tell.
 #[cfg(windows)]
 pub fn thread_time() -> Option<Duration> {
     use windows_sys::Win32::Foundation::FILETIME;
@@ -27,7 +27,7 @@ pub fn thread_time() -> Option<Duration> {
     (status != 0).then(|| Duration::from_nanos((of(kernel) + of(user)).saturating_mul(100)))
 }
 
-/// So much processor time the thread has used; `None` where the system does not say.
+/// The processor time that this thread has used; `None` where the system does not tell.
 #[cfg(not(any(unix, windows)))]
 pub fn thread_time() -> Option<Duration> {
     None

@@ -1,4 +1,4 @@
-//! How a tokenizer makes tokens of text, with what was built while it was used.
+//! How a tokenizer makes tokens of text, together with what is built while this is used.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use crate::canonical::viability::search::Found;
 use crate::canonical::whitespace::cached::WhitespaceCache;
 use crate::vocabulary::tokens::Tokens;
 
-/// How a tokenizer makes tokens of text.
 pub(crate) struct Encoding {
     encoder: Encoder,
     known: Mutex<Known>,
@@ -32,7 +31,7 @@ impl Deref for Encoding {
     }
 }
 
-/// What was laid out while it was used.
+/// What was built so far.
 #[derive(Default)]
 pub(crate) struct Known {
     pub cursors: Cursors,
@@ -47,23 +46,24 @@ pub(crate) struct Known {
 
 impl Encoding {
     /// # Errors
-    /// A sentence that says what cannot be read.
+    /// A sentence that says what is not supported.
     pub fn new(source: &EncodingSource, tokens: Arc<Tokens>) -> Result<Encoding, String> {
         Ok(Encoding { encoder: Encoder::new(source, tokens)?, known: Mutex::default() })
     }
 
-    /// What was laid out so far, for one operation.
+    /// Locks what was built so far, for one operation.
     pub fn known(&self) -> Guard<'_, Known> {
         let mut known = lock(&self.known);
         if known.cursors.are_full() {
-            // All of it is kept by cursor.
+            // All of this refers to cursors by number.
             let Known { cursors, context_independent, whitespace, crossing_classes, .. } = &mut *known;
             (*cursors, *context_independent, *whitespace, *crossing_classes) = Default::default();
         }
         known
     }
 
-    /// The cursor after one more token, as its cursor has it, so that the same one is known at a glance.
+    /// The cursor after one more token, in the form in which the table has it, so that comparing it needs only the
+    /// address.
     pub fn advance(&self, key: &CursorKey, token: u32, unmerged: bool) -> Option<CursorKey> {
         let cursors = &mut self.known().cursors;
         let cursor = cursors.of(key);
@@ -78,7 +78,7 @@ impl Encoding {
         cursor_masks.after(self, cursors, key, before)
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let known = lock(&self.known);
         self.encoder.memory_bytes()

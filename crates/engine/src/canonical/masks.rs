@@ -1,7 +1,7 @@
 //! Canonical masks of one grammar, cached under what their computation read.
 //!
-//! A mask of few tokens is stored as a list, by cursor and last token. One of many is the plain mask and the cursor
-//! mask, minus the dead ends, which do not depend on the last token and are cached by cursor.
+//! A mask of few tokens is stored as a list, by cursor and last token. A mask of many tokens is the plain mask and the
+//! cursor mask, without the dead ends; these do not depend on the last token and are cached by cursor.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use crate::state::stacks::SetId;
 /// A cursor and the token before it.
 pub(crate) type Before = (CursorKey, Option<u32>);
 
-/// What is known of the canonical masks of a grammar.
+/// The cached canonical masks of a grammar.
 pub(crate) struct CanonicalMasks {
     pub few: DependencyCaches<Before, Box<[u32]>>,
     pub dead_ends: DependencyCaches<CursorKey, DeadEnds>,
-    /// Where others must be asked for than those that were.
+    /// By cursor and last token, where dead ends found by cursor leave tokens open.
     pub dead_ends_after: DependencyCaches<Before, DeadEnds>,
     pub in_lexemes: WhitespaceInLexemes,
     pub after: SuffixesAfter,
 }
 
 impl CanonicalMasks {
-    /// Nothing yet, and so many bytes of each kind at most. No token has more bytes than `horizon`.
+    /// Empty caches of at most `max_bytes` bytes each. No token has more than `horizon` bytes.
     pub fn new(max_bytes: usize, horizon: usize) -> CanonicalMasks {
         CanonicalMasks {
             few: DependencyCaches::new(max_bytes, horizon),
@@ -41,7 +41,7 @@ impl CanonicalMasks {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.few.memory_bytes()
             + self.dead_ends.memory_bytes()
@@ -54,9 +54,9 @@ impl CanonicalMasks {
 /// Which tokens of a canonical mask are viable.
 #[derive(Clone)]
 pub(crate) enum CanonicalVerdict {
-    /// Only after these, ascending.
+    /// Only these, ascending.
     Few(Arc<Box<[u32]>>),
-    /// After all that the grammar and the tokenizer allow but for these.
+    /// All that the grammar and the tokenizer allow, except these.
     Many(Arc<DeadEnds>),
 }
 
@@ -71,7 +71,7 @@ impl CanonicalVerdict {
 }
 
 impl Run<'_> {
-    /// Whether a token is viable, from the configuration and the cursor after it.
+    /// Whether a token is viable, given the configuration and the cursor after it.
     pub fn goes_on_after(
         &mut self,
         encoding: &Encoding,

@@ -1,14 +1,14 @@
-//! How much completing a text may cost after any one token, without looking at the tokens: a bound for far from the
-//! end.
+//! An upper bound on the cost of completing a text after any one token, without looking at the tokens: this is enough
+//! far from the end.
 //!
-//! For every part of a grammar, the cost of completing its worst beginning is computed. If a part contains itself and
-//! each level takes an opening bracket within the token, the parts are processed once for every bracket that a token
-//! may open. If a part contains itself after other bytes, they are processed once for every byte of a token; if nothing
-//! at all needs to come before, there is no bound.
+//! For every part of a grammar, the cost of completing its worst prefix is computed. If a part contains itself and each
+//! level needs an opening bracket within the token, the parts are processed once for every bracket that a token may
+//! open. If a part contains itself after other bytes, they are processed once for every byte of a token; if nothing at
+//! all needs to come before, there is no bound.
 //!
-//! Keys with infinitely many continuations differ from those that the object has by a few bytes at most. The cost of
-//! other keys and elements that must be new is in `completion/fresh.rs`; if it is unknown there is no bound, and a mask
-//! is decided by real paths however far away the end is.
+//! Keys with infinitely many continuations can be made different from the used ones with a few more bytes. The cost of
+//! other keys, and of elements that must be new, is in `completion/fresh.rs`; if it is unknown, there is no bound, and
+//! a mask is decided by real paths however far away the end is.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
@@ -27,27 +27,29 @@ use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 
-/// What completes the worst beginnings of an array.
+/// The cost of completing the worst prefix of an array.
 #[derive(Clone, Debug)]
 struct ArrayBound {
-    /// So many elements must be there.
+    /// The least number of elements.
     min: u64,
-    /// So many must come wherever it is: those that count, and two that are equal.
+    /// The number of elements that must still come at every position: those that a counter needs, and two that are
+    /// equal.
     to_come: u64,
-    /// What the sign before an element takes.
+    /// The cost of the separator before an element.
     item: u64,
-    /// What an element takes.
+    /// The cost of an element.
     each: u64,
-    /// Where all differ and there are few values: what these take, the dearest first, with how many take that.
+    /// If elements must differ and there are few values: their costs, the greatest first, with the number of values at
+    /// each cost.
     values: Vec<(u64, u64)>,
-    /// What completes an element that has begun, with what is around all.
+    /// The cost of completing an element that has begun, with everything around the elements.
     rest: u64,
 }
 
 impl ArrayBound {
     const NEVER: ArrayBound = ArrayBound { min: 0, to_come: 0, item: 0, each: 0, values: Vec::new(), rest: NEVER };
 
-    /// That after so many elements.
+    /// That cost after `elements` elements.
     fn after(&self, elements: u32) -> u64 {
         let missing = self.min.saturating_sub(u64::from(elements)).saturating_add(self.to_come);
         let (mut others, mut all) = (missing, self.rest.saturating_add(self.item.saturating_mul(missing)));
@@ -60,36 +62,36 @@ impl ArrayBound {
     }
 }
 
-/// What completes the worst beginnings.
+/// The costs of completing worst prefixes.
 pub(crate) struct Bounds {
-    /// By node, within one token.
+    /// By node, for what one token may leave open.
     nodes: Vec<u64>,
     members: Vec<u64>,
     items: Vec<ArrayBound>,
-    /// Lexemes of the grammar.
+    /// The lexemes of the grammar.
     lexemes: FxHashMap<ExprId, u64>,
-    /// Of the rests of lexemes.
+    /// For rests of lexemes.
     worst_cases: WorstCases,
-    /// Of all parts: by so much one token may put off the end, at most.
+    /// The greatest amount, over all parts, by which one token may put off the end.
     pub step: u64,
-    /// By node whether each of its texts has a byte of those that are counted.
+    /// By node, whether each of its texts contains one of the bytes that are counted.
     opens: Vec<bool>,
-    /// Whether the tokens that complete the parts can be found without reading elements and keys.
+    /// Whether the tokens that complete a part can be found without reading elements and keys.
     pub is_exact: bool,
-    /// What new elements and keys take, where some must be new and there may be few.
+    /// The cost of new elements and keys, where some must be new and there may be few.
     fresh: Option<Fresh>,
-    /// What references take.
+    /// The cost of references.
     references: ReferenceCosts,
 }
 
-/// How many of these bytes one token may have.
+/// The greatest number of these bytes in one token.
 fn most_in_a_token(vocabulary: &Tokens, bytes: &ByteSet) -> usize {
     let tokens = (0..vocabulary.vocab_size() as u32).filter_map(|token| vocabulary.token_bytes(token));
     let counts = tokens.map(|token| token.iter().filter(|&&byte| bytes.contains(byte)).count());
     counts.max().unwrap_or(0)
 }
 
-/// Whether every match of an expression has one of these bytes, as far as is plain to see. `known` is what was found of others.
+/// Whether every match of an expression contains one of these bytes, as far as is easy to see; `known` is a memo.
 fn must_have(
     exprs: &ExprSet,
     root: ExprId,
@@ -108,18 +110,18 @@ fn must_have(
     })
 }
 
-/// Whether the keys of each class may go on in infinitely many ways wherever they are.
+/// Whether the keys of every class can continue in infinitely many ways from every prefix.
 fn are_keys_infinite(members: &Members) -> bool {
     members.additional.iter().all(|additional| additional.space == KeySpace::Infinite)
 }
 
-/// Whether what completes an array hangs on what its elements are.
+/// Whether the cost of completing an array depends on what its elements are.
 fn is_about(items: &Items) -> bool {
     items.compares() || !items.contains.is_empty()
 }
 
 impl Bounds {
-    /// Those of a grammar.
+    /// Computes the bounds of a grammar.
     pub fn new(
         run: &mut Run<'_>,
         vocabulary: &Tokens,
@@ -192,8 +194,8 @@ impl Bounds {
         Ok(bounds)
     }
 
-    /// What completes the worst beginning of a node, where objects and arrays within it may have been opened if something
-    /// is known of their values.
+    /// The cost of completing the worst prefix of a node. Objects and arrays within it may have been opened if the
+    /// bounds of their values are given.
     fn of_node(&self, measured: Measured<'_>, costs: &[u64], id: NodeId, values: Option<&[u64]>) -> u64 {
         let cost = |node: &NodeId| costs[node.0 as usize];
         let most = |node: &NodeId| self.nodes[node.0 as usize];
@@ -224,8 +226,8 @@ impl Bounds {
         own.max(cost(&id))
     }
 
-    /// What completes the worst beginning of parts that follow each other; those after one that opens something by what is
-    /// known of their values.
+    /// The cost of completing the worst prefix of a sequence; for the parts after one that contains an opening byte,
+    /// with the given bounds of values.
     fn of_sequence(&self, costs: &[u64], parts: &[NodeId], values: Option<&[u64]>) -> u64 {
         let index = |part: &NodeId| part.0 as usize;
         let plain = parts.iter().position(|part| self.opens[index(part)]).map_or(parts.len(), |at| at + 1);
@@ -242,7 +244,7 @@ impl Bounds {
         worst
     }
 
-    /// What completes an object from any place in it.
+    /// The cost of completing an object from its worst position.
     fn of_object(&self, measured: Measured<'_>, costs: &[u64], id: MembersId, values: &[u64]) -> u64 {
         let members = measured.members(id);
         let surface = members.surface;
@@ -257,7 +259,7 @@ impl Bounds {
             let parts = [key, cost(surface.colon), costs[value.0 as usize], cost(surface.item)];
             parts.into_iter().fold(0, u64::saturating_add)
         };
-        // All that may be missing, and one member that may be none of it.
+        // Everything that may be missing, and one more member in addition.
         let mut missing = 0u64;
         let mut needed = 0u32;
         let mut dearest = 0;
@@ -298,7 +300,7 @@ impl Bounds {
             }
         }
         if members.min > needed {
-            // Those that are cheaper may be there already; of infinitely many keys never all are.
+            // The cheaper declared members may already be used; if there are infinitely many keys, they never all are.
             let is_infinite = members.whole_others().any(|additional| additional.space == KeySpace::Infinite);
             let cheapest = match is_infinite {
                 true => cheapest_additional,
@@ -310,7 +312,7 @@ impl Bounds {
         around.into_iter().fold(missing.saturating_add(one), u64::saturating_add)
     }
 
-    /// What completes an array from any place in it.
+    /// The cost of completing an array from its worst position.
     fn of_array(&self, measured: Measured<'_>, costs: &[u64], id: ItemsId, values: &[u64]) -> ArrayBound {
         let items = measured.items(id);
         let surface = items.surface;
@@ -327,7 +329,7 @@ impl Bounds {
         }
         let counted = items.contains.iter().map(|&(min, _)| u64::from(min)).sum::<u64>();
         let item = lexeme_cost(measured, surface.item);
-        // Those that count, and two that are equal, may have to come after all leading ones.
+        // Elements that a counter needs, and two equal ones, may have to come after the whole prefix.
         let equal = if items.must_repeat() { 2 } else { 0 };
         let leading = if counted + equal > 0 { items.prefix.len() as u64 } else { 0 };
         let around = [surface.empty, surface.open, surface.item, surface.close].map(|lexeme| self.lexemes[&lexeme]);
@@ -341,7 +343,7 @@ impl Bounds {
         }
     }
 
-    /// What completes the worst that a token may make of a stack.
+    /// The cost of completing the worst that a token may make of a stack.
     fn of_stack(
         &self,
         run: &mut Run<'_>,
@@ -395,7 +397,7 @@ impl Bounds {
         }
     }
 
-    /// What completes the text after any one token that may come at a configuration, at most.
+    /// An upper bound on the cost of completing the text after any one token that may come at a configuration.
     pub fn after_a_token(
         &mut self,
         run: &mut Run<'_>,
@@ -425,7 +427,7 @@ impl Bounds {
             for (tag, lexeme) in run.lexemes(thread) {
                 let mut within = self.worst_cases.of(run, lexeme)?.saturating_add(spare);
                 if let Frame::Reference { names: NamesId::ANY, .. } = run.machine.frame(expansion.frame) {
-                    // It is to one of the names that the token itself decides on.
+                    // The reference may be to a name that the token itself completes.
                     within = within.max(self.references.rest);
                 }
                 for continuation in run.machine.continuations(&expansion, tag).iter() {
@@ -439,7 +441,7 @@ impl Bounds {
     }
 }
 
-/// The nodes of which a beginning may be read together with the node before anything is opened.
+/// The nodes of which a prefix may be read in the same token as this node, before anything is opened.
 fn within(measured: Measured<'_>, node: usize, opens: &[bool]) -> Vec<usize> {
     let index = |part: &NodeId| part.0 as usize;
     match measured.node(NodeId(node as u32)) {
@@ -457,7 +459,8 @@ fn within(measured: Measured<'_>, node: usize, opens: &[bool]) -> Vec<usize> {
     }
 }
 
-/// Whether every text of a node has one of these bytes, as far as is plain to see. `known` is what was found of expressions.
+/// Whether every text of a node contains one of these bytes, as far as is easy to see; `known` is a memo for
+/// expressions.
 fn opens(
     grammar: &Grammar,
     node: &Node,
@@ -473,10 +476,10 @@ fn opens(
     })
 }
 
-/// All nodes, each after those within it; `None` where one is within itself.
+/// All nodes, each after those within it; `None` where a node is within itself.
 fn inner_first(count: usize, within: impl Fn(usize) -> Vec<usize>) -> Result<Option<Vec<usize>>, LimitExceeded> {
     let mut order = Vec::with_capacity(count);
-    // 0 unseen, 1 on the way down, 2 done.
+    // 0: not visited, 1: on the path, 2: finished.
     let mut states = vec![0u8; count];
     for root in 0..count {
         let mut work = vec![(root, false)];

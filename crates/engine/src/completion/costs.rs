@@ -1,10 +1,10 @@
-//! How many bytes or tokens it takes to complete the parts of a grammar, and what waits on a stack.
+//! The cost, in bytes or tokens, of completing the parts of a grammar and everything that waits on a stack.
 //!
-//! Parts are processed by Knuth's generalisation of Dijkstra's algorithm (1977): a part is settled when nothing cheaper
-//! can come, so recursion needs no special care. In bytes, lexemes count as in
-//! [`stencilm_regex::ExprSet::shortest_at_least`], which is exact for all without intersection and complement. In
-//! tokens, they count as in `completion/token_counts.rs`: a token may span lexemes, so the sum of their costs is an
-//! upper bound.
+//! Parts are processed by Knuth's generalisation of Dijkstra's algorithm (1977): the cost of a part is final when
+//! nothing cheaper can come, so recursion needs no special treatment. In bytes, the cost of lexemes is
+//! [`stencilm_regex::ExprSet::shortest_at_least`], which is exact for lexemes without intersections and complements. In
+//! tokens, it comes from `completion/token_counts.rs`; a token may span lexemes, so the sum of their costs is an upper
+//! bound.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,23 +25,24 @@ use crate::parse::registers::array::counts_of;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, ItemsState, SetId};
 
-/// What the parts of one grammar take.
+/// The costs of the parts of one grammar.
 pub(crate) struct Costs {
     nodes: Arc<[u64]>,
-    /// What lexemes take in tokens; `None` where bytes are counted.
+    /// The costs of lexemes in tokens; `None` where bytes are counted.
     tokens: Option<Arc<TokenCounts>>,
-    /// Frames that go up from a left corner.
+    /// The costs of frames for paths up from a left corner.
     left: FxHashMap<FrameId, u64>,
     sets: FxHashMap<SetId, u64>,
     objects: FxHashMap<MembersId, Rc<ObjectCosts>>,
 }
 
-/// What the declared members of an object take, of which each place in it lacks some.
+/// The costs of the declared members of an object, some of which are missing at each position.
 struct ObjectCosts {
     known: Vec<u64>,
-    /// By place, how many that must come are declared from there on, and what they take in all: exactly, so that some can be taken off.
+    /// For each position: the number of required members declared from there on, and their total cost. It is exact, so
+    /// that single costs can be subtracted.
     required: Vec<(u32, u128)>,
-    /// The others, the cheapest first.
+    /// The optional members, the cheapest first.
     spare: Vec<u32>,
 }
 
@@ -68,17 +69,17 @@ fn times(count: u32, cost: u64) -> u64 {
     if count == 0 { 0 } else { cost.saturating_mul(u64::from(count)) }
 }
 
-/// A grammar, and in what its lexemes are counted.
+/// A grammar, and the unit in which its costs are counted.
 #[derive(Clone, Copy)]
 pub(crate) struct Measured<'a> {
     pub grammar: &'a Grammar,
     pub tokens: Option<&'a TokenCounts>,
-    /// What references to declared names take; in bytes at least.
+    /// The cost of references to declared names; in bytes, a lower bound.
     pub references: ReferenceCosts,
 }
 
 impl<'a> Measured<'a> {
-    /// Counted in bytes.
+    /// Costs in bytes.
     pub fn in_bytes(grammar: &'a Grammar) -> Measured<'a> {
         Measured { grammar, tokens: None, references: ReferenceCosts::default() }
     }
@@ -93,21 +94,20 @@ impl Deref for Measured<'_> {
 }
 
 impl Costs {
-    /// The bytes that they take at least, with references of so many at least.
+    /// Lower bounds in bytes; a reference counts as at least `reference` bytes.
     ///
     /// # Errors
-    /// As [`check_time`].
     pub fn in_bytes(grammar: &Grammar, reference: u64) -> Result<Costs, LimitExceeded> {
         let references = ReferenceCosts { whole: reference, rest: 0 };
         Ok(Costs::in_bytes_of(node_costs(Measured { references, ..Measured::in_bytes(grammar) })?.into()))
     }
 
-    /// The same from what the nodes take.
+    /// The same, given the costs of the nodes.
     pub fn in_bytes_of(nodes: Arc<[u64]>) -> Costs {
         Costs::of_nodes(nodes, None)
     }
 
-    /// The tokens that they take, from what the lexemes and the nodes take.
+    /// Costs in tokens, given the costs of lexemes and nodes.
     pub fn in_tokens(tokens: Arc<TokenCounts>, nodes: Arc<[u64]>) -> Costs {
         Costs::of_nodes(nodes, Some(tokens))
     }
@@ -117,22 +117,22 @@ impl Costs {
         Costs { nodes, tokens, left, sets, objects }
     }
 
-    /// What lexemes take in tokens, where tokens are counted.
+    /// The costs of lexemes in tokens, if tokens are counted.
     pub fn tokens(&self) -> Option<&Arc<TokenCounts>> {
         self.tokens.as_ref()
     }
 
-    /// What the nodes take.
+    /// The costs of the nodes.
     pub fn nodes(&self) -> &[u64] {
         &self.nodes
     }
 
-    /// What a text takes.
+    /// The cost of a text.
     pub fn of_text(&self, text: &[u8]) -> u64 {
         self.tokens.as_ref().map_or(text.len() as u64, |tokens| count_of(&tokens.vocabulary, text))
     }
 
-    /// What the end of an array takes.
+    /// The cost of the end of an array.
     pub fn of_end(&self, grammar: &Grammar, items: ItemsId) -> u64 {
         let close = grammar.items(items).surface.close;
         match &self.tokens {
@@ -141,7 +141,7 @@ impl Costs {
         }
     }
 
-    /// What it takes to get to the end of the text from a stack.
+    /// The cost of reaching the end of the text from a stack.
     pub fn of_stack(&mut self, run: &mut Run<'_>, stack: SetId) -> Result<u64, EngineError> {
         let mut work = vec![stack];
         while let Some(&set) = work.last() {
@@ -203,7 +203,7 @@ impl Costs {
         })
     }
 
-    /// What the rest of an object takes, after a value or before a key.
+    /// The cost of the rest of an object, after a value or before a key.
     fn of_members(
         &mut self,
         run: &Run<'_>,
@@ -243,7 +243,8 @@ impl Costs {
                 bit = bit.wrapping_shl(1);
             }
         }
-        // Before a key one member must come, whatever the bounds say; of a cut object the last one is counted by itself.
+        // Before a key one member must come, whatever the bounds say; the last member of a cut-off object is counted
+        // separately.
         let last = u32::from(members.is_cut());
         let at_least = members.min.saturating_sub(count).max(u32::from(!after_value).saturating_sub(last));
         let mut missing = at_least.saturating_sub(needed);
@@ -265,7 +266,7 @@ impl Costs {
         Ok(sum([all, times(missing, additional), times(separators, item), end]))
     }
 
-    /// What the declared members of an object take, the first time found out.
+    /// The costs of the declared members of an object, computed at the first call.
     fn object(&mut self, grammar: Measured<'_>, id: MembersId) -> Result<Rc<ObjectCosts>, LimitExceeded> {
         if let Some(known) = self.objects.get(&id) {
             return Ok(known.clone());
@@ -277,14 +278,15 @@ impl Costs {
         Ok(object)
     }
 
-    /// What the rest of an array takes, after an element or before one: about, where elements count for several counters.
+    /// The cost of the rest of an array, after an element or before one. It is approximate if elements count for
+    /// several counters.
     fn of_items(&self, run: &Run<'_>, grammar: Measured<'_>, id: ItemsId, register: u32, after_element: bool) -> u64 {
         let items = grammar.items(id);
         let state = run.stacks.items(register);
         let counts = counts_of(items, state, run.stacks);
         let to_come = |at_least: u32| elements_cost(grammar, &self.nodes, items, state.place, &counts, at_least);
         let mut elements = to_come(u32::from(!after_element).max(until_a_repeat(items, state)));
-        // One of those that are there may come again, but for those of leading places.
+        // One of the earlier elements may be repeated, unless they have positions in a prefix.
         if items.prefix.is_empty()
             && let Some(shortest) = run.shortest_spelled(state)
         {
@@ -295,7 +297,8 @@ impl Costs {
         sum([elements.saturating_sub(first), lexeme_cost(grammar, items.surface.close)])
     }
 
-    /// What the path up from a left corner takes: relaxed until nothing changes, since such paths go in circles.
+    /// The cost of a path up from a left corner. Such paths may be circular, so costs are relaxed until nothing
+    /// changes.
     fn of_left(&mut self, run: &mut Run<'_>, frame: FrameId) -> Result<u64, EngineError> {
         if let Some(&known) = self.left.get(&frame) {
             return Ok(known);
@@ -369,7 +372,7 @@ pub(crate) fn lexeme_cost(grammar: Measured<'_>, expr: ExprId) -> u64 {
     }
 }
 
-/// What a declared member takes.
+/// The cost of a declared member.
 pub(crate) fn known_cost(grammar: Measured<'_>, nodes: &[u64], members: &Members, known: &DeclaredMember) -> u64 {
     match known.key {
         Some(key) => member_cost(grammar, nodes, members, key, known.value),
@@ -390,7 +393,7 @@ pub(crate) fn member_cost(
     sum([lexeme_cost(grammar, key), lexeme_cost(grammar, members.surface.colon), nodes[value.0 as usize]])
 }
 
-/// The nodes that a node's cost is made of.
+/// The nodes on which a node's cost depends.
 pub(crate) fn parts(grammar: Measured<'_>, node: &Node) -> Vec<u32> {
     match node {
         Node::Lexeme(_) | Node::Token(_) | Node::Repeat { min: 0, .. } => Vec::new(),
@@ -426,7 +429,7 @@ pub(crate) fn parts(grammar: Measured<'_>, node: &Node) -> Vec<u32> {
     }
 }
 
-/// What the nodes take.
+/// The costs of the nodes.
 ///
 /// # Errors
 /// As [`check_time`].
@@ -469,7 +472,7 @@ pub(crate) fn node_costs(grammar: Measured<'_>) -> Result<Vec<u64>, LimitExceede
             missing[user as usize] -= 1;
             let is_enough =
                 missing[user as usize] == 0 || matches!(node, Node::Choice(_) | Node::Items(_) | Node::Members(_));
-            // What it takes is found once for all of its parts that take the same, of which there may be very many.
+            // All parts with the same cost are handled at once, since there may be very many of them.
             if is_enough && costs[user as usize] == NEVER && !std::mem::replace(&mut is_weighed[user as usize], true) {
                 queue.push(Reverse((cost, Turn::Weigh, user)));
             }
@@ -478,16 +481,16 @@ pub(crate) fn node_costs(grammar: Measured<'_>) -> Result<Vec<u64>, LimitExceede
     Ok(costs)
 }
 
-/// What is done with a node when its turn comes; of those at one cost the parts come before what is made of them.
+/// What to do with a node when its turn comes. At equal cost, parts come before what contains them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
-    /// It takes so much.
+    /// Its cost is final.
     Settle,
-    /// What it takes is found out, for some of its parts take so much.
+    /// Its cost has to be computed, since the costs of some of its parts are final.
     Weigh,
 }
 
-/// So many parts are looked at to find what a node takes, about.
+/// The approximate number of parts that determine a node's cost.
 pub(crate) fn width(grammar: Measured<'_>, node: &Node) -> u32 {
     let width = match node {
         Node::Sequence(parts) | Node::Choice(parts) => parts.len(),
@@ -498,7 +501,7 @@ pub(crate) fn width(grammar: Measured<'_>, node: &Node) -> u32 {
     width as u32
 }
 
-/// The cost of a node from those of its parts.
+/// The cost of a node, given the costs of its parts.
 fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
     let cost = |node: &stencilm_grammar::NodeId| costs[node.0 as usize];
     match node {
@@ -559,8 +562,8 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
     }
 }
 
-/// By how much a key that must differ from others may be longer than the shortest one, in tokens. What takes the fewest bytes is
-/// found by these costs, so none of them is more there.
+/// By how much a key that must differ from others may be longer than the shortest one, in tokens. What takes the fewest
+/// bytes is found by these costs, so none of them is more there.
 fn new_key(grammar: Measured<'_>) -> u64 {
     if grammar.tokens.is_some() { NEW_KEY } else { 0 }
 }
@@ -578,8 +581,8 @@ fn is_optional(items: &Items) -> bool {
     items.min == 0 && items.contains.iter().all(|&(min, _)| min == 0)
 }
 
-/// How many elements must still come for two to be equal, if none of them is one that was there: two at later places. A lower bound
-/// would let every beginning of an element look as near to the end as any other.
+/// How many elements must still come for two to be equal, if none of the earlier ones is repeated: two after the
+/// prefix. A lower bound would make every prefix of an element look as near to the end as any other.
 fn until_a_repeat(items: &Items, state: ItemsState) -> u32 {
     if !items.must_repeat() || state.has_repeat {
         return 0;
@@ -587,9 +590,9 @@ fn until_a_repeat(items: &Items, state: ItemsState) -> u32 {
     (items.prefix.len() as u32).saturating_sub(state.place).saturating_add(2)
 }
 
-/// What the elements take that must still come after so many with these counts, at least so many, each with what stands
-/// before it: the cheapest ones for every place, of which enough count. Where one counter asks for elements that is exact; where
-/// several do, it is what the dearest of them asks for.
+/// The cost of the elements that must still come, at least `at_least`, after `place` elements with these counts, each
+/// with its separator: the cheapest ones for every position of which enough are counted. This is exact if one counter
+/// needs elements; if several do, it is the cost of the one that needs most.
 fn elements_cost(
     grammar: Measured<'_>,
     nodes: &[u64],
@@ -623,7 +626,7 @@ fn elements_cost(
     counted.fold(total, u64::max)
 }
 
-/// What an element takes at a place of an array, and one that is counted there.
+/// The cost of an element at a position of an array, and of one that is counted there.
 #[derive(Clone, Copy)]
 struct Counted {
     any: u64,
@@ -631,18 +634,18 @@ struct Counted {
 }
 
 impl Counted {
-    /// By how much one that is counted is dearer; `None` where there is none.
+    /// How much more a counted one costs; `None` where there is none.
     fn extra(self) -> Option<u64> {
         (self.counting != NEVER).then(|| self.counting - self.any)
     }
 }
 
-/// What at least `count` elements take of which so many are counted, at the leading places and after them.
+/// The cost of at least `count` elements of which `missing` are counted, in the prefix and after it.
 fn counted_cost(leading: &[Counted], rest: Counted, count: u32, missing: u32) -> u64 {
     let wanted = missing as usize;
     let mut best = NEVER;
     let mut total: u64 = 0;
-    // So many at most that are the least dear to count, up to here.
+    // The cheapest choices of counted elements up to here, at most `missing`.
     let (mut chosen, mut dearer) = (BinaryHeap::new(), 0u64);
     for (index, element) in leading.iter().enumerate() {
         total = total.saturating_add(element.any);
@@ -657,7 +660,7 @@ fn counted_cost(leading: &[Counted], rest: Counted, count: u32, missing: u32) ->
             best = best.min(total.saturating_add(dearer));
         }
     }
-    // All leading ones, and some after them: each that is counted there is one fewer before.
+    // The whole prefix, and some elements after it: each that is counted there is one fewer in the prefix.
     let mut before = chosen.into_sorted_vec();
     let mut dearer: u128 = before.iter().copied().map(u128::from).sum();
     loop {
@@ -688,7 +691,7 @@ mod tests {
         from_json_schema(schema, &JsonSchemaOptions::default()).unwrap_or_else(|error| panic!("{error}\n{schema}"))
     }
 
-    /// What the root takes in bytes, and how often the clock was looked at to find that.
+    /// The cost of the root in bytes, and how often the clock was read while computing it.
     fn cost_and_looks(grammar: &Grammar) -> (u64, usize) {
         let looks = Arc::new(AtomicUsize::new(0));
         let counted = looks.clone();
@@ -701,7 +704,7 @@ mod tests {
         (costs[grammar.root().0 as usize], looks.load(Ordering::Relaxed))
     }
 
-    /// Values of lengths that differ.
+    /// Values of different lengths.
     fn value(at: usize) -> String {
         format!("\"{}\"", "x".repeat(at % 50))
     }
@@ -738,7 +741,7 @@ mod tests {
 
     #[test]
     fn what_counted_elements_take_is_the_least() {
-        // Of three leading places and those after them, two count at least.
+        // At three positions of a prefix and after it, at least two elements are counted.
         let element = |any, counting| Counted { any, counting };
         let leading = [element(1, 9), element(2, 3), element(4, NEVER)];
         assert_eq!(counted_cost(&leading, element(1, 1), 0, 2), 1 + 3 + 4 + 1);

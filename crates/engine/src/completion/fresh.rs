@@ -1,7 +1,7 @@
-//! The cost of a text that differs from others: for elements that must differ, and for keys of which there are few.
+//! The cost of a text that must differ from others: for elements that must be new, and for keys of which there are few.
 //!
 //! For every part of a grammar, two bounds are computed. If it has very many texts within a few bytes of the shortest,
-//! a new one is among them, however many came before. If it has few, any of them may be the one that is left, so the
+//! a new one is among them, however many came before. If it has few, any of them may be the only one left, so the
 //! longest counts. If neither is known, there is no bound.
 
 use std::collections::hash_map::Entry::Vacant;
@@ -19,15 +19,15 @@ use crate::distinct::number_counts::{NumberSteps, Part};
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
-/// With so many texts one is new, whatever came before: no text has as many elements.
+/// Among this many texts, one is always new, because no text has that many elements.
 const MANY: u64 = 1 << 16;
 
-/// What a new text takes at most.
+/// Upper bounds on the cost of a new text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct New {
     /// If there are very many texts; [`NEVER`] where that is not known.
     of_many: u64,
-    /// What the longest takes; [`NEVER`] where that is not known.
+    /// The cost of the longest text; [`NEVER`] where that is not known.
     longest: u64,
 }
 
@@ -39,12 +39,12 @@ impl New {
     }
 }
 
-/// What new texts take, of the nodes of a grammar and of the lexemes that are keys.
+/// The costs of new texts, for the nodes of a grammar and for the lexemes that are keys.
 pub(crate) struct Fresh {
     nodes: Vec<New>,
     lexemes: FxHashMap<ExprId, New>,
-    /// What the values take that the elements of an array may be, the dearest first, with how many take that: of arrays whose
-    /// elements must differ, and where that is known of all.
+    /// For arrays whose elements must differ: the costs of the possible values, the greatest first, with the number of
+    /// values at each cost; empty unless all values are known.
     values: Vec<Vec<(u64, u64)>>,
 }
 
@@ -83,18 +83,18 @@ impl Fresh {
         Ok(fresh)
     }
 
-    /// What a new text of a node takes at most.
+    /// An upper bound on the cost of a new text of a node.
     pub fn of_node(&self, node: NodeId) -> u64 {
         self.nodes[node.0 as usize].least()
     }
 
-    /// What the values take that the elements of an array may be, the dearest first, with how many take that; none where that is not
-    /// known.
+    /// The costs of the possible values of an array's elements, the greatest first, with the number of values at each
+    /// cost; empty where these are not known.
     pub fn of_values(&self, id: ItemsId) -> &[(u64, u64)] {
         &self.values[id.0 as usize]
     }
 
-    /// What a new text of a lexeme takes at most.
+    /// An upper bound on the cost of a new text of a lexeme.
     pub fn of_key(&self, lexeme: ExprId) -> u64 {
         self.lexemes[&lexeme].least()
     }
@@ -142,7 +142,8 @@ impl Fresh {
             true => items.elements().map(|element| new(element).of_many).max(),
             false => costs.filter(|&cost| cost != NEVER).max(),
         };
-        // One element that is new makes the array new; those before it are any, but for two that must be equal.
+        // One new element makes the array new. The elements before it are arbitrary, except that two must be equal if
+        // the array requires that.
         let equal = if items.must_repeat() { 2 } else { 0 };
         let before = (items.prefix.len() as u32).saturating_add(equal).max(items.min);
         let others = times(before, dearest.unwrap_or(0).saturating_add(item));
@@ -162,7 +163,7 @@ impl Fresh {
         let item = lexeme(surface.item);
         let around = sum([surface.empty, surface.open, surface.close].map(lexeme));
         let known = |known: &stencilm_grammar::DeclaredMember| known_cost(measured, costs, members, known);
-        // All that must be there, and one member whose value, or key, is new.
+        // All required members, and one member with a new value or key.
         let required =
             sum(members.declared.iter().filter(|member| member.required).map(|one| known(one).saturating_add(item)));
         let some =
@@ -190,7 +191,7 @@ impl Fresh {
     }
 }
 
-/// What the values take that the elements of an array may be, as in [`Fresh::of_values`].
+/// The costs of the possible values of an array's elements, as in [`Fresh::of_values`].
 fn values_of(run: &mut Run<'_>, measured: Measured<'_>, items: &Items) -> Result<Vec<(u64, u64)>, EngineError> {
     if !items.is_unique() {
         return Ok(Vec::new());
@@ -216,7 +217,7 @@ fn values_of(run: &mut Run<'_>, measured: Measured<'_>, items: &Items) -> Result
     Ok(all)
 }
 
-/// The lexemes that a value may be; `None` where it may be more than one lexeme.
+/// The lexemes that a value may be; `None` where it may be more than a single lexeme.
 fn lexemes_of_value(measured: Measured<'_>, value: NodeId) -> Option<Vec<ExprId>> {
     let (mut lexemes, mut work, mut seen) = (Vec::new(), vec![value], Vec::new());
     while let Some(node) = work.pop() {
@@ -245,12 +246,12 @@ fn times(count: u32, cost: u64) -> u64 {
     if count == 0 { 0 } else { cost.saturating_mul(u64::from(count)) }
 }
 
-/// A sum with one part of it put in the place of another.
+/// A sum in which one part is replaced.
 fn instead(all: u64, old: u64, new: u64) -> u64 {
     if all == NEVER || new == NEVER { NEVER } else { (all - old).saturating_add(new) }
 }
 
-/// What a new match of a lexeme takes, in bytes, which are no fewer than the tokens that spell it.
+/// The cost of a new match of a lexeme in bytes, which is no less than the number of tokens that spell it.
 fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
     let shortest = run.lexeme_cache.deriver().exprs.shortest_at_least(lexeme);
     let within = u64::from(shortest).saturating_add(NEW_KEY);
@@ -261,8 +262,8 @@ fn of_lexeme(run: &mut Run<'_>, lexeme: ExprId) -> Result<New, EngineError> {
     Ok(New { of_many, longest: longest(run.lexeme_cache.deriver(), lexeme)? })
 }
 
-/// Whether keys of a class that never run out may always become new ones with few bytes more than the shortest takes, wherever in
-/// one a text is. Under `^a+$` they may not: the hundredth takes a hundred.
+/// Whether additional keys that never run out can be made new with a few bytes more than the shortest completion, from
+/// every prefix. With `^a+$` they cannot: the hundredth key needs a hundred bytes.
 pub(crate) fn are_new_keys_near(run: &mut Run<'_>, members: &Members) -> Result<bool, EngineError> {
     let grammar = run.machine.grammar().clone();
     for additional in members.additional.iter().filter(|additional| additional.space == KeySpace::Infinite) {
@@ -284,7 +285,7 @@ fn live_derivatives(deriver: &mut Deriver, place: ExprId) -> Result<Vec<(ByteSet
     Ok(live)
 }
 
-/// Whether a lexeme has very many matches with so many bytes, or fewer.
+/// Whether a lexeme has very many matches of at most `bytes` bytes.
 fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, EngineError> {
     let mut layer: FxHashMap<ExprId, u64> = FxHashMap::from_iter([(lexeme, 1)]);
     let mut found = 0u64;
@@ -311,11 +312,11 @@ fn has_many(run: &mut Run<'_>, lexeme: ExprId, bytes: u64) -> Result<bool, Engin
     Ok(false)
 }
 
-/// The bytes of the longest match, or some more: of numbers, of the longest of the shortest texts of a value. [`NEVER`] where there is
-/// none, or many places to look at.
+/// An upper bound on the bytes of the longest match; for numbers, of the longest among the shortest texts of the
+/// values. [`NEVER`] where there is no longest one, or where too many states would have to be visited.
 fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     let plain = longest_at_most(&deriver.exprs, lexeme, &mut FxHashMap::default())?;
-    // A language decided by a program leaves a place for each of its texts.
+    // A language decided by a program has a different residual for each of its texts.
     if plain != NEVER || deriver.exprs.has_language(lexeme) {
         return Ok(plain);
     }
@@ -326,7 +327,7 @@ fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     if let Some(longest) = of_texts {
         return Ok(longest);
     }
-    // A number may have any zeros after its point.
+    // A number may have any number of zeros after its point.
     let of_values = longest_path((lexeme, Part::Sign), |place| {
         let steps = NumberSteps::of(deriver, place)?;
         Ok(steps.map(|steps| (steps.zeros.unwrap_or(0), steps.digits.into_iter().map(|(_, to)| to).collect())))
@@ -334,13 +335,13 @@ fn longest(deriver: &mut Deriver, lexeme: ExprId) -> Result<u64, EngineError> {
     Ok(of_values.unwrap_or(NEVER))
 }
 
-/// The most steps that can be made from a place, those included with which each one ends; `None` where there are paths that go
-/// round, or many places. `next` gives what ends a place, and the places that one step leads to.
+/// The greatest number of steps from a place, including those that end it; `None` where paths are circular or there are
+/// too many places. `next` returns the number of steps that end a place, and the places one step away.
 fn longest_path<P: Copy + Eq + Hash>(
     from: P,
     mut next: impl FnMut(P) -> Result<Option<(u64, Vec<P>)>, EngineError>,
 ) -> Result<Option<u64>, EngineError> {
-    // Depth first: a place that is reached again on the path down is one that matches go round.
+    // In a depth-first search, a place that is reached again on its own path is on a cycle.
     let mut known: FxHashMap<P, u64> = FxHashMap::default();
     let mut under_way: FxHashMap<P, (u64, Vec<P>)> = FxHashMap::default();
     let mut work = vec![from];
@@ -368,7 +369,7 @@ fn longest_path<P: Copy + Eq + Hash>(
     Ok(known.get(&from).copied())
 }
 
-/// A text for each value of a lexeme, or more; `None` where they are many, or may be.
+/// At least one text for each value of a lexeme; `None` where there are, or may be, many.
 fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
     if deriver.exprs.has_language(lexeme) {
         return Ok(None);
@@ -389,10 +390,10 @@ fn texts(deriver: &mut Deriver, lexeme: ExprId) -> Result<Option<Vec<Vec<u8>>>, 
     })
 }
 
-/// What is done at a place that was reached by a text: with what it ends there, if it does, and the bytes with which it goes on.
+/// What follows a place: the rest of the text if it ends there, and the bytes with which it continues.
 type Paths<P> = Option<(Option<Vec<u8>>, Vec<(u8, P)>)>;
 
-/// All texts on the paths from a place to an end; `None` where they are many, or one is not known.
+/// All texts on paths from a place to an end; `None` where there are many, or where one is not known.
 fn all_paths<P: Copy>(
     from: P,
     mut next: impl FnMut((&[u8], P)) -> Result<Paths<P>, EngineError>,
@@ -421,7 +422,7 @@ mod tests {
 
     use super::*;
 
-    /// Finitely many values each, most of them of infinitely many texts.
+    /// Each has finitely many values, most of them with infinitely many texts.
     const NUMBERS: [&str; 7] = [
         r"-?(0|[1-9][0-9]?)(\.0+)?",
         r"(0|1|12)(\.[05]0*)?",
@@ -432,7 +433,7 @@ mod tests {
         r"(1|2)\.(00)+5?",
     ];
 
-    /// All texts of so many bytes at most.
+    /// All texts of at most `most` bytes.
     fn short_texts(deriver: &mut Deriver, expr: ExprId, most: usize) -> Vec<Vec<u8>> {
         let (mut found, mut work) = (Vec::new(), vec![(Vec::new(), expr)]);
         while let Some((text, expr)) = work.pop() {

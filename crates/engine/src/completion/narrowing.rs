@@ -1,13 +1,13 @@
-//! Masks near the end of a budget: of the tokens that may come, those after which the text can still be closed in time.
+//! Masks near the end of a budget: those of the allowed tokens after which the text can still be completed in time.
 //!
-//! The tokens are read together, so that those that lead to the same place are decided at once. The costs of the parts
-//! that wait there allow most of them; for the others, a real path is searched for. If none is found, a token is
-//! refused: the next token of the known path is always left.
+//! The tokens are read together, so that tokens that lead to the same place are decided at once. The costs of what
+//! waits at a place are enough to allow most tokens; for the others, a real path is searched. If none is found, a token
+//! is refused. The next token of the known path is always kept.
 //!
-//! None of this depends on how many tokens are left, so the places and the paths from them are kept with the
-//! configuration. Which keys and elements there are is no part of it: where that matters, each mask searches for its
-//! own paths, beginning with the one that the text has. A path is read for one of the tokens that lead to a place, and
-//! the comparisons made on it show which others it serves (`completion/shared_path.rs`).
+//! None of this depends on how many tokens are left, so the places and the paths from them are cached with the
+//! configuration. Which keys and elements were used is no part of it: where that matters, each mask searches for its
+//! own paths, beginning with the one that the text already has. A path is read for one of the tokens that lead to a
+//! place, and the comparisons made on it show which other tokens it serves (`completion/shared_path.rs`).
 
 use std::sync::Arc;
 
@@ -32,30 +32,30 @@ use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// A place that looks so many times as far from the end as it may be, and so much further, is not looked at: a token may
-/// span lexemes, but rarely more.
+/// A place is not searched if its estimated cost is more than `FAR` times the budget plus `FURTHER`: a token may span
+/// lexemes, but rarely more than a few.
 const FAR: u64 = 4;
 const FURTHER: u64 = 8;
 
-/// A search that looked at all of them counts as so many more.
+/// A search that visited every place counts as this many more.
 const COSTLY: usize = 7;
 
-/// So many bytes more than a shortest text a canonical one may take, so that it can follow the tokens before.
+/// The number of bytes by which a canonical text may exceed a shortest one, so that it can follow the tokens before.
 const REWRITTEN: u64 = 16;
 
-/// So many tokens that lead to the same place are tried where it matters how the tokenizer writes them.
+/// The number of tokens tried for each place, where it matters how the tokenizer writes them.
 const PER_PLACE: usize = 3;
 
-/// Counts are distinguished however far they are from their bounds.
+/// In the cache of places, counts are distinguished however far they are from their bounds.
 const EVERY_COUNT: usize = u32::MAX as usize - 1;
 
-/// A path to the end, and how many tokens it takes; [`NEVER`] where none was found.
+/// A path to the end and its number of tokens; [`NEVER`] where none was found.
 pub(crate) struct PathToEnd {
     tokens: u64,
     pieces: Vec<Piece>,
-    /// A path was looked for that takes so much at most.
+    /// The greatest cost of a path that was searched for.
     within: u64,
-    /// The search for it counts as so many.
+    /// The number of searches that it counts as.
     searches: usize,
 }
 
@@ -69,7 +69,7 @@ impl PathToEnd {
         Ok(PathToEnd { tokens, pieces, within: NEVER, searches: 1 })
     }
 
-    /// Tokens that complete the text.
+    /// The path with these tokens.
     fn of_tokens(vocabulary: &Tokens, tokens: &[u32]) -> PathToEnd {
         let piece = |&token: &u32| match vocabulary.token_bytes(token) {
             Some(bytes) => Piece::Text(bytes.to_vec()),
@@ -79,7 +79,7 @@ impl PathToEnd {
         PathToEnd { tokens: tokens.len() as u64, pieces, within: NEVER, searches: 0 }
     }
 
-    /// Whether no path is known, or looked for, that takes so many tokens.
+    /// Whether no path of at most `most` tokens is known, and one was searched for.
     fn is_too_long(&self, most: u64) -> bool {
         self.tokens > most && self.within >= most_looked_at(most)
     }
@@ -87,33 +87,33 @@ impl PathToEnd {
 
 /// A place to which tokens lead.
 struct Place {
-    /// What completes the text from there, if keys and elements are new, by the sum of what the parts take.
+    /// The cost of completing the text from there, as a sum over its parts and as if keys and elements were new.
     cost: u64,
-    /// No more than that completes it, whatever keys and elements there are.
+    /// An upper bound on that cost, for all used keys and elements.
     at_most: u64,
-    /// What the paths to the end from there hang on.
+    /// What the paths to the end from there depend on.
     hangs_on: HangsOn,
     /// One of the tokens that lead there.
     first: u32,
-    /// All of them, with those that spell the same.
+    /// All of these tokens, including those with equal bytes.
     tokens: TokenList,
-    /// What masks have found from there. Where the paths hang on the text before, no mask goes by it.
+    /// Paths that masks have found from there. If paths depend on the text before, masks do not use them.
     known: Mutex<Known>,
 }
 
-/// What is known of the paths to the end from a place.
+/// What is known about the paths to the end from a place.
 #[derive(Clone, Default)]
 struct Known {
-    /// Once some were found, the last one first. That there is none is kept, and comes first, where the text before it does not
-    /// matter.
+    /// The paths found, the last one first. If the text before does not matter, the result that there is none is stored
+    /// too, in the first position.
     paths: Vec<Arc<PathToEnd>>,
-    /// What was looked for in the mask that found them counts as so many searches.
+    /// The number of searches that the mask which found them needed.
     searches: usize,
 }
 
 impl Place {
-    /// Keeps paths to the end. Those that were known stay after them: under another budget tokens were left for them that may
-    /// come.
+    /// Stores paths to the end. Earlier paths are kept after them: under another budget, tokens that may come were kept
+    /// for them.
     fn keep(&self, Known { mut paths, searches }: Known) {
         let mut known = lock(&self.known);
         for path in known.paths.drain(..).filter(|path| path.tokens != NEVER) {
@@ -126,55 +126,55 @@ impl Place {
     }
 }
 
-/// The paths for which a mask left its tokens.
+/// The paths for which a mask kept its tokens.
 #[derive(Default)]
 pub(crate) struct PathsLeft {
-    /// Those that were found from each place, by the first token that leads there.
+    /// The paths found from each place, by the first token that leads there.
     by_place: FxHashMap<u32, Vec<Arc<PathToEnd>>>,
-    /// All of them: a token that the grammar asks for has no place in these lists, and what goes on from one place may have
-    /// been found from another.
+    /// All of them. A token that the grammar names has no place in these lists, and a path from one place may have been
+    /// found from another.
     all: Vec<Arc<PathToEnd>>,
 }
 
-/// What else the paths to the end from a place hang on.
+/// What else the paths to the end from a place depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HangsOn {
     Nothing,
     /// On a key or an element that is being written and must be new.
     Written,
-    /// On the token itself: on a key or an element that it ends, or a name that is being declared.
+    /// On the token itself: on a key or an element that it ends, or on a name that is being declared.
     Token,
 }
 
-/// The places to which the tokens lead that may come at a configuration.
+/// The places to which the possible tokens at a configuration lead.
 pub(crate) struct Places(Box<[Place]>);
 
 impl Places {
-    /// Bytes of memory held, with some for the paths.
+    /// Bytes of memory held, with an estimate for the paths.
     fn bytes(&self) -> usize {
         self.0.iter().map(|place| size_of::<Place>() + place.tokens.bytes() + 64).sum()
     }
 }
 
-/// What was tried for one mask.
+/// The searches made for one mask.
 struct Search {
-    /// So many tokens may complete the text.
+    /// The number of tokens in which the text must be completed.
     most: u64,
-    /// For so many places a path to the end was looked for, or is known from another mask.
+    /// The number of places from which a path to the end was searched, or found in another mask.
     searches: usize,
     known: FxHashMap<SetId, bool>,
-    /// The paths by which places were found to lead to the end in time, each once.
+    /// The distinct paths that showed that a place leads to the end in time.
     paths: Vec<Arc<PathToEnd>>,
-    /// The path that was known or found last, from whatever place.
+    /// The path that was used or found last, from any place.
     last: Option<Arc<PathToEnd>>,
-    /// Whether the search that was last found none.
+    /// Whether the last search found no path.
     is_in_vain: bool,
-    /// What was counted of arrays of different numbers.
+    /// Results of counting for arrays of different numbers.
     counted: Counted,
 }
 
 impl Search {
-    /// Takes note of a path that leads to the end in time.
+    /// Adds a path that leads to the end in time.
     fn note(&mut self, path: Arc<PathToEnd>) {
         if !self.paths.iter().any(|known| Arc::ptr_eq(known, &path)) {
             self.paths.push(path.clone());
@@ -183,39 +183,38 @@ impl Search {
     }
 }
 
-/// The tokens that close the text, and what is to be kept of the paths.
+/// The tokens that complete the text, and the paths to store.
 type Closing = (Vec<u32>, Option<Known>);
 
-/// What is known of the paths to the end of texts of one grammar.
+/// Data about paths to the end of texts of one grammar.
 pub(crate) struct Endings {
     counts: Arc<TokenCounts>,
     nodes: Arc<[u64]>,
     bounds: Bounds,
-    /// Whether the bounds hold: every text can be spelled, what elements count for is given by one counter, and new keys are
-    /// near.
+    /// Whether the bounds hold: every text can be spelled, at most one counter needs elements, and new keys are near.
     is_bounded: bool,
     texts: Texts,
-    /// The same where bytes are counted: of lexemes that take very many, none is spelled there.
+    /// The same where bytes are counted. Lexemes whose texts are very long are not spelled there.
     texts_by_bytes: Texts,
-    /// Whether the paths from a place hang on the keys, the elements or the names of the text before it.
+    /// Whether the paths from a place depend on the keys, the elements or the names of the text before it.
     hangs_on_text: bool,
     /// The places after configurations.
     places: DependencyCache<Places>,
     numbers: NumberArrays,
-    /// What the nodes take in bytes, and the bounds in bytes: the tokenizer itself may write that many tokens.
+    /// The costs of the nodes and the bounds in bytes: the tokenizer itself may write one token for each byte.
     in_bytes: Option<(Arc<[u64]>, Bounds)>,
 }
 
-/// What is known of the paths to the end of texts of one grammar, for each cost that references have had.
+/// Data about paths to the end of texts of one grammar, for each recent cost of references.
 #[derive(Default)]
 pub(crate) struct AllEndings {
-    /// What is found before a text is read, once it was asked for: what lexemes take, and what declares names.
+    /// The part that does not depend on a text, once it is needed: the costs of lexemes, and the declarations of names.
     counts: Option<(Arc<TokenCounts>, Option<Declarations>)>,
     known: Recent<(ReferenceCosts, Endings)>,
 }
 
 impl AllEndings {
-    /// What is known at a configuration.
+    /// The data for a configuration.
     pub fn at(
         &mut self,
         run: &mut Run<'_>,
@@ -240,7 +239,7 @@ impl AllEndings {
 }
 
 impl Endings {
-    /// What can be known before a text is read, but for what references take.
+    /// Computes everything that does not depend on a text, except the cost of references, which is given.
     fn new(run: &mut Run<'_>, counts: Arc<TokenCounts>, references: ReferenceCosts) -> Result<Endings, EngineError> {
         let grammar = run.machine.grammar().clone();
         let measured = Measured { grammar: &grammar, tokens: Some(&counts), references };
@@ -286,8 +285,8 @@ impl Endings {
 }
 
 impl Run<'_> {
-    /// What completes the text after any one token, at most, and by how much more one token may put off the end; [`NEVER`] where
-    /// there is no bound.
+    /// An upper bound on the cost of completing the text after any one token, and on how much one more token may
+    /// increase it; [`NEVER`] where there is no bound.
     pub fn most_after_a_token(
         &mut self,
         endings: &mut Endings,
@@ -308,7 +307,7 @@ impl Run<'_> {
         Ok((worst, endings.bounds.step))
     }
 
-    /// Few tokens that complete the text; `None` where no path is found.
+    /// A short path to the end in tokens; `None` where none is found.
     pub fn path_to_end(
         &mut self,
         endings: &mut Endings,
@@ -318,7 +317,7 @@ impl Run<'_> {
         self.path_to_end_with(endings, &mut costs, configuration)
     }
 
-    /// Short texts that complete the text: the one that takes the fewest tokens as far as is known, and the shortest.
+    /// Short texts that complete the text: the one with the fewest tokens, as far as known, and the shortest one.
     pub fn texts_out(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Vec<Vec<Piece>>, EngineError> {
         let mut found = Vec::new();
         let nodes = endings.in_bytes(self)?.0.clone();
@@ -334,7 +333,7 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// Tokens of a mask, the likeliest first to complete the text soon: a few for each place that they lead to.
+    /// Tokens of a mask, ordered by how soon they are likely to complete the text: a few for each place.
     pub fn likely_tokens(
         &mut self,
         endings: &mut Endings,
@@ -364,7 +363,7 @@ impl Run<'_> {
         }
     }
 
-    /// Few tokens that complete the text by the path that is shortest in bytes.
+    /// The tokens of the path that is shortest in bytes.
     pub fn path_to_end_in_bytes(
         &mut self,
         endings: &mut Endings,
@@ -379,9 +378,9 @@ impl Run<'_> {
         }
     }
 
-    /// Tokens, so many at most, that complete the text from a place to which a token led that a mask left: by the path for
-    /// which it was left, or one that is looked for as it was then. Another search may find a path first that takes more. What
-    /// other masks have found comes last: it serves where the mask was that of another matcher.
+    /// At most `most` tokens that complete the text from a place to which a token of a narrowed mask led: the path for
+    /// which the mask kept the token, or else one found by the same kind of search. Another kind of search may first
+    /// find a longer path. Paths of other masks come last; they help if the mask was that of another matcher.
     pub fn path_to_end_after(
         &mut self,
         endings: &mut Endings,
@@ -413,7 +412,7 @@ impl Run<'_> {
         Ok(tokens)
     }
 
-    /// The first of some paths that completes the text from a place with so many tokens, or fewer, as it does so.
+    /// The first of some paths that completes the text from a place within `most` tokens, adjusted to that place.
     fn mended_to_any(
         &mut self,
         endings: &mut Endings,
@@ -430,8 +429,8 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Leaves those tokens of a mask after which so many tokens, or fewer, complete the text, and says by which paths. A path
-    /// that is known is tried after each, but for its first token.
+    /// Keeps those tokens of a mask after which at most `most` tokens complete the text, and returns the paths that
+    /// show it. The known path, without its first token, is tried after each token.
     pub fn narrow(
         &mut self,
         endings: &mut Endings,
@@ -447,7 +446,7 @@ impl Run<'_> {
         let mut costs = endings.costs();
         let (known, paths, counted) = Default::default();
         let mut search = Search { most, searches: 0, known, paths, last, is_in_vain: false, counted };
-        // The likeliest first: so many are looked at.
+        // The most promising places come first, since only a limited number is searched.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
         let mut found = Vec::new();
@@ -457,7 +456,7 @@ impl Run<'_> {
                 false => self.tokens_that_close(endings, &mut costs, configuration, place, mask, &mut search)?,
             };
             found.extend(known.map(|known| (place, known)));
-            // Where nothing hangs on which keys and elements there are, one token stands for all.
+            // If it does not matter which keys and elements were used, one token stands for all.
             if place.hangs_on != HangsOn::Nothing || closing.is_empty() {
                 place.tokens.take_from(mask);
                 closing.into_iter().for_each(|token| token_set::set(mask, token));
@@ -471,7 +470,7 @@ impl Run<'_> {
                 false => token_set::clear(mask, token),
             }
         }
-        // Only now: what is interrupted and begun anew must find what it would have found at once.
+        // Results are stored only at the end: an operation that is interrupted and repeated must find the same results.
         let mut left = PathsLeft { by_place: FxHashMap::default(), all: search.paths };
         for (place, known) in found {
             left.by_place.insert(place.first, known.paths.clone());
@@ -480,8 +479,8 @@ impl Run<'_> {
         Ok(left)
     }
 
-    /// The tokens of a mask that lead to a place and after which so many tokens, or fewer, complete the text; the first of them where
-    /// they are all equivalent.
+    /// The tokens of a mask that lead to a place and after which at most `most` tokens complete the text; only the
+    /// first of them where they are all equivalent.
     fn tokens_that_close(
         &mut self,
         endings: &mut Endings,
@@ -503,11 +502,11 @@ impl Run<'_> {
         if tokens.is_empty() || search.searches >= FEW {
             return Ok((closing, None));
         }
-        // That a path is too long after another text says nothing here where keys and elements must be new.
+        // Where keys and elements must be new, a path that was too long after another text decides nothing.
         let (most, hangs_on_text, before) = (search.most, endings.hangs_on_text, search.searches);
         let decides = |kept: &PathToEnd| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
-        // Some are found after one text, with other keys and elements in their places, that no search finds: a mask must not hang on
-        // which texts there were before.
+        // After one text, paths with other keys and elements may be found that no search finds after another. A mask
+        // must not depend on which texts came before it.
         let mut known = if hangs_on_text { Known::default() } else { lock(&place.known).clone() };
         known.paths.retain(|kept| decides(kept));
         let Known { paths, searches } = &mut known;
@@ -522,7 +521,8 @@ impl Run<'_> {
                 closing.push(token);
                 continue;
             }
-            // Where none is found, none is looked for after the other tokens, whatever is known from other texts.
+            // If no path is found for the first token, none is searched after the others, whatever is known from other
+            // texts.
             let is_in_vain = search.is_in_vain && closing.len() == counted;
             if read == MANY || is_in_vain || paths.first().is_some_and(|path| path.is_too_long(most)) {
                 continue;
@@ -541,7 +541,7 @@ impl Run<'_> {
                 shared = SharedPath::new(self, configuration, bytes, &path.pieces, most - path.tokens)?;
             }
         }
-        // What is known counts as if it was looked for, so that no more is left than without it.
+        // A known path counts as if it had been searched for, so that no more tokens are kept than without it.
         match search.searches - before {
             0 if !paths.is_empty() => search.searches += *searches,
             looked_for => *searches = looked_for,
@@ -550,7 +550,7 @@ impl Run<'_> {
         Ok((closing, is_decided.then_some(known)))
     }
 
-    /// Takes those of some tokens out of which counting decides whether they close the text; the ones that do.
+    /// Decides some of these tokens by counting and removes them from the list. Returns those that complete the text.
     fn sort_out_by_counting(
         &mut self,
         endings: &mut Endings,
@@ -571,7 +571,7 @@ impl Run<'_> {
             } else if least <= search.most {
                 open.push(token);
             }
-            // Those that lead to the same place are within the same arrays.
+            // All tokens that lead to the same place are within the same arrays.
             if plans.is_empty() && least == 0 {
                 open.extend(&tokens[at + 1..]);
                 break;
@@ -581,7 +581,7 @@ impl Run<'_> {
         Ok(closing)
     }
 
-    /// Tokens, so many at most, that complete the text by a path that counting finds; `None` where it finds none.
+    /// At most `most` tokens that complete the text by a path found by counting; `None` where there is none.
     pub fn path_to_end_by_counting(
         &mut self,
         endings: &mut Endings,
@@ -603,8 +603,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether so many tokens, or fewer, complete the text from a place. A path from one like it is tried first, and a path
-    /// that is found is kept for those like it.
+    /// Whether a path of at most `search.most` tokens completes the text from a place. A path from a similar place is
+    /// tried first, and a path that is found is stored for similar places.
     fn closes(
         &mut self,
         endings: &mut Endings,
@@ -640,7 +640,8 @@ impl Run<'_> {
                 if closes {
                     search.note(found.clone());
                 }
-                // The one before went by elements that the text has by now, but tokens were left for it that may come.
+                // The stored path used elements that the text now has, but tokens that may come were kept for it, so it
+                // stays.
                 paths.retain(|path| path.tokens != NEVER);
                 if closes || paths.is_empty() {
                     paths.insert(0, found);
@@ -653,7 +654,7 @@ impl Run<'_> {
         Ok(closes)
     }
 
-    /// A path that is looked for from a place, where one may take so many tokens.
+    /// Searches for a path from a place, within a limit that depends on `most`.
     fn path_within(
         &mut self,
         endings: &mut Endings,
@@ -672,7 +673,7 @@ impl Run<'_> {
         }
     }
 
-    /// A path that is known from another place, where it completes the text from here as well with so many tokens, perhaps with
+    /// A path known from another place, if it also completes the text from here within `most` tokens, perhaps with
     /// other elements.
     fn mended_to(
         &mut self,
@@ -690,7 +691,7 @@ impl Run<'_> {
         Ok((mended.tokens <= most).then_some(mended))
     }
 
-    /// Whether a path that is known from another place completes the text from here as well.
+    /// Whether a path known from another place also completes the text from here.
     pub fn leads_to_the_end(&mut self, place: SetId, pieces: &[Piece]) -> Result<bool, EngineError> {
         let mut here = place;
         for piece in pieces {
@@ -705,7 +706,7 @@ impl Run<'_> {
         Ok(self.stacks.has_bottom(here))
     }
 
-    /// What it takes to complete the text from a place, if keys and elements are new.
+    /// The cost of completing the text from a place, as if keys and elements were new.
     fn least(&mut self, endings: &mut Endings, costs: &mut Costs, place: SetId) -> Result<u64, EngineError> {
         if self.stacks.has_bottom(place) {
             return Ok(0);
@@ -714,14 +715,14 @@ impl Run<'_> {
         Ok(paths.first().map_or(NEVER, |&(cost, _)| cost))
     }
 
-    /// Whether a key is being written that must differ from others.
+    /// Whether a key that must be new is being written.
     fn writes_additional_key(&self, place: SetId) -> bool {
         self.stacks.entries(place).iter().any(|&thread| {
             thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
         })
     }
 
-    /// The tokens of a mask that the grammar asks for by their names or ids.
+    /// The tokens of a mask that the grammar names as single tokens.
     fn edges_of(&self, configuration: SetId, mask: &[u32]) -> Vec<u32> {
         if !self.machine.tokens.any() {
             return Vec::new();
@@ -732,8 +733,9 @@ impl Run<'_> {
         (0..edges.len() as u32 * token_set::BITS).filter(|&token| token_set::get(&edges, token)).collect()
     }
 
-    /// The places to which tokens lead from a configuration, as if every key and element were new, with what completes the text
-    /// from each. All that is below is looked at, so they are the same wherever that is the same.
+    /// The places to which tokens lead from a configuration, as if every key and element were new, with the cost of
+    /// completing the text from each. Everything below is tracked as read, so the cached places are valid wherever all
+    /// of that is equal.
     fn places_after(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Arc<Places>, EngineError> {
         if let Some(places) = endings.places.find(self.machine, self.stacks, configuration) {
             return Ok(places.clone());
@@ -751,7 +753,7 @@ impl Run<'_> {
         let mut costs = endings.costs();
         let keeps_text = self.machine.keeps_text();
         let groups = self.in_mode(Mode::Optimistic, |run| run.tokens_by_place(&vocabulary, configuration))?;
-        // The most tokens are those that no other place has.
+        // The place with the most tokens gets all tokens that no other place has.
         let most = (0..groups.len()).max_by_key(|&at| groups[at].1.len());
         let others = groups.iter().enumerate().filter(|&(at, _)| Some(at) != most);
         let others: Vec<u32> = others.flat_map(|(_, (_, tokens))| tokens).copied().collect();
@@ -760,12 +762,12 @@ impl Run<'_> {
             let cost = self.least(endings, &mut costs, place)?;
             let writes_key = self.writes_additional_key(place);
             let spare = if writes_key { NEW_KEY } else { 0 };
-            // Where something may not be new, what is cheapest may not be there.
+            // If something may not be new, the cheapest continuation may be unavailable.
             let at_most = match endings.bounds.is_exact && !is_unverified {
                 _ if !endings.is_bounded => NEVER,
                 true => cost.saturating_add(spare),
                 false if !is_unverified && self.stacks.has_bottom(place) => 0,
-                // What waits says too little of elements that count and keys that must be new.
+                // The stack alone does not tell the cost of elements that count and of keys that must be new.
                 false => endings.bounds.after_a_token(self, &mut costs, place)?.saturating_add(1),
             };
             let hangs_on = match keeps_text || writes_key {
@@ -783,14 +785,14 @@ impl Run<'_> {
         Ok(Places(all.into()))
     }
 
-    /// The sets that can be reached from a configuration; `None` where these are many.
+    /// The sets that can be reached from a configuration; `None` where there are many.
     fn all_below(&self, configuration: SetId) -> Option<Vec<SetId>> {
         let mut sets = Vec::new();
         let mut work = vec![configuration];
         while let Some(set) = work.pop() {
             for entry in self.stacks.entries(set).iter().filter(|&&entry| entry != Entry::BOTTOM) {
                 if !sets.contains(&entry.below) {
-                    // The places after such a configuration are not kept.
+                    // Then the places after the configuration are not cached.
                     if sets.len() == MANY {
                         return None;
                     }
@@ -802,8 +804,8 @@ impl Run<'_> {
         Some(sets)
     }
 
-    /// The tokens that spell something, by the places that they lead to as if every key and element were new, and whether
-    /// that is unverified.
+    /// The tokens with bytes, grouped by the places to which they lead as if every key and element were new, and by
+    /// whether that is unverified.
     #[expect(clippy::type_complexity, reason = "a list of groups, named where it is used")]
     fn tokens_by_place(
         &mut self,
@@ -813,7 +815,7 @@ impl Run<'_> {
         const UNKNOWN: u32 = u32::MAX;
         const NOWHERE: u32 = u32::MAX - 1;
         let trie = vocabulary.trie();
-        // Places by number, with where each byte leads: hundreds of thousands of steps go between a few places.
+        // Places by number, with a table of steps: hundreds of thousands of steps lead between a few places.
         let mut numbers: FxHashMap<(SetId, bool), u32> = FxHashMap::from_iter([((configuration, false), 0)]);
         let mut places = vec![(configuration, false)];
         let mut steps = vec![[UNKNOWN; 256]];
@@ -854,12 +856,12 @@ impl Run<'_> {
     }
 }
 
-/// What a place may look to take at most, so that a path from there is looked for.
+/// The greatest estimated cost at which a place is searched for a path.
 fn most_looked_at(most: u64) -> u64 {
     most.saturating_mul(FAR).saturating_add(FURTHER)
 }
 
-/// Whether what the elements of an array must count for is given by one counter, without a greatest count.
+/// Whether at most one counter of an array needs elements, and it has no maximum.
 fn is_counted_once(items: &Items) -> bool {
     items.contains.len() <= 1 && items.contains.iter().all(|(_, max)| max.is_none())
 }

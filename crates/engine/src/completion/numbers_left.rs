@@ -1,9 +1,9 @@
-//! The cost of what arrays of different numbers still need, found by counting instead of reading paths.
+//! The cost of the rest of an array of different numbers, found by counting instead of reading paths.
 //!
-//! It is known which numbers such an array does not have yet, and what each of them costs. So the rest costs the
-//! cheapest of them and the signs between them: this shows that a token leaves enough, without reading a path to the
-//! end, which has as many parts as elements are missing. If no token holds both a part of a number and a sign of the
-//! array, nothing costs less, so a token which does not leave enough is refused without a search.
+//! It is known which numbers such an array does not have yet, and the cost of each. So the rest costs the cheapest of
+//! them and the separators between: this shows that enough is left after a token without reading a path to the end,
+//! which has as many parts as there are missing elements. If no token contains both a part of a number and a separator
+//! of the array, no path costs less, so a token that does not leave enough is refused without a search.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,50 +24,50 @@ use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, ItemsState, NIL, SetId, UNKNOWN_TEXT};
 use crate::vocabulary::tokens::Tokens;
 
-/// So many numbers more than an array may lack are looked at.
+/// How many more numbers are listed than an array can lack.
 const SPARE: usize = 100;
 
 /// A number that may be an element.
 struct Value {
     text: Vec<u8>,
-    /// As it is compared.
+    /// The form in which it is compared.
     canonical: Vec<u8>,
-    /// What the text takes.
+    /// The cost of this text.
     most: u64,
-    /// What any of its texts takes, wherever whitespace is.
+    /// The least cost of any text of the number, wherever whitespace is.
     least: u64,
 }
 
-/// What an array of different numbers consists of.
+/// The elements and separators of an array of different numbers.
 pub(crate) struct Numbers {
-    /// The shortest and those that are one token, sorted by their texts.
+    /// The shortest numbers and those that are single tokens, sorted by text.
     values: Vec<Value>,
-    /// The same, the cheapest first.
+    /// Their indices by cost, the cheapest first.
     by_most: Vec<u32>,
     by_least: Vec<u32>,
     by_canonical: FxHashMap<Vec<u8>, u32>,
-    /// What a number takes at least that is not among them; [`NEVER`] where there is none.
+    /// The least cost of a number that is not among them; [`NEVER`] where there is none.
     others: u64,
-    /// The bytes of the shortest of those.
+    /// The least number of bytes of such a number.
     others_from: usize,
-    /// Whether nothing takes less than the values and the signs.
+    /// Whether no path costs less than the values and the separators.
     is_least: bool,
-    /// The most characters of a number in one token.
+    /// The greatest number of characters of a number in one token.
     longest: usize,
-    /// The fewest elements.
+    /// The least number of elements.
     min: u32,
     item: Vec<u8>,
     close: Vec<u8>,
     item_tokens: u64,
 }
 
-/// What the tokens of a vocabulary hold of numbers.
+/// What the tokens of a vocabulary contain of numbers.
 struct NumberTokens {
-    /// Whether none of them that may stand in an array of numbers holds a digit and something else than whitespace before it.
+    /// Whether no token that may occur in an array of numbers contains a digit after anything but whitespace.
     are_separate: bool,
-    /// Whether none of them holds the sign of a number after something else than whitespace.
+    /// Whether no such token contains the sign of a number after anything but whitespace.
     are_signs_separate: bool,
-    /// The texts of numbers that are one token, with or without whitespace.
+    /// The texts of numbers that are single tokens, with or without whitespace.
     single: FxHashSet<Vec<u8>>,
     longest: usize,
 }
@@ -94,7 +94,7 @@ impl NumberTokens {
         tokens
     }
 
-    /// What the digits of a number take at least, with its sign where that is none of another token.
+    /// The least cost of a number's digits, with its sign unless the sign can be part of another token.
     fn least(&self, vocabulary: &Tokens, text: &[u8]) -> u64 {
         let digits = text.strip_prefix(b"-").filter(|_| !self.are_signs_separate).unwrap_or(text);
         let begun = (1..=digits.len()).filter(|&end| self.single.contains(&digits[..end]));
@@ -103,7 +103,7 @@ impl NumberTokens {
     }
 }
 
-/// Whether some bytes may stand in an array of numbers without exponents, as far as each pair of them shows.
+/// Whether some bytes may occur in an array of numbers without exponents, as far as adjacent pairs of bytes show.
 fn may_stand_among_numbers(bytes: &[u8]) -> bool {
     let may_follow = |pair: &[u8]| match (pair[0], pair[1]) {
         (b'-' | b'.', next) => next.is_ascii_digit(),
@@ -114,33 +114,33 @@ fn may_stand_among_numbers(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| byte.is_ascii_digit() || b"-.,] \t\r\n".contains(byte)) && bytes.windows(2).all(may_follow)
 }
 
-/// The arrays of different numbers of a grammar, as far as they were asked for.
+/// The arrays of different numbers of a grammar that were asked for.
 #[derive(Default)]
 pub(crate) struct NumberArrays {
     known: FxHashMap<ItemsId, Option<Arc<Numbers>>>,
     tokens: Option<NumberTokens>,
 }
 
-/// The numbers that an array does not have, of as many as it may lack.
+/// The numbers that an array does not have yet, as many as it may need.
 struct Unused {
-    /// What the cheapest take one by one.
+    /// The cheapest of them, with their costs.
     most: Vec<(u64, u32)>,
-    /// What so many take.
+    /// For every number of elements, the sum of the costs.
     most_sums: Vec<u64>,
     least: Vec<u64>,
     least_sums: Vec<u64>,
 }
 
-/// What stands after an array.
+/// What follows an array.
 struct Tail {
     pieces: Vec<Piece>,
-    /// What it takes.
+    /// Its cost.
     alone: u64,
-    /// With the sign that ends the array.
+    /// Its cost together with the closing bracket.
     with_close: u64,
 }
 
-/// What was counted for one mask.
+/// The results of counting for one mask.
 #[derive(Default)]
 pub(crate) struct Counted {
     unused: FxHashMap<(ItemsId, u32), Rc<Unused>>,
@@ -155,31 +155,31 @@ struct InArray {
     unused: Rc<Unused>,
 }
 
-/// A number that has begun, as an element.
+/// An element that has begun.
 struct Element<'a> {
     numbers: &'a Numbers,
     unused: &'a Unused,
-    /// The list of those before it.
+    /// The list of elements before it.
     seen: u32,
     written: &'a [u8],
     residual: ExprId,
-    /// How many must come after it.
+    /// The number of elements that must come after it.
     count: usize,
 }
 
-/// What a number that has begun goes on with.
+/// A continuation of a number that has begun.
 struct Rest {
-    /// What it takes, with the numbers after it.
+    /// Its cost, with the numbers after it.
     most: u64,
     text: Vec<u8>,
-    /// The number that it becomes, if that is listed.
+    /// The number that it completes, if that one is listed.
     value: Option<u32>,
-    /// What any rest takes at least, with those numbers.
+    /// A lower bound on the cost of any continuation, with these numbers.
     least: u64,
 }
 
 impl Rest {
-    /// Takes note of one that takes so much.
+    /// Takes a continuation if it costs less.
     fn note(&mut self, most: u64, text: &[u8], value: Option<u32>) {
         if most < self.most {
             *self = Rest { most, text: text.to_vec(), value, least: self.least };
@@ -187,29 +187,29 @@ impl Rest {
     }
 }
 
-/// How a text may be completed after a thread within an array of different numbers.
+/// A way to complete a text after a thread within an array of different numbers.
 pub(crate) struct Plan {
-    /// What is written first: the rest of a number, a sign or both.
+    /// What is written first: the rest of a number, a separator, or both.
     first: Vec<u8>,
-    /// How many elements come then.
+    /// The number of elements after it.
     count: usize,
-    /// Whether a sign comes before the first of them.
+    /// Whether a separator comes before the first of these.
     is_after_element: bool,
     /// Whether `first` ends the array.
     closes: bool,
-    /// A number that is none of these elements.
+    /// A number that must not be among these elements.
     without: Option<u32>,
     numbers: Arc<Numbers>,
     unused: Rc<Unused>,
     tail: Option<Rc<Tail>>,
-    /// What it takes; [`NEVER`] where that is not known.
+    /// Its cost; [`NEVER`] where it is not known.
     pub most: u64,
-    /// What the text takes at least from there.
+    /// A lower bound on the cost of completing the text from there.
     pub least: u64,
 }
 
 impl InArray {
-    /// A continuation that begins with a text, after which so many elements come, unless something else is known.
+    /// A plan that begins with a text, followed by `count` elements; the other fields have defaults.
     fn plan(&self, first: Vec<u8>, count: usize) -> Plan {
         Plan {
             first,
@@ -228,7 +228,7 @@ impl InArray {
 
 impl Unused {
     fn of(run: &Run<'_>, numbers: &Numbers, seen: u32) -> Unused {
-        // One more than are missing: one of them may be the element under way.
+        // One more than are missing, since one of them may be the current element.
         let count = numbers.min as usize + 2;
         let is_left = |&index: &u32| !run.has_element(seen, &numbers.values[index as usize].canonical);
         let value = |index: u32| &numbers.values[index as usize];
@@ -242,14 +242,14 @@ impl Unused {
         Unused { most, most_sums, least, least_sums }
     }
 
-    /// What so many take, but for one that takes so much itself.
+    /// The cost of `count` numbers, without one whose cost is given.
     fn most_without(&self, count: usize, without: Option<u64>) -> u64 {
         let each = |at: usize| self.most.get(at).map_or(NEVER, |&(cost, _)| cost);
         let sum = |count: usize| self.most_sums.get(count).copied().unwrap_or(NEVER);
         sum_without(count, without, each, sum)
     }
 
-    /// What so many take at least, but for one that takes so much at least itself.
+    /// A lower bound on the cost of `count` numbers, without one whose lower bound is given.
     fn least_without(&self, count: usize, without: Option<u64>) -> u64 {
         let each = |at: usize| self.least.get(at).copied().unwrap_or(NEVER);
         let sum = |count: usize| self.least_sums.get(count).copied().unwrap_or(NEVER);
@@ -257,7 +257,7 @@ impl Unused {
     }
 }
 
-/// What the cheapest take, so many, but for one.
+/// The sum of the `count` cheapest, without one.
 fn sum_without(count: usize, without: Option<u64>, each: impl Fn(usize) -> u64, sum: impl Fn(usize) -> u64) -> u64 {
     match without {
         Some(cost) if count > 0 && cost <= each(count - 1) => match sum(count + 1) {
@@ -282,7 +282,7 @@ fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
 }
 
 impl Numbers {
-    /// Those of an array; `None` where its elements are others, or more is asked of them.
+    /// The numbers of an array; `None` where its elements are of another kind, or where it has other constraints.
     fn of(
         run: &mut Run<'_>,
         counts: &TokenCounts,
@@ -305,7 +305,7 @@ impl Numbers {
         let shortest = shortest_numbers(run.lexeme_cache.deriver(), lexeme, most)?;
         let Some(Shortest { mut texts, others_from }) = shortest else { return Ok(None) };
         let deriver = run.lexeme_cache.deriver();
-        // 0 may be written with a sign, too.
+        // 0 may also be written with a sign.
         let mut canonical: FxHashSet<Vec<u8>> = FxHashSet::default();
         texts.retain(|text| canonical.insert(canonical_json(text)));
         if others_from.is_some() {
@@ -336,7 +336,7 @@ impl Numbers {
         };
         let [by_most, by_least] = [order(|value| value.most), order(|value| value.least)];
         let by_canonical = (0..).zip(&values).map(|(index, value)| (value.canonical.clone(), index)).collect();
-        // Those of one token are among the values.
+        // Numbers that are single tokens are among the values.
         let others = others_from.map_or(NEVER, |bytes| bytes.div_ceil(tokens.longest).max(2) as u64);
         let surface = items.surface;
         let mut sign = |sign: ExprId| -> Result<Option<Vec<u8>>, EngineError> {
@@ -363,7 +363,7 @@ impl Numbers {
         }))
     }
 
-    /// The numbers whose texts begin like this.
+    /// The numbers whose texts have this prefix.
     fn beginning(&self, text: &[u8]) -> impl Iterator<Item = u32> {
         let first = self.values.partition_point(|value| &value.text[..] < text);
         let rest = &self.values[first..];
@@ -376,7 +376,7 @@ impl Numbers {
     }
 }
 
-/// Whether nothing but the least number of elements is asked of an array whose elements must differ.
+/// Whether an array of different elements has no other constraint than a minimum number of elements.
 fn is_plain(items: &Items) -> bool {
     items.is_unique() && !items.is_bare() && items.prefix.is_empty() && items.contains.is_empty()
 }
@@ -385,11 +385,11 @@ fn is_plain(items: &Items) -> bool {
 struct Shortest {
     /// The shortest first.
     texts: Vec<Vec<u8>>,
-    /// Of how many bytes those are at least that are not among them, if there are any.
+    /// The least number of bytes of the others, if there are any.
     others_from: Option<usize>,
 }
 
-/// So many numbers of a lexeme; `None` where its texts are no numbers, or may have exponents.
+/// The `most` shortest numbers of a lexeme; `None` where its texts are not numbers, or may have exponents.
 fn shortest_numbers(deriver: &mut Deriver, lexeme: ExprId, most: usize) -> Result<Option<Shortest>, EngineError> {
     if deriver.exprs.has_language(lexeme) {
         return Ok(None);
@@ -427,8 +427,8 @@ impl Run<'_> {
         self.stacks.known_text(canonical).is_some_and(|text| self.stacks.seen.has(seen, text))
     }
 
-    /// The paths to complete the text from a place within an array of different numbers, one for each thread of which that is
-    /// known, and what it takes at least.
+    /// The plans to complete the text from a place within an array of different numbers, one for each thread of which
+    /// one is known, and a lower bound on the cost.
     pub fn plans(
         &mut self,
         arrays: &mut NumberArrays,
@@ -500,7 +500,7 @@ impl Run<'_> {
         Ok((plans, if least == NEVER { 0 } else { least }))
     }
 
-    /// The array of different numbers that a thread is in, where nothing else must be new around it.
+    /// The array of different numbers that a thread is in, if nothing else around it must be new.
     fn array_of_numbers(&mut self, thread: Entry) -> Option<(ItemsId, ItemsState)> {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return None;
@@ -531,7 +531,7 @@ impl Run<'_> {
         Ok(numbers)
     }
 
-    /// What stands after an array, below which these stacks are.
+    /// What follows an array that is above these stacks.
     fn tail(
         &mut self,
         numbers: &Numbers,
@@ -564,7 +564,7 @@ impl Run<'_> {
         Ok(Some(Tail { pieces, alone, with_close }))
     }
 
-    /// The continuations from a thread before or within a number; `false` where these may not be all.
+    /// The plans from a thread before or within a number; `false` where there may be others.
     fn plans_within(
         &mut self,
         array: &InArray,
@@ -581,14 +581,14 @@ impl Run<'_> {
         if !is_whole || matches!(state.start, NIL | UNKNOWN_TEXT) {
             return Ok(false);
         }
-        // After the element under way.
+        // The number of elements after the current one.
         let count = numbers.min.saturating_sub(state.place.saturating_add(1)) as usize;
         let signs = numbers.item_tokens.saturating_mul(count as u64);
         let plan = |first: Vec<u8>, without: Option<u32>, most: u64, least: u64| Plan {
             is_after_element: true,
             without,
             most: most.saturating_add(signs),
-            // One token for each sign, and one for the end.
+            // One token for each separator, and one for the end.
             least: sum([least, count as u64, 1]),
             ..array.plan(first, count)
         };
@@ -610,7 +610,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// What a number that has begun goes on with at best, where others come after it.
+    /// The best continuation of a number that has begun, if others come after it.
     fn rest_of_number(&mut self, element: &Element<'_>, costs: &Costs, texts: &mut Texts) -> Result<Rest, EngineError> {
         let &Element { numbers, unused, seen, written, residual, count } = element;
         let mut best = Rest { most: NEVER, text: Vec::new(), value: None, least: NEVER };
@@ -626,7 +626,7 @@ impl Run<'_> {
                 best.least = best.least.min(least);
             }
         }
-        // Other spellings, as with zeros after the point, and longer numbers.
+        // Other spellings, for example with zeros after the point, and longer numbers.
         self.find_shortest_text(costs, texts, residual)?;
         let mut ended = None;
         if let Some(rest) = texts.shortest(residual) {
@@ -643,12 +643,12 @@ impl Run<'_> {
         let is_settled = NumberSteps::is_settled(deriver, residual, written)?;
         let digits = written.strip_prefix(b"-").unwrap_or(written);
         let of_spellings = match digits {
-            // Only the sign is there: the number is one of those with it, or 0.
+            // Only the sign was written: the number is a negative one, or 0.
             b"" => match numbers.with_canonical(b"0").filter(|_| !self.has_element(seen, b"0")) {
                 Some(zero) => unused.least_without(count, Some(numbers.values[zero as usize].least)).saturating_add(1),
                 None => NEVER,
             },
-            // One of digits alone is the number or the beginning of others.
+            // A number of digits alone is complete, or the beginning of others.
             _ if digits.iter().all(u8::is_ascii_digit) && written != b"-0" => NEVER,
             _ => unused.least_without(count, ended.map(|value| value.least)).saturating_add(more),
         };
@@ -664,7 +664,7 @@ impl Run<'_> {
         Ok(best)
     }
 
-    /// The continuations from a thread after a number; `false` where these may not be all.
+    /// The plans from a thread after a number; `false` where there may be others.
     fn plans_after(
         &mut self,
         array: &InArray,
@@ -691,7 +691,7 @@ impl Run<'_> {
                 let signs = count.saturating_sub(1) as u64;
                 let of_values = unused.most_without(count, None);
                 let of_signs = numbers.item_tokens.saturating_mul(signs);
-                // The sign under way may have been read, but for whitespace.
+                // The current separator may have been read except for whitespace.
                 let first_sign = u64::from(begins || closes);
                 let close = u64::from(!closes);
                 plans.push(Plan {
@@ -707,7 +707,7 @@ impl Run<'_> {
 }
 
 impl Plan {
-    /// The text, in its parts; `None` where it is not known.
+    /// The text in parts; `None` where it is not known.
     pub fn pieces(&self) -> Option<Vec<Piece>> {
         let tail = self.tail.as_ref().filter(|_| self.most != NEVER)?;
         let numbers = &self.numbers;

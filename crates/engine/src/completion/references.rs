@@ -1,8 +1,8 @@
 //! The cost of references to declared names: a name that exists, or one that is being written.
 //!
 //! A reference matches the names of its own text, so its cost is no property of the grammar. Two bounds are read off
-//! the stacks: the cost of the cheapest name from its first byte, and of ending a reference that has begun, which may
-//! be to the longest. They are rounded up, so that few different ones occur while a text grows.
+//! the stacks: the cost of the cheapest name, and the cost of ending a reference that has begun, which may be to the
+//! longest name. They are rounded up, so that few different values occur while a text grows.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
@@ -17,24 +17,25 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId, UNKNOWN_NAMES, UNKNOWN_TEXT};
 use crate::vocabulary::tokens::Tokens;
 
-/// What ends an escaped character of a JSON string: the most that `\` lacks of two escapes.
+/// The greatest number of bytes that complete an escaped character of a JSON string: two escapes without the first
+/// backslash.
 const ESCAPED: u64 = 11;
 
-/// What references take in tokens, at most.
+/// Upper bounds on the cost of references in tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ReferenceCosts {
-    /// A whole one, to the cheapest name.
+    /// A whole reference, to the cheapest name.
     pub whole: u64,
-    /// The rest of one that has begun.
+    /// The rest of a reference that has begun.
     pub rest: u64,
 }
 
 impl ReferenceCosts {
-    /// The same or a little more, so that there are few of them.
+    /// The same, rounded up to one of few values.
     fn rounded(self) -> ReferenceCosts {
         let up = |cost: u64| match cost {
             0..=4 | NEVER => cost,
-            // The next power of two or one and a half times one.
+            // The next power of two, or three quarters of it.
             _ => match cost.checked_next_power_of_two() {
                 Some(power) if cost <= power / 4 * 3 => power / 4 * 3,
                 Some(power) => power,
@@ -45,19 +46,18 @@ impl ReferenceCosts {
     }
 }
 
-/// What one token may add to the name of a declaration.
+/// How much one token may add to the name of a declaration.
 pub(crate) struct Declarations {
-    /// A shortest name takes so many tokens.
+    /// The number of tokens of a shortest name.
     least: u64,
-    /// What a token adds to a name, or the name that begins in it, and what ends the name then: in tokens.
+    /// In tokens: what a token adds to a name, or the name that begins in it, and the rest of the name.
     more: u64,
-    /// The same in bytes.
     more_bytes: u64,
     is_quoted: bool,
 }
 
 impl Declarations {
-    /// Those of a grammar; `None` where it declares no names.
+    /// The declarations of a grammar; `None` where it declares no names.
     pub fn new(
         run: &mut Run<'_>,
         vocabulary: &Tokens,
@@ -91,7 +91,7 @@ impl Declarations {
             to_end = to_end.max(longest);
         }
         if is_quoted {
-            // The whitespace before a string is no part of the name.
+            // The whitespace before a string is not part of the name.
             b" \t\n\r".iter().for_each(|&byte| begins[usize::from(byte)] = false);
         }
         let (tokens, bytes) = most_of_a_token(vocabulary, &begins);
@@ -99,7 +99,7 @@ impl Declarations {
         Ok(Some(Declarations { least, more, more_bytes, is_quoted }))
     }
 
-    /// What references take after any one token that may come at a configuration.
+    /// The cost of references after any one token that may come at a configuration.
     pub fn costs_of(&self, run: &Run<'_>, vocabulary: &Tokens, configuration: SetId) -> ReferenceCosts {
         let threads = run.stacks.entries(configuration);
         let text = threads.iter().find(|&&thread| run.machine.is_text(thread)).map(|thread| thread.register);
@@ -135,7 +135,7 @@ impl Declarations {
                     let mut name: Vec<u32> = run.stacks.list(entry).collect();
                     let set = name.first().map_or(0, |&set| set.saturating_sub(256)) as usize;
                     rest = rest.max(name.len() as u64);
-                    // Any of them is one to refer to.
+                    // A reference may be to any of these names.
                     if at < FEW {
                         name.reverse();
                         name.pop();
@@ -145,7 +145,7 @@ impl Declarations {
                     }
                 }
             }
-            // Where there is no name of a set yet, one is written before the reference.
+            // If a set has no names yet, a name is declared before the reference.
             whole = least.into_iter().map(|least| if least == NEVER { new } else { least }).fold(whole, u64::max);
         }
         if self.is_quoted {
@@ -155,8 +155,8 @@ impl Declarations {
     }
 }
 
-/// The bytes of the shortest name that references have where a configuration stands; none where there is no name yet. A shorter
-/// one may still be declared, so a text that is short by this measure need not be the shortest.
+/// The bytes of the shortest name to which references may refer at a configuration; 0 where there is no name yet. A
+/// shorter name may still be declared, so a completion found with this bound need not be the shortest.
 pub(crate) fn shortest_name(run: &Run<'_>, configuration: SetId) -> u64 {
     let mut most = 0;
     for thread in run.stacks.entries(configuration).iter().filter(|&&thread| thread != Entry::BOTTOM) {
@@ -176,7 +176,7 @@ pub(crate) fn shortest_name(run: &Run<'_>, configuration: SetId) -> u64 {
     most
 }
 
-/// The lexemes that a declared name is made of: one, or the pieces of a long one.
+/// The lexemes of a declared name: one, or the pieces of a long one.
 fn lexemes_of(grammar: &Grammar, body: NodeId) -> Vec<ExprId> {
     let (mut work, mut lexemes) = (vec![body], Vec::new());
     while let Some(id) = work.pop() {
@@ -190,7 +190,7 @@ fn lexemes_of(grammar: &Grammar, body: NodeId) -> Vec<ExprId> {
     lexemes
 }
 
-/// How many tokens spell the beginnings of a text, by where they end; a byte without a token counts as one.
+/// The numbers of tokens that spell the prefixes of a text, by length. A byte without a token counts as one.
 fn counts_with_bytes(vocabulary: &Tokens, text: &[u8]) -> Vec<u64> {
     let trie = vocabulary.trie();
     let mut counts = vec![NEVER; text.len() + 1];
@@ -216,14 +216,14 @@ fn count_with_bytes(vocabulary: &Tokens, text: &[u8]) -> u64 {
     *counts_with_bytes(vocabulary, text).last().expect("there is a count before the first byte")
 }
 
-/// The most tokens that spell what one token may be of a name, and the most bytes: its beginning, or anything from one of these
-/// bytes on.
+/// The greatest number of tokens, and of bytes, that spell a part of one token that may belong to a name: the whole
+/// token, or the rest from one of these bytes on.
 fn most_of_a_token(vocabulary: &Tokens, begins: &[bool; 256]) -> (u64, u64) {
     let (mut in_tokens, mut in_bytes) = (1, 1);
     for token in (0..vocabulary.vocab_size() as u32).filter_map(|token| vocabulary.token_bytes(token)) {
         in_bytes = in_bytes.max(token.len() as u64);
         for at in 0..token.len() {
-            // What is no longer than the most so far takes no more.
+            // A part that is no longer than the greatest number so far cannot exceed it.
             let may_begin = at == 0 || begins[usize::from(token[at])];
             if may_begin && (token.len() - at) as u64 > in_tokens {
                 let most = counts_with_bytes(vocabulary, &token[at..]).into_iter().max();

@@ -1,11 +1,11 @@
 //! A short path to the end of a text.
 //!
-//! It takes one lexeme after the other, first the one with which the rest costs the fewest bytes or tokens
-//! (`completion/costs.rs`). The choice is then read for real, so the result is right whatever the estimate; if a path
-//! comes out longer than estimated, the next best one is tried. Of a lexeme, its shortest text is taken; others follow
-//! if that leads nowhere, or if elements must differ, as in `[1, 1]` and `[1, 22]`. If many are tried in vain, as the
-//! keys of a large object in every order for one byte that the estimate lacks, the path that looks nearest to the end
-//! goes first from then on. From the end that this finds, shorter ones are searched for as long again (branch and
+//! The search adds one lexeme after another, first the one with which the rest costs the fewest bytes or tokens
+//! (`completion/costs.rs`). The choice is then read by the engine, so the result is correct whatever the estimate; if a
+//! path becomes longer than estimated, the next best one is tried. The shortest text of a lexeme is taken first; others
+//! follow if that one leads nowhere, or if elements must differ, as in `[1, 1]` and `[1, 22]`. If many paths fail, such
+//! as the keys of a large object in every order because the estimate is one byte too low, the path nearest to the end
+//! goes first from then on. After an end is found in this way, shorter ones are searched for as long again (branch and
 //! bound).
 
 use std::cmp::Reverse;
@@ -30,22 +30,22 @@ use crate::vocabulary::tokens::Tokens;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Piece {
     Text(Vec<u8>),
-    /// A token that the grammar asks for by its name or id.
+    /// A token that the grammar names.
     Token(u32),
 }
 
-/// What a search for a path to the end has found.
+/// The result of a search for a path to the end.
 pub(crate) enum Completion {
     Found(Vec<Piece>),
-    /// Every path takes so much at least.
+    /// Every path costs at least this much.
     TooLong(u64),
     Never,
 }
 
-/// The fewest tokens for a path; `None` where some byte has no token.
+/// The fewest tokens that spell a path; `None` where some byte has no token.
 ///
 /// # Errors
-/// Where it takes too long.
+/// A limit, where it takes too long.
 pub(crate) fn tokens_of(vocabulary: &Tokens, pieces: &[Piece]) -> Result<Option<Vec<u32>>, LimitExceeded> {
     let (mut tokens, mut text) = (Vec::new(), Vec::new());
     for piece in pieces {
@@ -64,19 +64,19 @@ pub(crate) fn tokens_of(vocabulary: &Tokens, pieces: &[Piece]) -> Result<Option<
     Ok(Some(tokens))
 }
 
-/// Texts of lexemes, found once for all searches.
+/// Texts of lexemes, computed once for all searches.
 #[derive(Default)]
 pub(crate) struct Texts {
-    /// The shortest, with what they take in tokens where these are counted.
+    /// The shortest ones, with their costs in tokens if these are counted.
     shortest: ShortestTexts,
-    /// More texts of those lexemes of which more were asked for.
+    /// Further texts of lexemes.
     others: Bounded<ExprId, OtherTexts>,
 }
 
 type ShortestTexts = FxHashMap<ExprId, Option<(Vec<u8>, u64)>>;
 
 impl Texts {
-    /// The shortest text of a lexeme of a path that was found.
+    /// The shortest text of a lexeme that occurs in a path.
     pub fn shortest(&self, lexeme: ExprId) -> Option<&[u8]> {
         self.shortest[&lexeme].as_ref().map(|(text, _)| &text[..])
     }
@@ -95,36 +95,37 @@ impl Texts {
     }
 }
 
-/// With what a text may go on.
+/// What may come next in a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Path {
     Lexeme(ExprId),
     Token(u32),
-    /// What is left after so many bytes of an element that the array has already, where two must be equal.
+    /// The rest, after some bytes, of an element that the array already has, where two must be equal.
     Repeat {
         spelled: Spelled,
         written: u32,
     },
 }
 
-/// What goes on after a text of a lexeme.
+/// What can be read after a text of a lexeme.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Behind {
     New,
-    /// What goes on where the lexeme stands, too, for it is complete there: of a number, another spelling.
+    /// Only what could already be read before the text, since the lexeme was complete there; for example another
+    /// spelling of a number.
     Known,
-    /// Only more of the lexeme. Where elements must differ, `0` may be one that the array has, and of all its spellings none may
-    /// be new.
+    /// Only more of the lexeme. Where elements must differ, the array may already have `0`, and then no spelling of it
+    /// is new.
     Nothing,
 }
 
-/// A text that is an element of an array of which all differ.
+/// A text that is an element of an array whose elements must differ.
 #[derive(Clone, Copy)]
 struct ElementText {
-    /// The array, by its frame and what is below.
+    /// The array, by its frame and the set below.
     array: (FrameId, SetId),
     lexeme: ExprId,
-    /// Which of the texts of the lexeme it is.
+    /// The index of the text among those of the lexeme.
     at: u32,
 }
 
@@ -132,63 +133,64 @@ struct ElementText {
 struct Step {
     to: SetId,
     piece: Piece,
-    /// What is known of it, if it is an element of an array whose order makes no difference.
+    /// Set if the step is an element of an array in which the order makes no difference.
     element: Option<ElementText>,
 }
 
-/// A place that the search for a completion has reached.
+/// A place that the search has reached.
 struct Reached {
     configuration: SetId,
-    /// What it takes to get there.
+    /// The cost of getting there.
     cost: u64,
     /// The last part of the path there.
     piece: Piece,
     element: Option<ElementText>,
-    /// The place before it; the first one's is itself.
+    /// The place before it; the first place refers to itself.
     before: u32,
-    /// How many lexemes lead there.
+    /// The number of lexemes on the path there.
     depth: u32,
-    /// Best first, with what the rest takes with each.
+    /// The best first, each with the cost of the rest.
     paths: Vec<(u64, Path)>,
 }
 
-/// A lexeme to go on with: the one that makes the shortest text comes first, then the one furthest on.
+/// A candidate for the next lexeme. The one with the shortest text comes first, and among equals the one furthest
+/// along.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Next {
-    /// Of the whole text, at least; in a hurry, of the rest.
+    /// The sort key: a lower bound on the cost of the whole text, or in a hurry of the rest.
     order: u64,
-    /// Of the whole text, at least.
+    /// A lower bound on the cost of the whole text.
     total: u64,
-    /// The less the further on its place is: `u64::MAX` without what leads there.
+    /// `u64::MAX` minus the cost of its place, so that places further along come first.
     left: u64,
     place: u32,
     path: u32,
-    /// How many of its texts have been tried, where another one is wanted: the shortest was a key which the object has already, or
-    /// one that it declares, or an element must differ from others.
+    /// How many texts of the lexeme were tried, if another one is needed: the shortest was a used or a declared key, or
+    /// an element must differ from others.
     tried: u32,
-    /// Whether the order is that of the one before, for it is not known yet by how much the next one is longer.
+    /// Whether the sort key is still that of the previous text, since the cost of this one is not known yet.
     is_unweighed: bool,
 }
 
-/// The places reached so far, and the lexemes to go on with.
+/// The places reached so far, and the candidates for the next lexeme.
 #[derive(Default)]
 struct Frontier {
-    /// What the whole text may take.
+    /// The greatest cost of the whole text.
     most: u64,
-    /// How many places are looked at.
+    /// The greatest number of places to visit.
     max_places: usize,
     places: Vec<Reached>,
     queue: BinaryHeap<Reverse<Next>>,
-    /// How many lexemes lead to the place that is furthest on.
+    /// The greatest number of lexemes on the path to a place.
     deepest: u32,
-    /// Whether it has taken so long that what is nearest to an end goes first.
+    /// Whether the search has taken so long that the candidate nearest to an end goes first.
     hurries: bool,
-    /// The end with the shortest path to it so far, of those found in a hurry.
+    /// The end with the shortest path so far, among those found in a hurry.
     best: Option<u32>,
 }
 
 impl Frontier {
-    /// Adds a place that was reached by a step from the one `before`, and what it goes on with.
+    /// Adds a place that was reached by a step from `before`, with what may come next there.
     fn add(&mut self, step: Step, cost: u64, before: u32, paths: Vec<(u64, Path)>) -> u32 {
         let place = self.places.len() as u32;
         let depth = self.places.get(before as usize).map_or(0, |place| place.depth + 1);
@@ -211,8 +213,8 @@ impl Frontier {
         place
     }
 
-    /// Which text of a lexeme the last element of an array is on the path to a place. Each order of elements is as good as
-    /// another, so only texts after it are elements from there on.
+    /// The index of the text of a lexeme that the last element of an array has on the path to a place. All orders of
+    /// elements are equally good, so later elements only use later texts.
     fn element_before(&self, place: u32, array: (FrameId, SetId), lexeme: ExprId) -> Option<u32> {
         let mut at = place;
         loop {
@@ -225,14 +227,14 @@ impl Frontier {
         }
     }
 
-    /// Goes on with another text of a lexeme, by so much dearer as it is than the one before.
+    /// Adds a candidate for another text of a lexeme, with its additional cost.
     fn go_on(&mut self, costs: &Costs, next: &Next, tried: u32, [before, text]: [&[u8]; 2]) {
         let more = costs.of_text(text).saturating_sub(costs.of_text(before));
         let (order, total) = (next.order.saturating_add(more), next.total.saturating_add(more));
         self.queue.push(Reverse(Next { order, total, tried, is_unweighed: false, ..*next }));
     }
 
-    /// An end was found in a hurry: what is shorter is looked for as long again.
+    /// Records an end that was found in a hurry. Shorter paths are searched for as long again.
     fn end(&mut self, place: u32) {
         if self.best.is_none() {
             self.max_places = self.max_places.min(2 * self.places.len());
@@ -243,13 +245,13 @@ impl Frontier {
 }
 
 impl Run<'_> {
-    /// Best first (A*, Hart, Nilsson and Raphael 1968): what waits on a stack says too little where the elements of an array
-    /// count, so the path that looks shortest need not lead to an end.
+    /// A best-first search (A*, Hart, Nilsson and Raphael 1968). The stack alone does not give the exact cost if
+    /// elements are counted, so the path that looks shortest need not lead to an end.
     pub fn complete(&mut self, costs: &mut Costs, start: SetId, most: u64) -> Result<Completion, EngineError> {
         self.complete_with(costs, &mut Texts::default(), start, most, STEPS)
     }
 
-    /// The same with texts of lexemes that are known already, and a look at so many places at most.
+    /// The same with known texts of lexemes, visiting at most `max_places` places.
     pub fn complete_with(
         &mut self,
         costs: &mut Costs,
@@ -269,7 +271,7 @@ impl Run<'_> {
         }
     }
 
-    /// Goes on until there is an end that is the shortest, or no path is left that could be shorter.
+    /// Continues until the shortest end is found, or no shorter path is possible.
     fn search_paths(
         &mut self,
         frontier: &mut Frontier,
@@ -277,7 +279,8 @@ impl Run<'_> {
         lexemes: &mut Texts,
         start: SetId,
     ) -> Result<Completion, EngineError> {
-        // What it takes to get to each place, the least so far: in a hurry the first path there need not be the shortest.
+        // The least cost of getting to each place so far: in a hurry, the first path to a place need not be the
+        // shortest.
         let mut seen: FxHashMap<SetId, u64> = FxHashMap::default();
         let mut reached = Some((Step { to: start, piece: Piece::Text(Vec::new()), element: None }, 0, 0));
         let mut too_long = NEVER;
@@ -327,7 +330,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reads what a path goes on with: the place after it, or none where it leads nowhere.
+    /// Reads the next part of a path: the place after it, or none where it leads nowhere.
     fn step_along(
         &mut self,
         frontier: &mut Frontier,
@@ -349,15 +352,15 @@ impl Run<'_> {
         Ok((to != SetId::EMPTY).then_some(Step { to, piece, element: None }))
     }
 
-    /// The lexemes and tokens with which the text may go on, best first, and what the rest takes with each: where bytes are
-    /// counted at least, where tokens are counted at most, as far as keys and elements are new.
+    /// The lexemes and tokens that may come next, best first, each with the cost of the rest: a lower bound in bytes,
+    /// an upper bound in tokens if keys and elements are new.
     pub fn paths(
         &mut self,
         costs: &mut Costs,
         lexemes: &mut Texts,
         configuration: SetId,
     ) -> Result<Vec<(u64, Path)>, EngineError> {
-        // Only what waits is looked at: which keys an object has shows when the text is read.
+        // Only the stacks are read: whether an object has a key is checked when the text is read.
         self.in_mode(Mode::Optimistic, |run| run.paths_if_new(costs, lexemes, configuration))
     }
 
@@ -422,7 +425,7 @@ impl Run<'_> {
         Ok(paths)
     }
 
-    /// Finds a shortest text of a lexeme where none is known yet.
+    /// Computes a shortest text of a lexeme, if none is known yet.
     pub fn find_shortest_text(
         &mut self,
         costs: &Costs,
@@ -430,7 +433,7 @@ impl Run<'_> {
         lexeme: ExprId,
     ) -> Result<(), EngineError> {
         if let Vacant(unknown) = lexemes.shortest.entry(lexeme) {
-            // Longer ones than the budget are found to be too long by this bound, without being spelled.
+            // A text longer than the budget is recognised by this bound without being spelled.
             let too_long = self.lexeme_cache.deriver().exprs.shortest_at_least(lexeme) as usize > STEPS;
             let text = match too_long {
                 true if costs.tokens().is_none() => Some(Vec::new()),
@@ -445,9 +448,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a lexeme is complete at a configuration, so that what is after it goes on there, within an array of which two
-    /// elements must be equal. More of it is no shorter path then, and of a number there is ever more, each as near to the end
-    /// as the one before.
+    /// Whether a lexeme is complete at a configuration and what follows it can be read, within an array that needs two
+    /// equal elements. More of the lexeme is no shorter path then, and a number can always be continued, each time as
+    /// near to the end as before.
     fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(false);
@@ -469,7 +472,7 @@ impl Run<'_> {
         Ok(!after.is_empty())
     }
 
-    /// What can be read after a lexeme that begins in one configuration and whose text leads to another one.
+    /// What can be read after a text of a lexeme, which leads from one configuration to another.
     fn found_after(&mut self, before: SetId, lexeme: ExprId, after: SetId) -> Behind {
         if !self.machine.keeps_text() {
             return if after == SetId::EMPTY { Behind::Nothing } else { Behind::New };
@@ -498,8 +501,9 @@ impl Run<'_> {
         found
     }
 
-    /// Reads one text of a lexeme. Another one is tried later: where this one cannot be read, for it is a key that the object has
-    /// already, or is that of another path, or where elements must differ, as each text leaves others to those after it.
+    /// Reads one text of a lexeme. Another one is tried later if this one cannot be read because the object already has
+    /// the key, if it belongs to another path, or if elements must differ, since each text leaves other ones to the
+    /// elements after it.
     fn read_lexeme(
         &mut self,
         frontier: &mut Frontier,
@@ -543,8 +547,8 @@ impl Run<'_> {
         Ok((found == Behind::New).then_some(Step { to: after, piece: Piece::Text(text), element }))
     }
 
-    /// Finds by how much the next text of a lexeme is longer than the one before: only where its turn comes, for mostly the first
-    /// one does.
+    /// Computes how much longer the next text of a lexeme is than the previous one. This happens only when its turn
+    /// comes, since the first text is mostly enough.
     fn weigh(
         &mut self,
         frontier: &mut Frontier,
@@ -567,8 +571,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A path that is known from another place, as it completes the text from here: with new elements in place of those that
-    /// the text has here and had not there. `None` where it does not.
+    /// A path known from another place, adjusted so that it completes the text from here: elements that the text
+    /// already has are replaced by new ones. `None` where that is not possible.
     pub fn mended_path(
         &mut self,
         lexemes: &mut Texts,
@@ -587,13 +591,14 @@ impl Run<'_> {
                 places.push(after);
                 continue;
             }
-            // A number that the array has may be a beginning of others: then what follows it shows that it is none of them.
+            // A number that the array has may be a prefix of others, so that only what follows shows that it is a
+            // repeat.
             let mut new = None;
             for before in [Some(at), at.checked_sub(1)].into_iter().flatten().filter(|&before| mended < Some(before)) {
                 if let Piece::Text(old) = &path[before]
                     && new.is_none()
                 {
-                    // What is after it has not been changed.
+                    // The elements after it have not been changed.
                     let later = later.get_or_insert_with(|| LastPlaces::of(pieces));
                     let is_free = |text: &[u8]| !later.is_after(text, before);
                     let rest = path.len() - before - 1;
@@ -608,8 +613,8 @@ impl Run<'_> {
         Ok(self.stacks.has_bottom(places[path.len()]).then_some(path))
     }
 
-    /// An element in place of one that its array has already: a text of the same lexeme that the array has not and that is free, for it
-    /// does not come in the rest of the path, which has so many parts.
+    /// An element to replace one that its array already has: a text of the same lexeme that the array does not have,
+    /// and that does not occur in the rest of the path.
     fn new_element(
         &mut self,
         lexemes: &mut Texts,
@@ -636,7 +641,7 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Whether what is read is within an element that must differ from others.
+    /// Whether the text is within an element that must differ from others.
     fn must_differ(&mut self, configuration: SetId) -> bool {
         if !self.machine.keeps_text() {
             return false;
@@ -651,7 +656,7 @@ impl Run<'_> {
     }
 }
 
-/// Where on a path each text stands last.
+/// The last position of each text on a path.
 struct LastPlaces<'w>(FxHashMap<&'w [u8], usize>);
 
 impl<'w> LastPlaces<'w> {
@@ -663,21 +668,23 @@ impl<'w> LastPlaces<'w> {
         LastPlaces(texts.collect())
     }
 
-    /// Whether a text stands somewhere after a place.
+    /// Whether a text occurs after a position.
     fn is_after(&self, text: &[u8], place: usize) -> bool {
         self.0.get(text).is_some_and(|&last| last > place)
     }
 }
 
-/// Texts of a lexeme, the shortest first, found as far as they are asked for by going through equal places ever more often.
+/// Texts of a lexeme, the shortest first, computed when needed by a search that passes equal places more often each
+/// time.
 struct OtherTexts {
     search: Shortest,
     visits: u32,
     texts: Vec<Arc<[u8]>>,
     known: FxHashSet<Arc<[u8]>>,
-    /// Whether there are no more, or none are looked for: a search that was given up would find some more each time it is asked.
+    /// Whether there are no more texts, or none are searched for: a search that was given up would find a few more each
+    /// time.
     are_all: bool,
-    /// Bytes of the texts.
+    /// The bytes of the texts.
     bytes: usize,
 }
 
@@ -688,7 +695,7 @@ impl OtherTexts {
         OtherTexts { search, visits, texts: Vec::new(), known: FxHashSet::default(), are_all: false, bytes: 0 }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     fn memory_bytes(&self) -> usize {
         self.search.memory_bytes()
             + memory::of_list(&self.texts)
@@ -712,7 +719,7 @@ impl OtherTexts {
                 }
                 Err(LimitExceeded::Search(_)) | Ok(None) => self.are_all = true,
                 Err(limit) => {
-                    // What was ended in its midst has lost a place.
+                    // A search that was interrupted is incomplete and starts again.
                     *self = OtherTexts::new(deriver, lexeme);
                     return Err(limit.into());
                 }
@@ -722,8 +729,8 @@ impl OtherTexts {
     }
 }
 
-/// Whether a text of a lexeme is the one that another path from the same place begins with. It leads where that path leads,
-/// whatever the lexeme: a key that an object declares is none of its additional ones.
+/// Whether a text of a lexeme is also the first text of another path from the same place. It leads where that path
+/// leads, whatever the lexeme is: a declared key is not an additional one.
 fn is_of_another(texts: &Texts, paths: &[(u64, Path)], lexeme: ExprId, text: &[u8]) -> bool {
     paths.iter().any(|&(_, path)| match path {
         Path::Lexeme(other) if other != lexeme => texts.shortest(other) == Some(text),

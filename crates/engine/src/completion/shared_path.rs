@@ -1,10 +1,10 @@
 //! Which of the tokens that lead to the same place are served by one path to the end, if keys or elements must be new.
 //!
-//! After each of them the path is read the same way, except for the key and the elements that the token is a part of:
-//! these differ. So the path is read for one token, and the comparisons made on it are noted. For the others it is
-//! enough that theirs differ from everything compared with them, which mostly follows from the string that is being
-//! written. If the order of elements makes no difference, the one of the first token may take the place of one on the
-//! path.
+//! The path is read in the same way after each of them, except for the key and the elements that the token is a part
+//! of. So the path is read for one token, and the comparisons made on it are recorded. For the other tokens it is
+//! enough that their keys and elements differ from everything compared with them, which mostly follows from the string
+//! that is being written. If the order of elements makes no difference, an element on the path and the one of the first
+//! token may change places.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{MembersId, canonical_json};
@@ -19,33 +19,33 @@ use crate::state::stacks::{Entry, NIL, SetId};
 use crate::state::used_strings::{Strings, UsedStrings};
 use crate::vocabulary::json_text::{Begun, begun, value_of};
 
-/// A path to the end after one token, as it is read after others that lead to the same place.
+/// A path to the end after one token, for use after others that lead to the same place.
 #[derive(Default)]
 pub(crate) struct SharedPath {
     elements: Elements,
-    /// The text before the element that ends with the token, if one does.
+    /// The text before the element that ends within the token, if one does.
     ended: Option<u32>,
     keys: Vec<Key>,
     /// The keys that are written on the path.
     later_keys: FxHashSet<Vec<u8>>,
 }
 
-/// What is compared of elements.
+/// The comparisons of elements.
 #[derive(Default)]
 struct Elements {
-    /// Those that are under way before the token or begin with it, and end there or on the path.
+    /// The elements that begin before the token or with it, and end in it or on the path.
     begun: Vec<BegunElement>,
     /// The lists of elements with which some are compared on the path.
     seen: Vec<u32>,
-    /// The values of those that begin on the path.
+    /// The values of the elements that begin on the path.
     later: FxHashSet<Vec<u8>>,
-    /// Those among them in whose place the one that begins with the first token may stand.
+    /// Those among them that could change places with the element of the first token.
     exchangeable: FxHashSet<Vec<u8>>,
-    /// All these values, where a string is being written.
+    /// The strings among all these values, if a string is being written.
     strings: Option<StringsSeen>,
 }
 
-/// What is written before a token and after it, of a key or an element that it is a part of.
+/// What is written before and after a token of a key or an element that it is a part of.
 struct Part {
     before: Vec<u8>,
     after: Vec<u8>,
@@ -54,7 +54,7 @@ struct Part {
 /// An element of which a token is a part.
 struct BegunElement {
     part: Part,
-    /// The list of those before it.
+    /// The list of elements before it.
     seen: u32,
 }
 
@@ -70,13 +70,13 @@ struct Key {
     object: MembersId,
     class: u32,
     seen: u32,
-    /// The bytes with which names go on that it must not have.
+    /// The bytes by which the prefix of the key could continue to a name that it must not be.
     next: ByteSet,
 }
 
 impl SharedPath {
-    /// The path after a token, which is known to complete the text; `None` where it says nothing of others. There is room
-    /// for so many more tokens.
+    /// The path after a token, which is known to complete the text; `None` where it tells nothing about other tokens.
+    /// `room` more tokens are allowed.
     pub fn new(
         run: &mut Run<'_>,
         configuration: SetId,
@@ -124,7 +124,8 @@ impl SharedPath {
                 return Ok(None);
             }
         }
-        // The element may take a token for each of its bytes elsewhere, and two beside it may no longer be read as one.
+        // In another position the element may take one token for each of its bytes, and two tokens beside it may no
+        // longer be one.
         let is_whole =
             |part: &Part| part.before.trim_ascii().is_empty() && room >= (token.len() + part.after.len()) as u64 + 2;
         if let [BegunElement { part, .. }] = &shared.elements.begun[..]
@@ -140,7 +141,7 @@ impl SharedPath {
         Ok(Some(shared))
     }
 
-    /// The bytes with which the names go on that a key must not have, as far as it is written before the token.
+    /// The bytes by which names that a key must not be continue after the part of the key before the token.
     fn names_after(&self, run: &Run<'_>, key: &Key) -> ByteSet {
         let Begun { value, escape, quoted } = begun(&key.part.before);
         if !quoted || !escape.is_empty() {
@@ -158,7 +159,7 @@ impl SharedPath {
         self.keys.iter().all(|key| self.is_new_key(run, key, token)) && self.elements.are_new(run, token)
     }
 
-    /// Whether another token ends the same element as the first one, or none as well.
+    /// Whether another token ends the same element as the first one, or like it none.
     pub fn ends_equally(&self, run: &mut Run<'_>, configuration: SetId, token: &[u8]) -> Result<bool, EngineError> {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
@@ -181,8 +182,9 @@ impl SharedPath {
     }
 }
 
-/// The text before the element that ends with a token, if one does, and the list of those before it, from what was compared within the
-/// token; `None` where more is compared. Of a number that goes on no beginning is an element.
+/// The text before the element that ends within a token, if one does, and the list of elements before it, according to
+/// the comparisons made within the token; `None` where there are other comparisons. While a number continues, its
+/// prefixes are not elements.
 #[expect(clippy::option_option, reason = "not known, none and one are three answers")]
 fn element_ended(compared: &[Compared], after: Option<u32>) -> Option<Option<(u32, u32)>> {
     let Some(&last) = compared.last() else { return Some(None) };
@@ -191,8 +193,8 @@ fn element_ended(compared: &[Compared], after: Option<u32>) -> Option<Option<(u3
     (Some(end) == after && compared.iter().all(is_of_last)).then_some(Some((before, seen)))
 }
 
-/// What of a token belongs to the key under way after it, of which so much is written before: from its last quote on, where the key
-/// begins with that. `None` where a backslash might mean that it is no quote.
+/// The part of a token that belongs to the key that is open after it: all of the token if the key began before it, else
+/// the part from its last quote on. `None` where a backslash might mean that this is no quote.
 fn part_of_key<'t>(before: &[u8], token: &'t [u8]) -> Option<&'t [u8]> {
     if !before.is_empty() {
         return Some(token);
@@ -202,8 +204,8 @@ fn part_of_key<'t>(before: &[u8], token: &'t [u8]) -> Option<&'t [u8]> {
 }
 
 impl Elements {
-    /// Adds one of which so many bytes are on the path; `false` where it begins within the token: in another one it may begin
-    /// elsewhere.
+    /// Adds an element whose last `on_the_way` bytes are on the path. Returns `false` where it begins within the token,
+    /// since it may begin elsewhere in another token.
     fn add(&mut self, element: Vec<u8>, on_the_way: usize, token: &[u8], seen: u32) -> bool {
         if !self.seen.contains(&seen) && seen != NIL {
             self.seen.push(seen);
@@ -218,7 +220,7 @@ impl Elements {
         true
     }
 
-    /// Finds the strings in all elements with which some are compared, where one is being written in those under way.
+    /// Collects the strings in all elements that are compared, if the open elements are in the middle of a string.
     fn find_strings(&mut self, run: &mut Run<'_>) {
         let Some(open) = self.begun.first().and_then(|element| open_string(&element.part.before)) else { return };
         let seen = self.seen.iter().map(|&seen| run.stacks.seen_strings(seen));
@@ -226,7 +228,7 @@ impl Elements {
         self.strings = Some(StringsSeen::new(open, UsedStrings::new(lists)));
     }
 
-    /// Whether those under way are certainly new with another token.
+    /// Whether the open elements are certainly new with another token.
     fn are_new(&self, run: &Run<'_>, token: &[u8]) -> bool {
         if self.strings.as_ref().is_some_and(|strings| strings.are_not_in(token)) {
             return true;
@@ -245,15 +247,15 @@ impl Elements {
     }
 }
 
-/// The key that is under way after a token, if there is one.
+/// The key that is open after a token, if any.
 struct KeyUnderWay {
-    /// What is written of it before the token.
+    /// The part written before the token.
     open: Vec<u8>,
     is_begun: bool,
 }
 
 impl KeyUnderWay {
-    /// What follows the token in a key as it is written; `None` where the token is no part of it.
+    /// What follows the token in a key as it is written; `None` where the token is no part of the key.
     fn rest_of<'k>(&self, written: &'k [u8], token: &[u8]) -> Option<&'k [u8]> {
         let part = part_of_key(&self.open, token).filter(|_| self.is_begun)?;
         written.strip_prefix(&self.open[..])?.strip_prefix(part)
@@ -261,12 +263,12 @@ impl KeyUnderWay {
 }
 
 impl Run<'_> {
-    /// The text after a token.
+    /// The text extended by a token.
     fn text_after(&mut self, text: u32, token: &[u8]) -> u32 {
         token.iter().fold(text, |text, &byte| self.stacks.append(text, u32::from(byte)))
     }
 
-    /// Reads something, and notes what is compared.
+    /// Reads something and records the comparisons.
     fn noting_compared<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, EngineError>,
@@ -277,8 +279,8 @@ impl Run<'_> {
         Ok((found?, compared))
     }
 
-    /// The values of the elements on a path in whose place one may stand that begins at a configuration: all are texts of one
-    /// lexeme in an array whose order makes no difference.
+    /// The values of the elements on a path that could change places with the one that begins at a configuration: all
+    /// of them are texts of one lexeme, in an array in which the order makes no difference.
     fn exchangeable_elements(
         &mut self,
         configuration: SetId,
@@ -304,14 +306,16 @@ impl Run<'_> {
         Ok(values)
     }
 
-    /// The key under way after a token, which leads from one configuration to the other; `None` where it is not plain which one.
+    /// The key that is open after a token, which leads from one configuration to the other; `None` where this is not
+    /// clear.
     fn key_under_way(&self, before: SetId, after: SetId, token: &[u8]) -> Option<KeyUnderWay> {
         let (open, written) = (self.open_key(before)?, self.open_key(after)?);
         let key = KeyUnderWay { open, is_begun: !written.is_empty() };
         (!key.is_begun || key.rest_of(&written, token) == Some(&[])).then_some(key)
     }
 
-    /// What is written of the additional key that a configuration is within; `None` where it is within different ones.
+    /// What is written of the additional key that a configuration is within; `None` where its threads are within
+    /// different keys.
     fn open_key(&self, configuration: SetId) -> Option<Vec<u8>> {
         let additional = self.stacks.entries(configuration).iter().filter(|&&thread| {
             thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional

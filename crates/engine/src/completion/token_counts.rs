@@ -1,4 +1,4 @@
-//! The fewest tokens that spell a text, and the cost of a grammar's lexemes in tokens: those of a shortest text of
+//! The fewest tokens that spell a text, and the cost of a grammar's lexemes in tokens, taken from a shortest text of
 //! each.
 
 use std::convert::Infallible;
@@ -14,13 +14,14 @@ use crate::machine::readable::bytes_of;
 use crate::parse::stepper::Run;
 use crate::vocabulary::tokens::Tokens;
 
-/// Nothing completes it: in bytes, where a single token must come; in tokens, where no token spells what must come.
+/// The cost of what cannot be completed: in bytes, where a single token must come; in tokens, where no token spells
+/// what must come.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// By so many tokens a key may become longer so that it is a new one: by so many digits, say.
+/// The number of tokens by which a key may have to grow to be new, for example by digits.
 pub(crate) const NEW_KEY: u64 = 5;
 
-/// The fewest tokens that spell a text, the first of them as long as they can be; `None` where some byte has no token.
+/// The fewest tokens that spell a text, the first of them as long as possible; `None` where some byte has no token.
 ///
 /// # Errors
 /// As [`check_time`].
@@ -34,7 +35,7 @@ fn fewest_tokens_while<E>(
     may_go_on: impl Fn() -> Result<(), E>,
 ) -> Result<Option<Vec<u32>>, E> {
     let trie = vocabulary.trie();
-    // For every place of the text how many tokens spell the rest, and the first of them.
+    // For every position of the text: the number of tokens that spell the rest, the first of them, and its length.
     let mut best: Vec<Option<(u32, u32, u32)>> = vec![None; text.len() + 1];
     best[text.len()] = Some((0, 0, 0));
     for at in (0..text.len()).rev() {
@@ -63,7 +64,7 @@ fn fewest_tokens_while<E>(
     Ok(Some(tokens))
 }
 
-/// How many tokens spell a text at least, which is short; [`NEVER`] where none do.
+/// The least number of tokens that spell a short text; [`NEVER`] where none do.
 pub(crate) fn count_of(vocabulary: &Tokens, text: &[u8]) -> u64 {
     let Ok(tokens) = fewest_tokens_while(vocabulary, text, || Ok::<_, Infallible>(()));
     tokens.map_or(NEVER, |tokens| tokens.len() as u64)
@@ -77,18 +78,18 @@ pub(crate) fn count_in_time(vocabulary: &Tokens, text: &[u8]) -> Result<u64, Lim
     Ok(fewest_tokens(vocabulary, text)?.map_or(NEVER, |tokens| tokens.len() as u64))
 }
 
-/// What the lexemes of a grammar take in tokens.
+/// The costs of the lexemes of a grammar in tokens.
 pub(crate) struct TokenCounts {
     pub vocabulary: Arc<Tokens>,
     lexemes: FxHashMap<ExprId, u64>,
-    /// Names of members that are written as they are.
+    /// The names of members in plain spelling.
     names: FxHashMap<Arc<str>, u64>,
-    /// Whether every byte that they have is a token, so that no text takes more tokens than bytes.
+    /// Whether every byte of the texts is a token, so that no text takes more tokens than bytes.
     pub has_all_bytes: bool,
 }
 
 impl TokenCounts {
-    /// Those of a grammar.
+    /// Computes the costs for a grammar.
     pub fn new(run: &mut Run<'_>, vocabulary: Arc<Tokens>) -> Result<TokenCounts, EngineError> {
         let grammar = run.machine.grammar().clone();
         let (lexemes, names) = Default::default();
@@ -122,18 +123,18 @@ impl TokenCounts {
         Ok(counts)
     }
 
-    /// What a lexeme of the grammar takes.
+    /// The cost of a lexeme of the grammar.
     pub fn of_lexeme(&self, lexeme: ExprId) -> u64 {
         self.lexemes[&lexeme]
     }
 
-    /// What the name of a member takes that is written as it is.
+    /// The cost of a member's name in plain spelling.
     pub fn of_name(&self, name: &str) -> u64 {
         self.names[name]
     }
 }
 
-/// A shortest text of a lexeme, at least one byte long; `None` where there is none, or it is too long to be spelled.
+/// A shortest text of a lexeme with at least one byte; `None` where there is none, or it is too long to be spelled.
 pub(crate) fn shortest_text(run: &mut Run<'_>, lexeme: ExprId) -> Result<Option<Vec<u8>>, EngineError> {
     let deriver = run.lexeme_cache.deriver();
     if deriver.exprs.shortest_at_least(lexeme) as usize > STEPS {
@@ -145,7 +146,7 @@ pub(crate) fn shortest_text(run: &mut Run<'_>, lexeme: ExprId) -> Result<Option<
     }
 }
 
-/// The lexemes of a grammar; some more than once.
+/// The lexemes of a grammar, perhaps with duplicates.
 pub(crate) fn lexemes_of(grammar: &Grammar) -> Vec<ExprId> {
     let mut lexemes = Vec::new();
     for node in grammar.nodes() {

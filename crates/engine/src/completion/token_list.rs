@@ -1,4 +1,4 @@
-//! Lists of tokens, stored in the shorter way: most places of a mask have few tokens, and one has nearly all.
+//! Lists of tokens in their shortest form: most places of a mask have few tokens, and one place has nearly all.
 
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
@@ -8,7 +8,7 @@ pub(crate) enum TokenList {
     Few(Box<[u32]>),
     /// A bit for each token.
     Many(Box<[u32]>),
-    /// All but these, a bit for each token.
+    /// All except these, one bit each.
     AllBut(Box<[u32]>),
 }
 
@@ -30,7 +30,7 @@ impl TokenList {
         }
     }
 
-    /// Those of a mask, so many at most.
+    /// At most `most` of those that a mask has.
     pub fn within(&self, mask: &[u32], most: usize) -> Vec<u32> {
         match self {
             TokenList::Few(tokens) => {
@@ -55,14 +55,14 @@ impl TokenList {
     }
 }
 
-/// A bit for each token and for those that spell the same.
+/// One bit for each token and for those with equal bytes.
 pub(crate) fn bits_of(tokens: &[u32], vocabulary: &Tokens, words: usize) -> Box<[u32]> {
     let mut bits = vec![0; words];
     tokens.iter().flat_map(|&token| same(vocabulary, token)).for_each(|token| token_set::set(&mut bits, token));
     bits.into()
 }
 
-/// A token and those that spell the same.
+/// A token and those with equal bytes.
 fn same(vocabulary: &Tokens, token: u32) -> impl Iterator<Item = u32> {
     vocabulary.same_bytes(token).iter().copied().chain([token])
 }

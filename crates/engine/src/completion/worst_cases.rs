@@ -1,9 +1,9 @@
-//! What completes the worst beginning of a lexeme: for a bound on what a token that ends within it leaves to be
-//! written.
+//! The cost of completing the worst prefix of a lexeme, for a bound on what is left to write after a token that ends
+//! within it.
 //!
-//! Without intersections and complements, the expression shows that. Otherwise all places in the lexeme are examined,
-//! and the results are kept for each of them, as most of them are asked for one after the other. If there are too many,
-//! no more is left than the longest match takes.
+//! Without intersections and complements, this is read off the expression. Otherwise all residuals of the lexeme are
+//! examined, and the result is stored for each, since most of them are asked for one after another. If there are too
+//! many, the length of the longest match is the bound.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{Completions, ExprId, ExprSet};
@@ -13,33 +13,33 @@ use crate::completion::token_counts::NEVER;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
 
-/// What completes the worst beginnings of lexemes, and of what is left of them, in bytes; [`NEVER`] where it is not known.
+/// The costs, in bytes, of completing worst prefixes of lexemes and of their residuals; [`NEVER`] where not known.
 #[derive(Default)]
 pub(crate) struct WorstCases {
     known: FxHashMap<ExprId, u64>,
-    /// The bytes of the longest matches, or more, of lexemes with too many places and of what these consist of.
+    /// Upper bounds on the longest matches, for lexemes with too many residuals and for their parts.
     longest: FxHashMap<ExprId, u32>,
 }
 
-/// A place in a lexeme.
+/// A residual of a lexeme.
 struct Place {
     lexeme: ExprId,
-    /// The places from which so many bytes lead here.
+    /// The residuals that lead here, each with the number of bytes that do.
     above: Vec<(usize, u64)>,
-    /// The bytes of the shortest match from here.
+    /// The length of the shortest match from here.
     shortest: Option<u64>,
-    /// The most that is left after a beginning of a match from here.
+    /// The greatest length that is left after any prefix of a match from here.
     worst: Option<u64>,
 }
 
 impl WorstCases {
-    /// That of a lexeme or of what is left of one.
+    /// The cost for a lexeme or a residual of one.
     pub fn of(&mut self, run: &mut Run<'_>, lexeme: ExprId) -> Result<u64, EngineError> {
         if let Some(&known) = self.known.get(&lexeme) {
             return Ok(known);
         }
         let most = match run.lexeme_cache.most_to_complete(lexeme)? {
-            // A language decided by a program leaves a place for each of its texts.
+            // A language decided by a program has a different residual for each of its texts.
             u32::MAX if run.lexeme_cache.deriver().exprs.has_language(lexeme) => {
                 longest_at_most(&run.lexeme_cache.deriver().exprs, lexeme, &mut self.longest)?
             }
@@ -53,11 +53,11 @@ impl WorstCases {
         Ok(most)
     }
 
-    /// Finds out what is left at all places in a lexeme; where they are many, at those that were looked at by then.
+    /// Computes the costs for all residuals of a lexeme; if there are too many, for those visited until then.
     fn look_at_places(&mut self, run: &mut Run<'_>, lexeme: ExprId) -> Result<(), EngineError> {
         let (mut places, are_all) = places_in(run, lexeme)?;
         if !are_all {
-            // They consist of much the same, which is looked at once for all of them.
+            // They consist of nearly the same parts, which are examined once for all of them.
             for Place { lexeme, .. } in places {
                 let longest = longest_at_most(&run.lexeme_cache.deriver().exprs, lexeme, &mut self.longest)?;
                 self.known.insert(lexeme, longest);
@@ -65,7 +65,7 @@ impl WorstCases {
             return Ok(());
         }
         let nearest = find_shortest(run, &mut places);
-        // The farthest first: what leads there is no nearer.
+        // The farthest first: the residuals that lead there are not nearer to an end.
         for &at in nearest.iter().rev() {
             let worst = places[at].shortest;
             let mut work = vec![at];
@@ -81,7 +81,7 @@ impl WorstCases {
     }
 }
 
-/// The places in a lexeme, and whether they are all: where these are many they are not.
+/// The residuals of a lexeme, and whether these are all: if there are too many, only some.
 fn places_in(run: &mut Run<'_>, lexeme: ExprId) -> Result<(Vec<Place>, bool), EngineError> {
     let deriver = run.lexeme_cache.deriver();
     let place = |lexeme| Place { lexeme, above: Vec::new(), shortest: None, worst: None };
@@ -107,7 +107,7 @@ fn places_in(run: &mut Run<'_>, lexeme: ExprId) -> Result<(Vec<Place>, bool), En
     Ok((places, true))
 }
 
-/// Finds the shortest match from each place; those with the shortest ones come first.
+/// Computes the shortest match from each residual. Returns the residuals by that length, the shortest first.
 fn find_shortest(run: &mut Run<'_>, places: &mut [Place]) -> Vec<usize> {
     let exprs = &run.lexeme_cache.deriver().exprs;
     let mut nearest: Vec<usize> = (0..places.len()).filter(|&at| exprs.is_nullable(places[at].lexeme)).collect();
@@ -127,8 +127,8 @@ fn find_shortest(run: &mut Run<'_>, places: &mut [Place]) -> Vec<usize> {
     nearest
 }
 
-/// Whether from everywhere in a lexeme, but from its end, so many matches go on that take so many bytes more than the shortest, or
-/// fewer; `false` where there are many places to look at.
+/// Whether every residual of a lexeme, except its end, has at least a given number of matches whose lengths exceed the
+/// shortest by at most a given number of bytes. `false` if there are too many residuals.
 pub(crate) fn has_many_everywhere(
     run: &mut Run<'_>,
     lexeme: ExprId,
@@ -140,7 +140,7 @@ pub(crate) fn has_many_everywhere(
         return Ok(false);
     }
     find_shortest(run, &mut places);
-    // The matches of one length, and those that are no longer.
+    // The numbers of matches of one length, and of matches up to that length.
     let mut of_length: Vec<u64> = places.iter().map(|place| u64::from(place.shortest == Some(0))).collect();
     let mut all = of_length.clone();
     let longest = places.iter().filter_map(|place| place.shortest).max().unwrap_or(0).saturating_add(more);
@@ -161,8 +161,8 @@ pub(crate) fn has_many_everywhere(
     Ok(true)
 }
 
-/// The bytes of the longest match, or more, without a look at the places in it; [`NEVER`] where that is not known. `known` is
-/// what was found before, and all that is found is added.
+/// An upper bound on the length of the longest match, without visiting residuals; [`NEVER`] where it is not known.
+/// `known` is a memo.
 pub(crate) fn longest_at_most(
     exprs: &ExprSet,
     lexeme: ExprId,

@@ -1,4 +1,4 @@
-//! Cardinality: parts of a text with infinitely many values, so that they always allow a new one.
+//! Cardinality: parts of a text with infinitely many values, which therefore always allow a new one.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Members, Node, NodeId, Repeats};
@@ -13,25 +13,25 @@ use crate::machine::object_facts::most_additional;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, MembersState, NIL};
 
-/// Bytes whose repetition need not give ever new values: of numbers, of whitespace, of escapes, and of whole containers.
+/// Bytes whose repetition need not give new values: those of numbers, whitespace, escapes and whole containers.
 const NEUTRAL_BYTES: &[u8] = b"0123456789+-.eE \t\r\n\\{}[],:";
 
-/// Where what is left of a lexeme stands.
+/// Where the residual of a lexeme begins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Stands {
-    /// Anywhere in a value: a grammar may make strings and numbers of several lexemes.
+    /// Anywhere in a value, since a grammar may build strings and numbers from several lexemes.
     Anywhere,
-    /// Outside of strings, and in front of any exponent.
+    /// Outside strings, and before any exponent.
     Outside,
     /// Within a string.
     InString,
 }
 
-/// Which lexemes and nodes have infinitely many values, as far as is known.
+/// Memo: which lexemes and nodes have infinitely many values.
 #[derive(Default)]
 pub(crate) struct KnownInfinite {
     lexemes: FxHashMap<(ExprId, Stands), bool>,
-    /// By node, and whether it is known to be a whole value.
+    /// By node, and by whether it is a whole value.
     nodes: FxHashMap<(NodeId, bool), bool>,
 }
 
@@ -43,8 +43,8 @@ impl Extension for KnownInfinite {
 }
 
 impl Run<'_> {
-    /// Whether infinitely many values of every element that a thread is within can certainly still be completed, where the text
-    /// is within a string or not.
+    /// Whether every element around a thread can certainly still be completed to infinitely many values; `string` tells
+    /// whether the text is within a string.
     pub(crate) fn is_safe(&mut self, thread: Entry, string: Quoting) -> Result<bool, EngineError> {
         if thread == Entry::BOTTOM {
             return Ok(true);
@@ -74,7 +74,7 @@ impl Run<'_> {
             None if !begins => is_infinite = self.infinite_members_left(expansion.frame, thread.register)? > 0,
             _ => {}
         }
-        // Before its first element nothing is seen, so what is to come is new.
+        // An array without elements has nothing to compare the next one with.
         if !is_infinite
             && !((begins || comma) && self.are_values_counted(expansion.frame))
             && self.is_pending(expansion.frame, thread.register)
@@ -96,7 +96,7 @@ impl Run<'_> {
                 let id = FrameId(frame.head);
                 let pending = self.is_pending(id, frame.register);
                 if is_infinite || !pending {
-                    // What an array with unique elements may have next is no part of the element that ends.
+                    // The further elements of an array with unique elements are no part of the element that ends.
                     let is_infinite_here = is_infinite || self.is_frame_infinite(id, frame.register)?;
                     work.push((frame.below, is_infinite_here));
                 }
@@ -105,7 +105,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Whether a thread is within the separator of an array with unique elements, so that one more must come.
+    /// Whether a thread is within the separator of an array with unique elements, so that another element must come.
     fn is_within_comma(&mut self, expansion: &Expansion, thread: Entry) -> Result<bool, EngineError> {
         let behind = matches!(self.machine.frame(expansion.frame), Frame::AfterItem(_));
         let Some(dfa) = expansion.dfa().filter(|_| behind && self.is_pending(expansion.frame, thread.register)) else {
@@ -119,7 +119,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Whether counters show that an element may come which the array does not have: wherever one may begin, one is left.
+    /// Whether counting guarantees a new value: wherever an element of the array may begin, one is left.
     fn are_values_counted(&self, frame: FrameId) -> bool {
         let counted = Repeats::Never { counted: true };
         self.machine.unique_items(frame).is_some_and(|id| self.machine.grammar().items(id).repeats == counted)
@@ -129,10 +129,10 @@ impl Run<'_> {
         self.machine.unique_items(frame).is_some() && self.stacks.items(register).seen != NIL
     }
 
-    /// Whether what waits at a frame can be made to hold something of infinite cardinality.
+    /// Whether what waits at a frame can contain something with infinitely many values.
     pub(crate) fn is_frame_infinite(&mut self, frame: FrameId, register: u32) -> Result<bool, EngineError> {
         let grammar = self.machine.grammar().clone();
-        // Those of members and elements are whole values.
+        // Members and elements are whole values.
         let whole = !matches!(self.machine.frame(frame), Frame::Node(_) | Frame::Rest { .. });
         let nodes: Vec<NodeId> = match self.machine.frame(frame) {
             Frame::Node(node) => match *grammar.node(node) {
@@ -157,7 +157,7 @@ impl Run<'_> {
                 if !members.additional.is_empty() && most_additional(members).is_none() {
                     return Ok(true);
                 }
-                // Where enough members must be left, which of them may be left out is not looked at.
+                // If enough members must be left for the minimum, which ones may be left out is not examined.
                 if members.min > 0 {
                     Vec::new()
                 } else {
@@ -187,7 +187,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// The declared members of an object that may still come, by place and value.
+    /// The declared members of an object that may still come, by index and value.
     pub(crate) fn values_left(&self, members: &Members, state: MembersState) -> impl Iterator<Item = (usize, NodeId)> {
         let seen = self.machine.known_set(state.known);
         let comes = move |index: usize| {
@@ -198,7 +198,7 @@ impl Run<'_> {
         known.filter(move |&(index, _)| comes(index))
     }
 
-    /// Whether something infinite can be part of a node, which may be known to be a whole value.
+    /// Whether a node can contain something infinite; `whole` says that it is a whole value.
     pub(crate) fn is_node_infinite(&mut self, root: NodeId, whole: bool) -> Result<bool, EngineError> {
         if let Some(&known) = self.machine.extensions.get::<KnownInfinite>().nodes.get(&(root, whole)) {
             return Ok(known);
@@ -237,7 +237,7 @@ impl Run<'_> {
                 }
                 Node::Items(id) => {
                     let items = grammar.items(*id);
-                    // The first element may be any of its place, unless elements are counted.
+                    // If elements are not counted, the first one may be any that its position allows.
                     if items.contains.is_empty() && items.max != Some(0) {
                         work.extend(items.at(0).iter().map(|element| (element.value, true)));
                     }
@@ -251,15 +251,15 @@ impl Run<'_> {
         Ok(is_infinite)
     }
 
-    /// Whether a text ends in the exponent of a number: what goes on there need not give another value.
+    /// Whether a text ends in the exponent of a number, where further digits need not give another value.
     pub(crate) fn is_in_exponent(&self, text: Option<u32>) -> bool {
         let bytes = text.into_iter().flat_map(|text| self.stacks.list(text));
         let number = bytes.map_while(|byte| u8::try_from(byte).ok().filter(|byte| b"0123456789+-.eE".contains(byte)));
         number.into_iter().any(|byte| byte.eq_ignore_ascii_case(&b'e'))
     }
 
-    /// Whether infinitely many texts go on, each with another value: whether something can be repeated that gives ever new
-    /// ones where it stands.
+    /// Whether infinitely many texts with different values continue a lexeme: whether something can be repeated that
+    /// gives new values each time.
     pub(crate) fn is_lexeme_infinite(&mut self, residual: ExprId, stands: Stands) -> Result<bool, EngineError> {
         if let Some(&known) = self.machine.extensions.get::<KnownInfinite>().lexemes.get(&(residual, stands)) {
             return Ok(known);
@@ -280,34 +280,34 @@ impl Run<'_> {
         Ok(is_infinite)
     }
 
-    /// Whether a node has infinitely many values, numbers included; `false` where that is not plain to see.
+    /// Whether a node has infinitely many values, including numbers; `false` where that is not obvious.
     pub(crate) fn is_element_infinite(&mut self, element: NodeId) -> Result<bool, EngineError> {
         let resolved = self.machine.left.resolve(element);
         Ok(self.is_node_infinite(element, true)? || self.is_node_infinite(resolved, true)?)
     }
 }
 
-/// Whether the number in which a residual begins, or one after it, can have ever more digits before its exponent.
+/// Whether the number in which a residual begins, or a later one, can have arbitrarily many digits before its exponent.
 fn is_number_infinite(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     let neutral = ByteSet::range(b'1', b'9').complement();
     repeats(deriver, residual, &neutral, &ByteSet::from_iter(*b"eE"))
 }
 
-/// Whether the string within which a residual begins can be ever longer: longer strings are other values, whatever they
-/// consist of. A lexeme that may end before the string does belongs to a grammar that makes strings of several lexemes, and
-/// decides nothing.
+/// Whether the string within which a residual begins can be arbitrarily long: longer strings are different values. If
+/// the lexeme may end before the string does, the grammar builds strings from several lexemes, and the result is
+/// `false`.
 fn is_string_infinite(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     repeats(deriver, residual, &ByteSet::EMPTY, &ByteSet::of(b'"'))
 }
 
-/// Whether some bytes of a residual can be read again and again that are not neutral. What may follow one of the bytes that end
-/// it is not looked at, and where that is a quote, nothing may end without one.
+/// Whether some bytes of a residual that are not neutral can be read repeatedly. What follows one of the bytes `ends`
+/// is not examined; if that is the quote, the lexeme must not end before it.
 fn repeats(deriver: &mut Deriver, residual: ExprId, neutral: &ByteSet, ends: &ByteSet) -> Result<bool, LimitExceeded> {
     let mut index: FxHashMap<ExprId, usize> = FxHashMap::from_iter([(residual, 0)]);
     let mut residuals = vec![residual];
     let mut users: Vec<Vec<usize>> = vec![Vec::new()];
     let mut waits: Vec<usize> = vec![0];
-    // In depth, so that a circle is found soon, however many places lie beside the path there.
+    // Depth first, so that a cycle is found soon however many residuals lie beside the path.
     let mut work = vec![0];
     while let Some(at) = work.pop().filter(|_| residuals.len() <= MANY) {
         if ends.contains(b'"') && deriver.exprs.is_nullable(residuals[at]) {
@@ -332,7 +332,7 @@ fn repeats(deriver: &mut Deriver, residual: ExprId, neutral: &ByteSet, ends: &By
             }
         }
     }
-    // What is left when those without a continuation are taken away, and so on, is on a circle or leads to one.
+    // Removing residuals without a continuation again and again leaves those on cycles and those that lead to one.
     let mut ready: Vec<usize> = (0..residuals.len()).filter(|&state| waits[state] == 0).collect();
     let mut gone = ready.len();
     while let Some(state) = ready.pop() {

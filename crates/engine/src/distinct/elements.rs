@@ -1,9 +1,10 @@
 //! Arrays whose elements must differ: elements are compared when they end, and none may begin that could only be a
-//! repeat. Arrays of which two elements must be equal are compared likewise until two are, and then remember only that.
+//! repeat. Arrays that need two equal elements are compared in the same way until two are equal, and from then on
+//! remember only that.
 //!
-//! All threads of a configuration have read the same bytes, so the text is kept once, as an entry of the configuration
-//! that no byte and no token continues; an array remembers where in it the current element began. When an element ends,
-//! its canonical JSON text is searched for among the earlier ones.
+//! All threads of a configuration have read the same bytes, so the text is stored once, as an entry of the
+//! configuration that no byte and no token continues. An array remembers where in it the current element began. When an
+//! element ends, its canonical JSON text is looked up among the earlier ones.
 //!
 //! A thread within an element stays only if some new value can still be completed. Nearly always that is obvious:
 //! something with infinitely many values is still to come, such as the body of a string or more members of an open
@@ -28,19 +29,19 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
 impl Machine {
-    /// Whether the grammar has arrays whose elements are compared, so that the text is kept.
+    /// Whether the grammar has arrays whose elements are compared, so that the text is stored.
     #[inline]
     pub(crate) fn keeps_text(&self) -> bool {
         self.text_fork.is_some()
     }
 
-    /// Whether an entry of a configuration is the text so far.
+    /// Whether an entry of a configuration holds the text so far.
     #[inline]
     pub(crate) fn is_text(&self, thread: Entry) -> bool {
         self.text_fork.is_some_and(|expansion| expansion.0 == thread.head) && thread != Entry::BOTTOM
     }
 
-    /// The array of which two elements must be equal that an element begins or ends at in a frame.
+    /// If an element of an array that needs two equal elements begins or ends at a frame: that array.
     fn repeating_items(&self, frame: FrameId) -> Option<ItemsId> {
         match self.frame(frame) {
             Frame::Item(id) | Frame::AfterItem(id) if self.grammar.items(id).must_repeat() => Some(id),
@@ -48,7 +49,7 @@ impl Machine {
         }
     }
 
-    /// The array with unique elements that an element begins or ends at in a frame.
+    /// If an element of an array with unique elements begins or ends at a frame: that array.
     pub(crate) fn unique_items(&self, frame: FrameId) -> Option<ItemsId> {
         match self.frame(frame) {
             Frame::Item(id) | Frame::AfterItem(id) if self.grammar.items(id).is_unique() => Some(id),
@@ -58,7 +59,7 @@ impl Machine {
 }
 
 impl Run<'_> {
-    /// Takes the text out of a configuration, to be gone on with.
+    /// Removes the text from a configuration, so that it can be extended.
     pub(crate) fn take_text(&mut self, threads: &mut Vec<Entry>) {
         self.text = None;
         if self.machine.keeps_text()
@@ -68,22 +69,23 @@ impl Run<'_> {
         }
     }
 
-    /// Puts the text back, if anything goes on.
+    /// Puts the text back, if any thread is left.
     pub(crate) fn put_text(&mut self, threads: &mut Vec<Entry>) {
         if let (Some(text), Some(expansion), false) = (self.text.take(), self.machine.text_fork, threads.is_empty()) {
             threads.push(Entry { head: expansion.0, register: text, state: StateId::DEAD.0, below: SetId::EMPTY });
         }
     }
 
-    /// Whether the elements of an array are held against each other: a mask takes each for a new one.
+    /// Whether elements of arrays are compared; an optimistic mask takes each for a new one.
     #[inline]
     pub(crate) fn compares_elements(&self) -> bool {
         self.is_exact() && self.machine.keeps_text()
     }
 
-    /// A configuration without its text, where that makes no difference to what may come: outside of arrays with unique
-    /// elements, in a first element, and in a string that no element has, as long as those arrays may go on with infinitely
-    /// many values; and where two elements are equal in every array in which some must be. `None` where it may make one.
+    /// A configuration without its text, if the text makes no difference to what may come. This is so outside arrays
+    /// with unique elements, in a first element, and in a string that no element has, as long as these arrays can
+    /// continue with infinitely many values; and where every array that needs two equal elements has them. `None` where
+    /// it may make a difference.
     pub(crate) fn without_text(&mut self, configuration: SetId) -> Result<Option<SetId>, EngineError> {
         if !self.machine.keeps_text() {
             return Ok(Some(configuration));
@@ -106,7 +108,7 @@ impl Run<'_> {
         self.stacks.configuration(&mut threads).map(Some)
     }
 
-    /// Whether a frame waits for the end of an element that is compared.
+    /// Whether a compared element ends at a frame.
     #[inline]
     pub(crate) fn ends_compared_element(&self, frame: Entry) -> bool {
         if !self.machine.keeps_text() || frame == Entry::BOTTOM {
@@ -120,8 +122,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a thread can only end an array of which two elements must be equal, and is there since one was taken for one that
-    /// was there before.
+    /// Whether a thread can only end an array that needs two equal elements, and exists because an element was taken
+    /// for a repeated one.
     pub(crate) fn hangs_on_a_repeat(&self, thread: Entry) -> bool {
         if !self.machine.keeps_text() || thread == Entry::BOTTOM || offers_tokens(thread) {
             return false;
@@ -131,7 +133,7 @@ impl Run<'_> {
             && self.stacks.items(thread.register).takes_for_repeat()
     }
 
-    /// Drops the threads that can only repeat an element.
+    /// Removes the threads that can only repeat an element.
     pub(crate) fn drop_repeats(&mut self, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         let Some(text) = self.text.filter(|_| self.is_exact()) else { return Ok(()) };
         let mut pending = Vec::new();
@@ -156,8 +158,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The array of which a text of a lexeme is the next element as a whole, known by its frame and what is below, where the order of
-    /// its elements makes no difference: it is the only one around that compares them.
+    /// If a text of a lexeme is the whole next element of an array, and the order of the elements makes no difference
+    /// because no other array around compares its elements: that array, by its frame and the set below.
     pub(crate) fn array_of_element(&mut self, configuration: SetId, lexeme: ExprId) -> Option<(FrameId, SetId)> {
         if !self.machine.keeps_text() {
             return None;
@@ -182,8 +184,7 @@ impl Run<'_> {
         (is_whole && arrays == [(expansion.frame, thread.register)]).then_some((expansion.frame, thread.below))
     }
 
-    /// The lexemes of which a text is the next element as a whole, as in [`array_of_element`](Run::array_of_element), each with
-    /// its array.
+    /// The lexemes for which [`array_of_element`](Run::array_of_element) gives an array, each with that array.
     pub(crate) fn lexemes_of_elements(&mut self, configuration: SetId) -> Vec<(ExprId, (FrameId, SetId))> {
         if !self.machine.keeps_text() {
             return Vec::new();
@@ -200,7 +201,7 @@ impl Run<'_> {
         lexemes.into_iter().filter_map(array).collect()
     }
 
-    /// Whether there are threads that are within a string which no element seen has.
+    /// Whether there are threads, all within a string that no earlier element contains.
     pub(crate) fn are_new(&mut self, threads: &[Entry], text: u32) -> bool {
         let mut pending = Vec::new();
         for &thread in threads {
@@ -209,7 +210,7 @@ impl Run<'_> {
         self.is_new_string(text, &pending)
     }
 
-    /// The arrays with elements seen within an element of which a thread is, or between them.
+    /// The arrays with earlier elements within whose elements, or between them, a thread is.
     pub(crate) fn pending(&mut self, thread: Entry, pending: &mut Vec<ItemsState>) {
         let mut arrays = Vec::new();
         self.arrays_around(thread, Machine::unique_items, &mut arrays);
@@ -221,7 +222,7 @@ impl Run<'_> {
         }
     }
 
-    /// The frames and registers of all arrays of a kind that a thread is in.
+    /// The frames and registers of all arrays of a certain kind around a thread.
     pub(crate) fn arrays_around(
         &mut self,
         thread: Entry,
@@ -236,7 +237,7 @@ impl Run<'_> {
         });
     }
 
-    /// Visits the frame of a thread, and all that wait below it.
+    /// Visits the frame of a thread, and all frames below it.
     fn frames_around(&mut self, thread: Entry, mut visit: impl FnMut(&Run<'_>, Entry)) {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return;
@@ -259,14 +260,14 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a thread is within an array of which two elements must still become equal.
+    /// Whether a thread is within an array that still needs two equal elements.
     pub(crate) fn is_towards_repeat(&mut self, thread: Entry) -> bool {
         let mut repeating = Vec::new();
         self.arrays_around(thread, Machine::repeating_items, &mut repeating);
         repeating.iter().any(|&(_, register)| !self.stacks.items(register).has_repeat)
     }
 
-    /// The elements of an array of which two must be equal, as they were written, without whitespace before them.
+    /// The elements of an array that needs two equal ones, as they were written, without leading whitespace.
     fn spelled(&self, state: ItemsState) -> impl Iterator<Item = Spelled> {
         let mut places = self.stacks.list(state.spelled);
         std::iter::from_fn(move || {
@@ -275,13 +276,13 @@ impl Run<'_> {
         })
     }
 
-    /// The shortest element of an array of which two must be equal: one that may come again.
+    /// The shortest element of an array that needs two equal ones, which may be repeated.
     pub(crate) fn shortest_spelled(&self, state: ItemsState) -> Option<Vec<u8>> {
         self.spelled(state).map(|spelled| spelled.text(self.stacks)).min_by_key(Vec::len)
     }
 
-    /// What would make of the elements under way after a text ones that were there before, where two must be equal: by the array
-    /// that each is of.
+    /// The rests that would turn open elements into repeats of earlier ones, where two must be equal, each with its
+    /// array.
     pub(crate) fn repeats_to_come(&mut self, thread: Entry, text: u32) -> Vec<Repeat> {
         let mut arrays: Vec<(ItemsId, Entry)> = Vec::new();
         self.frames_around(thread, |run, frame| {
@@ -304,14 +305,14 @@ impl Run<'_> {
         found
     }
 
-    /// Whether the text is within a string that no element seen before has at any place, so far as it is written: then
-    /// whatever comes of it is new.
+    /// Whether the text is within a string of which no earlier element contains the part written so far. Then every
+    /// completion is new.
     fn is_new_string(&mut self, text: u32, pending: &[ItemsState]) -> bool {
         let Some(string) = self.open_string(text, pending) else { return false };
         !self.seen_strings(pending).have(&string)
     }
 
-    /// Whether every element under way already has a string that no element seen before has at any place: then whatever comes of it is
+    /// Whether every open element already contains a string that no earlier element contains. Then every completion is
     /// new.
     fn has_new_string(&mut self, text: u32, pending: &[ItemsState]) -> bool {
         if pending.iter().any(|state| matches!(state.start, NIL | UNKNOWN_TEXT)) {
@@ -327,7 +328,7 @@ impl Run<'_> {
         })
     }
 
-    /// The frames and registers of the arrays with unique elements that these threads are in.
+    /// The frames and registers of the arrays with unique elements around these threads.
     fn unique_arrays(&mut self, threads: &[Entry]) -> Vec<(FrameId, u32)> {
         let mut arrays = Vec::new();
         for &thread in threads {
@@ -346,28 +347,28 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Whether a text is within a string, as far as the elements go that are under way.
+    /// Whether a text ends within a string of the open elements.
     pub(crate) fn quoting(&self, text: u32, pending: &[ItemsState]) -> Quoting {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT);
         let written = start.map_or_else(Vec::new, |start| self.stacks.since(text, start));
         written.iter().fold(Quoting::Outside, |string, &byte| string.after(byte))
     }
 
-    /// The open string at the end of the text in its canonical spelling, from its quote on; `None` outside of strings, and
+    /// The open string at the end of the text in canonical spelling, from its quote on; `None` outside strings and
     /// within an escape.
     pub(crate) fn open_string(&self, text: u32, pending: &[ItemsState]) -> Option<Vec<u8>> {
         let start = pending.iter().map(|state| state.start).find(|&start| start != NIL && start != UNKNOWN_TEXT)?;
         open_string(&self.stacks.since(text, start))
     }
 
-    /// The strings of the elements seen of some arrays.
+    /// The strings of the earlier elements of some arrays.
     pub(crate) fn seen_strings(&mut self, pending: &[ItemsState]) -> UsedStrings {
         let lists = pending.iter().map(|state| self.stacks.seen_strings(state.seen));
         UsedStrings::new(lists.collect())
     }
 
-    /// What finds tokens that certainly end no known element; `None` where the text is not within a plainly written string, or
-    /// an element that begins might have no new value.
+    /// A filter for tokens that certainly end no repeated element; `None` where the text is not within a string without
+    /// escapes, or where a new element might have no new value.
     pub(crate) fn strings_seen(&mut self, configuration: SetId) -> Result<Option<StringsSeen>, EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut threads);
@@ -382,8 +383,8 @@ impl Run<'_> {
         Ok(Some(StringsSeen::new(open, seen)))
     }
 
-    /// The allowed tokens that may only be allowed because every element was taken for a new one: to be read for real, or
-    /// already `refused`.
+    /// The tokens that may be allowed only because every element was taken for a new one: those to verify, and those
+    /// that are already `refused`.
     pub(crate) fn tokens_of_seen_elements(
         &mut self,
         vocabulary: &Tokens,
@@ -412,7 +413,7 @@ impl Run<'_> {
         for &thread in &threads {
             lasting = lasting.min(self.lasting(thread)?);
         }
-        // Whitespace may be where the bracket begins, which ends an element.
+        // Whitespace may be the beginning of the bracket that ends an element.
         let does_whitespace_decide = self.machine.does_whitespace_decide(self.lexeme_cache)?;
         let elements = ElementsUnderWay { threads, text, pending, lasting, does_whitespace_decide };
         match self.open_string(text, &elements.pending) {
@@ -421,7 +422,7 @@ impl Run<'_> {
         }
     }
 
-    /// Those outside of a plainly written string.
+    /// Those tokens outside a string.
     fn tokens_outside_of_strings(
         &mut self,
         vocabulary: &Tokens,
@@ -431,7 +432,7 @@ impl Run<'_> {
         refused: &mut Vec<u32>,
     ) -> Result<(), EngineError> {
         let readable = |token: &u32| vocabulary.token_bytes(*token).is_some();
-        // Whitespace says nothing of a value, unless it ends a number or a word, or is a part of the separator.
+        // Whitespace does not change a value, unless it ends a number or a word or is a part of the separator.
         let mut places = elements.threads.iter().map(|thread| self.machine.fork(ExpansionId(thread.head)));
         let in_separator = places.any(|expansion| {
             let apart = expansion.whitespace.is_some() && self.machine.has_leading_whitespace(expansion.frame);
@@ -445,13 +446,13 @@ impl Run<'_> {
         let matters = |token: &u32| {
             let bytes = vocabulary.token_bytes(*token).unwrap_or_default();
             let bare = bytes.trim_ascii_start();
-            // A string begins with it that no element has.
+            // The token begins a string that no element contains.
             let is_new =
                 bare.first() == Some(&b'"') && !bare[1..].iter().any(|byte| b"\"\\".contains(byte)) && !seen.have(bare);
             !(elements.outlasts(bytes) || is_new || (is_between && bare.is_empty()))
         };
         let matter: Vec<u32> = token_set::iter(mask).filter(readable).filter(matters).collect();
-        // Digits of an escape are no number, and those of an exponent need not make another one.
+        // Digits of an escape are no number, and digits of an exponent need not give another value.
         let is_number = !elements.does_whitespace_decide
             && self.quoting(elements.text, &elements.pending) == Quoting::Outside
             && !self.is_in_exponent(Some(elements.text));
@@ -464,8 +465,8 @@ impl Run<'_> {
         self.sort_out_digits(vocabulary, &elements.threads, elements.text, digits.into_iter(), tokens, refused)
     }
 
-    /// Those within a plainly written string, which is `open`: what ends it or has an escape, and what a value seen goes on
-    /// with.
+    /// Those tokens within a string without escapes; `open` is the string so far. They are tokens that end the string
+    /// or contain an escape, and tokens that continue an earlier string.
     fn tokens_within_string(
         &mut self,
         vocabulary: &Tokens,
@@ -502,7 +503,7 @@ impl Run<'_> {
     }
 }
 
-/// An element as it was written: between two texts.
+/// An element as it was written, given by the texts before and after it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct Spelled {
     start: u32,
@@ -510,47 +511,46 @@ pub(crate) struct Spelled {
 }
 
 impl Spelled {
-    /// Its bytes, without whitespace before them.
+    /// Its bytes, without leading whitespace.
     pub fn text(self, stacks: &Stacks) -> Vec<u8> {
         stacks.since(self.end, self.start).trim_ascii_start().to_vec()
     }
 }
 
-/// An element that was there before and that one under way may become.
+/// An earlier element of which an open one may become a repeat.
 pub(crate) struct Repeat {
     pub spelled: Spelled,
-    /// So many of its bytes are written.
+    /// The number of its bytes that are written.
     pub written: u32,
-    /// The array, and what waits below it.
+    /// The array, and the set below it.
     pub items: ItemsId,
     pub below: SetId,
 }
 
-/// The elements that must be new and are under way.
+/// The open elements that must be new.
 struct ElementsUnderWay {
     threads: Vec<Entry>,
     /// The text of the configuration.
     text: u32,
     pending: Vec<ItemsState>,
-    /// How long each certainly keeps infinitely many values.
+    /// How long each certainly has infinitely many values left.
     lasting: Lasting,
-    /// See [`Machine::does_whitespace_decide`].
     does_whitespace_decide: bool,
 }
 
 impl ElementsUnderWay {
-    /// Whether each certainly keeps infinitely many values after these bytes.
+    /// Whether each certainly has infinitely many values left after these bytes.
     fn outlasts(&self, bytes: &[u8]) -> bool {
         self.lasting.outlasts(bytes)
             && !(self.does_whitespace_decide && bytes.iter().any(|byte| b" \t\r\n".contains(byte)))
     }
 }
 
-/// The strings in elements seen before, and the one that is open.
+/// The strings in earlier elements, and the open one.
 pub(crate) struct StringsSeen {
     /// The open string, from its quote on.
     open: Vec<u8>,
-    /// The bytes with which strings that were seen go on after it.
+    /// The bytes with which earlier strings continue the open one.
     next: ByteSet,
     seen: UsedStrings,
 }
@@ -561,8 +561,8 @@ impl StringsSeen {
         StringsSeen { open, next, seen }
     }
 
-    /// Whether every element that goes on with these bytes, or begins in them, is certainly a new one: it has a string that no
-    /// element has that was seen, and no two of them have the same.
+    /// Whether every element that these bytes continue or begin is certainly new: it contains a string that no earlier
+    /// element contains, and no two of them contain the same.
     pub fn are_not_in(&self, bytes: &[u8]) -> bool {
         let goes_on = !bytes.iter().any(|byte| b"\"\\".contains(byte));
         if goes_on && bytes.first().is_some_and(|&first| !self.next.contains(first)) {
@@ -573,7 +573,8 @@ impl StringsSeen {
         let mut bytes = bytes.iter();
         while let Some(&byte) = bytes.next() {
             let Some(spelled) = &mut string else {
-                // Between strings an element may end that has one, and another may begin, but none lies there as a whole.
+                // Between strings, one element may end and another one begin, but no whole element lies there without a
+                // string.
                 match byte {
                     b'"' => string = Some(vec![b'"']),
                     b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n' => {}
@@ -598,10 +599,10 @@ impl StringsSeen {
         !string.is_some_and(|spelled| self.is_known(&spelled, &strings))
     }
 
-    /// Whether a string, or what begins one, is in an element seen or in one of these.
+    /// Whether a string, or the beginning of one, is in an earlier element or among `strings`.
     fn is_known(&self, spelled: &[u8], strings: &[Vec<u8>]) -> bool {
         if strings.is_empty() {
-            // The string that is open goes on.
+            // The open string is continued.
             let goes_on = spelled.get(self.open.len()).is_none_or(|&byte| self.next.contains(byte));
             return goes_on && self.seen.have(spelled);
         }
@@ -610,8 +611,8 @@ impl StringsSeen {
     }
 }
 
-/// The open string at the end of what is written of an element, in its canonical spelling, from its quote on; `None` outside of
-/// strings, and within an escape.
+/// The open string at the end of an element's text in canonical spelling, from its quote on; `None` outside strings and
+/// within an escape.
 pub(crate) fn open_string(written: &[u8]) -> Option<Vec<u8>> {
     let (mut string, mut from) = (Quoting::Outside, 0);
     for (at, &byte) in written.iter().enumerate() {
@@ -626,7 +627,7 @@ pub(crate) fn open_string(written: &[u8]) -> Option<Vec<u8>> {
     canonical_beginning(&written[from.min(written.len())..])
 }
 
-/// The strings that are closed in what is written of an element, each with its quotes.
+/// The complete strings in an element's text, each with its quotes.
 fn closed_strings(written: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (mut string, mut from) = (Quoting::Outside, 0);
     written.iter().enumerate().filter_map(move |(at, &byte)| {
@@ -643,7 +644,7 @@ fn closed_strings(written: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// How canonical text spells what a backslash and a letter stand for; `None` where more than a letter belongs to it.
+/// The canonical spelling of the escape with this letter; `None` where more characters belong to the escape.
 fn canonical_escape(letter: u8) -> Option<&'static [u8]> {
     Some(match letter {
         b'"' => b"\\\"",
@@ -658,7 +659,7 @@ fn canonical_escape(letter: u8) -> Option<&'static [u8]> {
     })
 }
 
-/// A string that is not closed yet in its canonical spelling; `None` within an escape.
+/// An open string in canonical spelling; `None` within an escape.
 fn canonical_beginning(open: &[u8]) -> Option<Vec<u8>> {
     if !open.contains(&b'\\') {
         return Some(open.to_vec());

@@ -1,31 +1,31 @@
 //! Numbers that may have an exponent, by the values that they can become.
 //!
 //! An exponent moves the decimal point. So digits that were read can become every number that begins with them,
-//! wherever its point is; after the mark of an exponent the digits are fixed, and each exponent makes one value.
+//! wherever its point is. After the mark of an exponent the digits are fixed, and each exponent gives one value.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::{Deriver, Expr, ExprId, ExprSet, NumberForm};
 use stencilm_support::{LOOKED_AT, LimitExceeded, SEARCHED};
 
-/// What is left of numbers after some text, sorted by whether an exponent may follow.
+/// The residual of numbers after some text, split by whether an exponent may follow.
 pub(crate) struct WithExponents {
-    /// The plain texts of all members of the sets of those in which one may, after the sign that was read.
+    /// The plain texts, after the sign that was read, of all members of the sets in which an exponent may follow.
     pub members: ExprId,
-    /// What is left of the others.
+    /// The residual of the other numbers.
     pub others: ExprId,
 }
 
-/// A reading of digits, with the point at some place.
+/// A reading of digits with the point at some position.
 pub(crate) struct Place {
-    /// What is read, in plain text after the sign.
+    /// The plain text after the sign.
     pub text: Vec<u8>,
-    /// What goes on from there to members.
+    /// The residual from there to members.
     pub rest: ExprId,
 }
 
 impl WithExponents {
-    /// Sorts what is left of a number after a text without an exponent; `None` where no set of numbers that may have one is
-    /// among it.
+    /// Splits the residual of a number after a text without an exponent; `None` where it contains no set of numbers
+    /// that may have one.
     pub(crate) fn of(
         deriver: &mut Deriver,
         residual: ExprId,
@@ -58,8 +58,8 @@ impl WithExponents {
         Ok(Some(WithExponents { members: exprs.or(&members), others: exprs.or(&others) }))
     }
 
-    /// The places of the point in digits from which members go on: each member that has these digits first goes on from one of
-    /// them, and from no other. `None` where the texts are too long.
+    /// The positions of the point in the digits from which members continue. Each member whose first digits are these
+    /// continues from exactly one of them. `None` where the texts are too long.
     pub(crate) fn places(&self, deriver: &mut Deriver, written: &[u8]) -> Result<Option<Vec<Place>>, LimitExceeded> {
         let digits: Vec<u8> = written.iter().copied().filter(u8::is_ascii_digit).collect();
         let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
@@ -78,7 +78,7 @@ impl WithExponents {
                 break;
             }
         }
-        // After the last digit come those of larger numbers, too.
+        // From the position after the last digit, larger numbers continue as well.
         places.push(Place { text: digits.to_vec(), rest: whole });
         let mut small = b"0.".to_vec();
         let mut fraction = behind(deriver, self.members, &small)?;
@@ -88,7 +88,7 @@ impl WithExponents {
             }
             places.push(Place { text: [&small, digits].concat(), rest: behind(deriver, fraction, digits)? });
             small.push(b'0');
-            // Where zeros lead nowhere else, digits after them would be of infinitely many numbers.
+            // If zeros lead back to the same residual, further digits would belong to infinitely many numbers.
             let next = deriver.after(fraction, b'0')?;
             fraction = if next == fraction { ExprId::NOTHING } else { next };
         }
@@ -97,7 +97,7 @@ impl WithExponents {
     }
 }
 
-/// What is left after some bytes.
+/// The residual after some bytes.
 fn behind(deriver: &mut Deriver, expr: ExprId, bytes: &[u8]) -> Result<ExprId, LimitExceeded> {
     let mut rest = expr;
     for &byte in bytes {
@@ -109,8 +109,8 @@ fn behind(deriver: &mut Deriver, expr: ExprId, bytes: &[u8]) -> Result<ExprId, L
     Ok(rest)
 }
 
-/// The values that can come of a number after the mark of its exponent, as canonical JSON texts; `None` where the exponent can
-/// be too large.
+/// The values that a number can become after the mark of its exponent, as canonical JSON texts; `None` where the
+/// exponent can be too large.
 pub(crate) fn values_in_exponent(
     deriver: &mut Deriver,
     residual: ExprId,
@@ -135,7 +135,7 @@ pub(crate) fn values_in_exponent(
     Ok(exponents.map(|exponents| exponents.into_iter().map(value).collect()))
 }
 
-/// Whether all that is left is of sets that have each of their numbers in every spelling.
+/// Whether the residual consists only of sets that contain every spelling of their numbers.
 pub(crate) fn is_spelled_freely(exprs: &ExprSet, residual: ExprId) -> bool {
     match exprs.get(residual) {
         Expr::Or(parts) => parts.iter().all(|&part| is_spelled_freely(exprs, part)),
@@ -144,7 +144,7 @@ pub(crate) fn is_spelled_freely(exprs: &ExprSet, residual: ExprId) -> bool {
     }
 }
 
-/// The exponents that can come after the mark, in order; `None` where they are too many or too large.
+/// The possible exponents after the mark, ascending; `None` where there are too many, or too large ones.
 pub(crate) fn exponents_after_mark(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Vec<i64>>, LimitExceeded> {
     let found = Exponent::default().continuations(deriver, residual)?;
     let sorted = |found: FxHashSet<i64>| {
@@ -155,7 +155,7 @@ pub(crate) fn exponents_after_mark(deriver: &mut Deriver, residual: ExprId) -> R
     Ok(found.map(sorted))
 }
 
-/// What was read of an exponent.
+/// The part of an exponent that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Exponent {
     /// Whether a sign or a digit was read.
@@ -166,7 +166,7 @@ struct Exponent {
 }
 
 impl Exponent {
-    /// One of which these characters were read; `None` where they are too many, or none of an exponent.
+    /// An exponent of which these characters were read; `None` where they are too many or invalid.
     fn after(read: &[u8]) -> Option<Exponent> {
         read.iter().try_fold(Exponent::default(), |begun, &byte| begun.with(byte))
     }
@@ -183,7 +183,7 @@ impl Exponent {
         }
     }
 
-    /// The exponents that can come of it; `None` where they are too many or too large.
+    /// The exponents that it can become; `None` where there are too many, or too large ones.
     fn continuations(self, deriver: &mut Deriver, residual: ExprId) -> Result<Option<FxHashSet<i64>>, LimitExceeded> {
         let (mut found, mut known) = (FxHashSet::default(), FxHashSet::from_iter([(residual, self)]));
         let mut work = vec![(residual, self)];

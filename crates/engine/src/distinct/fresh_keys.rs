@@ -1,9 +1,9 @@
 //! Keys of an object that run out: whether a key that has begun can still become one that the object does not have.
 //!
-//! After some beginnings a class has only finitely many keys left, as under `^[a-z]{9}$`, and each may be used once. So
-//! a thread within such a key stays only while some continuation is new. Nearly always that is obvious: no used key
-//! begins like this, or some live byte continues none of them. Only the paths along the used ones are followed further,
-//! so a search takes no more steps than these have characters.
+//! After some prefixes a class has only finitely many keys left, as under `^[a-z]{9}$`, and each may be used once. So a
+//! thread within such a key stays only while some continuation is new. Nearly always that is obvious: no used key has
+//! this prefix, or some live byte continues none of them. Otherwise only the paths along the used keys are followed, so
+//! a search takes no more steps than these have characters.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::StateId;
@@ -18,8 +18,8 @@ use crate::state::stacks::{Entry, NIL, UNKNOWN_TEXT};
 use crate::vocabulary::json_text::{Begun, begun, escapes_of};
 use crate::vocabulary::tokens::Tokens;
 
-/// A place in a search: a state of the automaton, the escape that is being written, and what the used keys that begin like
-/// this go on with.
+/// A position in a search: a state of the automaton, the escape that is being written, and the rests of the used keys
+/// with this prefix.
 struct Place<'k> {
     state: StateId,
     escape: Vec<u8>,
@@ -27,12 +27,12 @@ struct Place<'k> {
 }
 
 impl Run<'_> {
-    /// Whether a thread reads a key that may turn out to be one that cannot be new.
+    /// Whether a thread reads a key for which no new continuation may be left.
     pub(crate) fn may_run_out(&self, expansion: &Expansion, thread: Entry) -> bool {
         expansion.locally_finite && (expansion.has_reserved || self.stacks.members(thread.register).seen != NIL)
     }
 
-    /// Whether the key that a thread is within can still become a new one.
+    /// Whether the key that a thread is in can still become a new one.
     pub(crate) fn can_be_new(&mut self, expansion: &Expansion, thread: Entry) -> Result<bool, EngineError> {
         if !self.may_run_out(expansion, thread) || thread.state & IN_WHITESPACE != 0 {
             return Ok(true);
@@ -57,7 +57,7 @@ impl Run<'_> {
 
     fn leads_to_a_new_key(&mut self, dfa: DfaId, place: Place<'_>, quoted: bool) -> Result<bool, EngineError> {
         let mut work = vec![place];
-        // What has several spellings is reached by several paths.
+        // A key with several spellings is reached by several paths.
         let mut seen = FxHashSet::default();
         let mut steps = 0;
         while let Some(Place { state, escape, rests }) = work.pop() {
@@ -85,7 +85,7 @@ impl Run<'_> {
                     let rests = rests.iter().filter_map(|rest| rest.strip_prefix(&*value)).collect();
                     escapes.push(Place { state: next, escape, rests });
                 } else if quoted && byte == b'"' {
-                    // The end of the key, which is new where no used one ends here.
+                    // The key may end here, and is new if no used one ends here.
                     if rests.iter().all(|rest| !rest.is_empty()) {
                         return Ok(true);
                     }
@@ -98,18 +98,18 @@ impl Run<'_> {
                 }
             }
             if escape.is_empty() {
-                // Escapes are looked at last, for they mostly spell what other bytes do, too.
+                // Escapes come last, for they mostly spell characters that other bytes spell, too.
                 work.splice(0..0, escapes);
             } else {
-                // One that has begun is written to its end first: nearly every character is a new one.
+                // An escape that has begun is completed first, since nearly every character is new.
                 work.append(&mut escapes);
             }
         }
         Ok(false)
     }
 
-    /// The tokens within the key that a thread is writing after which no new key may be left: those that a used key goes on
-    /// with, as it is written plainly or with escapes.
+    /// The tokens within the key of a thread after which no new key may be left: those that continue a used key, in
+    /// plain spelling or with escapes.
     pub(crate) fn tokens_towards_used_keys(
         &mut self,
         vocabulary: &Tokens,
@@ -142,7 +142,7 @@ impl Run<'_> {
                 along(rest);
                 continue;
             }
-            // The escape that has begun may spell the next character of the key; what follows it is written plainly.
+            // The open escape may spell the next character of the key, followed by the rest in plain spelling.
             let Some(next) = std::str::from_utf8(rest).ok().and_then(|rest| rest.chars().next()) else { continue };
             for spelling in escapes_of(next).iter().filter_map(|spelling| spelling.strip_prefix(&*escape)) {
                 along(&[spelling, &rest[next.len_utf8()..]].concat());

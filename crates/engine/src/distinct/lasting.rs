@@ -1,8 +1,8 @@
-//! How long infinitely many values certainly remain: which tokens can leave no element without any, whatever they begin
-//! with.
+//! How long infinitely many values certainly remain: which tokens cannot leave any element with finitely many values,
+//! whatever they begin with.
 //!
-//! A token without a closing bracket stays in the innermost object or array. Of an object it can finish as many further
-//! members as it has colons, and it does not reach what is around the object at all.
+//! A token without a closing bracket stays in the innermost object or array. In an object it can complete as many
+//! further members as it has colons, and it does not touch anything around the object.
 
 use rustc_hash::FxHashSet;
 
@@ -12,8 +12,9 @@ use crate::machine::object_facts::most_additional;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
-/// How many colons a token without closing brackets must have to leave nothing infinite in some element that is under way: none
-/// where nothing infinite is certain, and any number where it is around the innermost container.
+/// The number of colons that a token without closing brackets must have to leave some open element with nothing
+/// infinite: 0 where nothing infinite is certain, and the maximum where something infinite is around the innermost
+/// container.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Lasting(usize);
 
@@ -28,20 +29,20 @@ impl Lasting {
     }
 }
 
-/// A place on the way down a stack.
+/// A position on the way down a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     set: SetId,
-    /// How much of the innermost container lasts.
+    /// The number of members or elements of the innermost container after which it has nothing infinite left.
     inner: usize,
-    /// Whether something around it does.
+    /// Whether something infinite is around that container.
     outer: bool,
-    /// Whether the innermost container lies above.
+    /// Whether the innermost container was passed already.
     within: bool,
 }
 
 impl Run<'_> {
-    /// How long infinitely many values remain in every element that a thread is within.
+    /// How long infinitely many values remain in every element around a thread.
     pub(crate) fn lasting(&mut self, thread: Entry) -> Result<Lasting, EngineError> {
         if thread == Entry::BOTTOM {
             return Ok(Lasting::LONGEST);
@@ -66,7 +67,7 @@ impl Run<'_> {
                 let (id, set) = (FrameId(frame.head), frame.below);
                 if self.is_pending(id, frame.register) {
                     least = least.min(if place.outer { usize::MAX } else { place.inner });
-                    // What an array with unique elements holds beside the element is no part of it.
+                    // The other elements of an array with unique elements are no part of the current one.
                     work.push(Place { set, inner: 0, outer: false, within: true });
                 } else if !self.is_container(id) {
                     work.push(Place { set, ..place });
@@ -82,14 +83,14 @@ impl Run<'_> {
         Ok(Lasting(least))
     }
 
-    /// Whether a frame is within an object or an array, of which another part comes after a comma.
+    /// Whether a frame is within an object or an array, whose next part comes after a comma.
     fn is_container(&self, frame: FrameId) -> bool {
         let frame = self.machine.frame(frame);
         matches!(frame, Frame::Key(_) | Frame::AfterValue(_) | Frame::Item(_) | Frame::AfterItem(_))
     }
 
-    /// How many members or elements of the container that a frame is within must be finished before nothing infinite is certain
-    /// to come, whichever these are.
+    /// How many members or elements of the container around a frame must be completed, in the worst case, before
+    /// nothing infinite is certain to come.
     pub(crate) fn infinite_members_left(&mut self, frame: FrameId, register: u32) -> Result<usize, EngineError> {
         let grammar = self.machine.grammar().clone();
         match self.machine.frame(frame) {
@@ -106,7 +107,7 @@ impl Run<'_> {
                 for &(_, value) in left.iter().filter(|(index, _)| *index >= members.ordered) {
                     count += usize::from(self.is_node_infinite(value, true)?);
                 }
-                // Of members in order, all may be passed over but the last.
+                // Ordered members may be skipped, except the last one.
                 if let (0, Some(&(_, last))) = (count, left.iter().rfind(|(index, _)| *index < members.ordered)) {
                     count = usize::from(self.is_node_infinite(last, true)?);
                 }

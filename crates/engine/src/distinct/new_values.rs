@@ -1,4 +1,4 @@
-//! The search for a value that an array does not have yet, if none is obvious.
+//! The search for a value that an array does not have yet, where it is not obvious that there is one.
 
 use stencilm_grammar::{Items, Node, NodeId, Repeats};
 use stencilm_regex::{ByteSet, StateId};
@@ -12,44 +12,44 @@ use crate::machine::layout::{ExpansionId, Frame};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, NIL};
 
-/// What a search looks for.
+/// The goal of a search.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// A thread of which something new can certainly be made.
+    /// A thread that can certainly still become something new.
     Safe,
     /// The end of the text.
     End,
 }
 
-/// A place in a search: threads, the text so far, and what to go on with, the best last.
+/// A position in a search: threads, the text so far, and the choices left, the best last.
 struct Level {
     threads: Vec<Entry>,
     text: u32,
-    /// What led here: nothing where the search began.
+    /// The bytes that led here; empty at the start of the search.
     last: Vec<u8>,
     choices: Vec<Vec<u8>>,
     string: Quoting,
 }
 
-/// What is known of the number at the end of a text.
+/// Properties of the number at the end of a text.
 struct NumberTail {
-    /// Whether it is zero whatever its exponent goes on with.
+    /// Whether it is zero whatever its exponent is.
     is_zero: bool,
-    /// Whether its last characters hold a digit other than 0, before any exponent.
+    /// Whether its last characters contain a digit other than 0, before any exponent.
     has_digits: bool,
     /// Whether it ends with a zero right after the point.
     begins_fraction: bool,
-    /// How many zeros it ends with.
+    /// The number of zeros that it ends with.
     zeros: usize,
-    /// Whether it ends in digits after its point, so that zeros make no other number of it.
+    /// Whether it ends with digits after its point, so that more zeros do not change its value.
     is_fraction: bool,
 }
 
 impl Run<'_> {
-    /// Looks for a continuation from some threads, with the bytes first that end things. Every one is tried, so that there is
-    /// none where none is found.
+    /// Searches for a continuation from some threads, with bytes that end something first. Every choice is tried, so if
+    /// none is found, there is none.
     pub(crate) fn search(&mut self, threads: &[Entry], text: u32, goal: Goal) -> Result<bool, EngineError> {
-        // What is tried is no part of what is read.
+        // The attempts must not change what was read and recorded.
         let before = (self.text, self.compared.take());
         let found = self.in_mode(Mode::Exact, |run| run.search_from(threads, text, goal));
         (self.text, self.compared) = before;
@@ -100,7 +100,7 @@ impl Run<'_> {
                 if is_there {
                     return Ok(true);
                 }
-                // Where none is left, nothing that comes is new.
+                // If none is left, nothing that continues here is new.
                 if left != Some(false) {
                     open.push(thread);
                 }
@@ -114,7 +114,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// The level with what is live and may lead to a new value.
+    /// Adds the choices: bytes that are live and may lead to a new value.
     fn with_choices(&mut self, mut level: Level) -> Result<Level, EngineError> {
         let mut alive = ByteSet::EMPTY;
         let mut is_complete = false;
@@ -139,7 +139,7 @@ impl Run<'_> {
         let mut bytes: Vec<u8> = alive.iter().collect();
         if level.string == Quoting::Outside {
             let is_whitespace = |byte: &u8| b" \t\r\n".contains(byte);
-            // What whitespace leads to comes without it, too, but for a text with indentation.
+            // Without indentation, whatever is possible after whitespace is possible without it, too.
             if bytes.iter().any(|byte| !is_whitespace(byte))
                 && !self.machine.does_whitespace_decide(self.lexeme_cache)?
             {
@@ -152,8 +152,8 @@ impl Run<'_> {
             let has_many_zeros = self.number_tail(level.text).zeros >= FEW;
             bytes.retain(|&byte| !b".eE".contains(&byte) && (byte != b'0' || !has_many_zeros));
         }
-        // The last one is tried first: within a string, what no element seen goes on with. A number that may end is gone on
-        // with when all else was tried.
+        // The last choice is tried first: within a string, a byte that no earlier element continues with. Continuing a
+        // number that may end is tried last.
         let mut known = ByteSet::EMPTY;
         if level.string == Quoting::Within {
             let mut pending = Vec::new();
@@ -175,15 +175,15 @@ impl Run<'_> {
             0x80.. => 1,
             _ => 7,
         });
-        // Exponents are tried after all else where the number may end, and before its digits where it may not.
+        // Exponents come after everything else if the number may end, and before its digits if it may not.
         let choices = bytes.into_iter().map(|byte| vec![byte]);
         let exponents = exponents.into_iter().flatten();
         level.choices = if is_number { exponents.chain(choices).collect() } else { choices.chain(exponents).collect() };
         Ok(level)
     }
 
-    /// Leaves out bytes that only spell anew the number which a text ends with. That it may end as it is must be tried for that,
-    /// as it is by other threads, but where the search begins.
+    /// Removes bytes that only give another spelling of the number at the end of the text. For that, another thread
+    /// must try the number as it is, except at the start of the search.
     fn leave_out_spellings(
         &mut self,
         level: &Level,
@@ -208,14 +208,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The exponents, with their marks, that a number under way may have which exists in every spelling, where its value
-    /// hangs on them: of all spellings of a value one is tried, without a point, and without zeros after the digits if there is an
-    /// exponent. `None` elsewhere.
+    /// The exponents, with their marks, to try for an open number that exists in every spelling, if its value depends
+    /// on them. Of all spellings of a value one is tried: without a point, and without zeros after the digits if there
+    /// is an exponent. `None` elsewhere.
     fn exponents_to_try(&mut self, level: &Level) -> Result<Option<Vec<Vec<u8>>>, EngineError> {
         let mut residuals = Vec::new();
         let NumberTail { has_digits, begins_fraction, .. } = self.number_tail(level.text);
         let is_first = level.last.is_empty();
-        // After zeros alone that were written, the point may have to come; others need not be tried, since other digits can.
+        // If only zeros were written, the point may be needed; other texts need no exponent, since other digits can be
+        // tried.
         if level.string != Quoting::Outside || (is_first && !has_digits) {
             return Ok(None);
         }
@@ -228,7 +229,7 @@ impl Run<'_> {
             for byte in *b"0123456789.eE" {
                 goes_on |= expansion.step(self.lexeme_cache, thread.state, byte)?.0 != StateId::DEAD.0;
             }
-            // Where the number may have ended, others wait for what comes after it.
+            // If the number may have ended, other threads wait for what comes after it.
             if !goes_on {
                 continue;
             }
@@ -245,14 +246,14 @@ impl Run<'_> {
             return Ok(Some(Vec::new()));
         }
         let behind = deriver.after(residual, b'e')?;
-        // Where the search begins, that the number ends as it is is tried with an exponent of 0.
+        // At the start of the search, the number as it is is tried with an exponent of 0.
         let makes_a_value = |exponent: &i64| is_first || *exponent != 0;
         let text = |exponent: i64| format!("e{exponent}").into_bytes();
         let exponents = exponents_after_mark(deriver, behind)?;
         Ok(exponents.map(|exponents| exponents.into_iter().filter(makes_a_value).map(text).collect()))
     }
 
-    /// Whether a byte leads from some threads to where they are already, if anywhere.
+    /// Whether a byte leads some threads only to where they already are.
     fn leads_nowhere_else(&mut self, threads: &[Entry], byte: u8) -> Result<bool, EngineError> {
         for &thread in threads {
             if thread == Entry::BOTTOM || offers_tokens(thread) {
@@ -267,7 +268,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// What is known of the number at the end of a text.
+    /// The properties of the number at the end of a text.
     fn number_tail(&self, text: u32) -> NumberTail {
         let is_part = |byte: &u32| u8::try_from(*byte).is_ok_and(|byte| b"0123456789+-.eE".contains(&byte));
         let mut tail: Vec<u8> =
@@ -287,11 +288,12 @@ impl Run<'_> {
         NumberTail { is_zero, has_digits, begins_fraction: tail.ends_with(b".0"), zeros, is_fraction }
     }
 
-    /// Whether an array whose elements must differ can be completed wherever its counts alone say so, if it has some text.
+    /// Whether an array whose elements must differ and which has some text can always be completed if its counts alone
+    /// allow it.
     ///
-    /// What a counter asks for more is left then: of the values that count for it, only those are gone that were counted. That
-    /// holds where one that counts for several is not needed more often than it is there, and no counter is in the way of
-    /// another one, nor of elements that count for none.
+    /// Whatever a counter still needs must then be left: of the values that it counts, only those that it counted are
+    /// used. This holds if a value that several counters count is not needed more often than it exists, and if no
+    /// counter restricts another one or elements that no counter counts.
     fn can_count_unique(&mut self, items: &Items) -> Result<bool, EngineError> {
         let is_bounded = items.max.is_some() || items.contains.iter().any(|(_, max)| max.is_some());
         if !items.prefix.is_empty() || (is_bounded && items.contains.len() > 1) {
@@ -309,7 +311,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Refuses arrays of which it cannot be shown that enough different elements are left.
+    /// Refuses arrays for which it cannot be shown that enough different elements are left.
     pub(crate) fn check_unique(&mut self) -> Result<(), EngineError> {
         let grammar = self.machine.grammar().clone();
         for (index, node) in grammar.nodes().iter().enumerate() {
@@ -336,7 +338,7 @@ impl Run<'_> {
                 continue;
             }
             if !items.prefix.is_empty() {
-                // What was chosen before cannot take all values of a place that has infinitely many.
+                // Earlier elements cannot use up all values of a position with infinitely many.
                 let last = (items.min as usize - 1).min(items.prefix.len());
                 for place in 1..=last {
                     let mut infinite = false;

@@ -1,8 +1,8 @@
-//! Elements that are numbers: whether one is left is decided by counting, as for strings.
+//! Elements that are numbers: counting decides whether a new one is left, as for strings.
 //!
-//! A number without an exponent has one spelling except for zeros after its point. So an element that has begun as one
-//! can become new exactly if more values continue it than the array has. How many continue what is left of a lexeme is
-//! computed once. Where an exponent may come, the plain spellings of what the number can become are counted
+//! A number without an exponent has one spelling, apart from zeros after its point. So an element that has begun as a
+//! number can become new exactly if more values continue it than the array has. The number of values that continue a
+//! residual is computed once. Where an exponent may come, the plain spellings of the possible values are counted
 //! ([`exponents`]).
 //!
 //! [`exponents`]: crate::distinct::exponents
@@ -24,7 +24,7 @@ use crate::state::stacks::{Entry, ItemsState};
 use crate::state::used_strings::UsedStrings;
 use crate::vocabulary::tokens::Tokens;
 
-/// Where what is left of a number stands.
+/// Where the residual of a number begins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Part {
     /// Before the sign, if any.
@@ -40,7 +40,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Where a number stands after one more character, if JSON has it there.
+    /// The position after one more character, if JSON allows it there.
     fn after(self, byte: u8) -> Option<Part> {
         match (self, byte) {
             (Part::Sign, b'-') => Some(Part::First),
@@ -51,13 +51,13 @@ impl Part {
         }
     }
 
-    /// Whether a number is there to end.
+    /// Whether there are digits, so that the number may end.
     fn has_digits(self) -> bool {
         !matches!(self, Part::Sign | Part::First)
     }
 }
 
-/// How many values go on from what is left of a number without an exponent.
+/// How many values continue a residual of a number without an exponent.
 #[derive(Default)]
 pub(crate) struct NumberCounts(Cardinalities<(ExprId, Part)>);
 
@@ -67,7 +67,7 @@ impl Extension for NumberCounts {
     }
 }
 
-/// A number that has begun, as an element.
+/// An element that has begun as a number.
 struct Begun<'t> {
     /// The sign and the digits so far.
     text: &'t [u8],
@@ -75,14 +75,15 @@ struct Begun<'t> {
 }
 
 impl<'t> Begun<'t> {
-    /// The number that an element's text is, without an exponent; `None` where it is none.
+    /// The number in an element's text, if it has no exponent; `None` otherwise.
     fn of(text: &'t [u8]) -> Option<Begun<'t>> {
         let digits = text.strip_prefix(b"-").unwrap_or(text);
         let part = digits.iter().try_fold(Part::First, |part, &byte| part.after(byte)).filter(|_| !text.is_empty())?;
         Some(Begun { text, part })
     }
 
-    /// The number as it is, as [`plain_number`](crate::state::plain_number::plain_number) writes it; 0 after a sign, where nothing else may come that begins without it.
+    /// The number so far, in the form of [`plain_number`](crate::state::plain_number::plain_number). A sign alone gives
+    /// 0, since only 0 can also be written without the sign.
     fn value(&self) -> Vec<u8> {
         if self.part == Part::First {
             return b"0".to_vec();
@@ -100,16 +101,16 @@ impl<'t> Begun<'t> {
     }
 }
 
-/// What is known of a thread that is at or within a lexeme which is a whole element.
+/// Data about a thread that is before or within a lexeme which is a whole element.
 pub(crate) struct CountedElement {
     pub dfa: DfaId,
-    /// The one array in which the element must be new.
+    /// The only array in which the element must be new.
     pub array: ItemsState,
 }
 
 impl Run<'_> {
-    /// Whether an element that is a number and has begun can become one that its array does not have; `None` where that is not
-    /// decided by counting.
+    /// Whether an element that has begun as a number can become one that its array does not have; `None` where counting
+    /// does not decide that.
     pub(crate) fn has_number_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         let Some(number) = self.counted_element(thread)? else { return Ok(None) };
         let written = self.stacks.since(text, number.array.start);
@@ -123,7 +124,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether there are numbers that were not seen: then there are some after one of the characters with which they begin.
+    /// Whether any new number is left. If so, one is left after one of the characters that a number can begin with.
     fn is_any_number_left(&mut self, dfa: DfaId, seen: &UsedStrings) -> Result<Option<bool>, EngineError> {
         let mut is_decided = true;
         for byte in *b"123456789-0" {
@@ -137,14 +138,14 @@ impl Run<'_> {
                 None => is_decided = false,
             }
         }
-        // What begins otherwise is no number.
+        // Anything that begins in another way is no number.
         let live = self.lexeme_cache.live_bytes(dfa, StateId::START)?;
         let are_all = live.iter().all(|byte| byte == b'-' || byte.is_ascii_digit());
         Ok((is_decided && are_all).then_some(false))
     }
 
-    /// Sorts out the tokens of digits alone that a mask allows: those after which no new number is left are refused, and those of
-    /// which that is not decided are unverified. The others are right.
+    /// Decides the allowed tokens that consist of digits: those after which no new number is left are refused, and
+    /// those for which that is not decided are unverified. The others are right.
     pub(crate) fn sort_out_digits(
         &mut self,
         vocabulary: &Tokens,
@@ -174,7 +175,7 @@ impl Run<'_> {
             let is_whitespace_first = bytes.first().is_some_and(u8::is_ascii_whitespace);
             for (index, &thread) in threads.iter().enumerate() {
                 let Some(state) = self.state_after(thread, bytes)? else {
-                    // The space may end a sign that must have one, and the digits begin the element.
+                    // The space may end a separator that requires one, and then the digits begin the element.
                     is_unclear |= is_whitespace_first;
                     continue;
                 };
@@ -223,7 +224,7 @@ impl Run<'_> {
         Ok(Some(state))
     }
 
-    /// What is known of a thread that is at or within a lexeme which is a whole element.
+    /// The data about a thread that is before or within a lexeme which is a whole element.
     pub(crate) fn counted_element(&mut self, thread: Entry) -> Result<Option<CountedElement>, EngineError> {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(None);
@@ -247,7 +248,7 @@ impl Run<'_> {
         Ok(Some(CountedElement { dfa, array }))
     }
 
-    /// Whether more numbers go on from a state, after these digits, than were seen.
+    /// Whether, after these digits, more numbers continue from a state than were used.
     fn is_number_left(
         &mut self,
         dfa: DfaId,
@@ -265,7 +266,8 @@ impl Run<'_> {
 }
 
 impl NumberCounts {
-    /// Whether more numbers go on from a residual, after this text, than were seen; `None` where counting does not decide that.
+    /// Whether, after this text, more numbers continue a residual than were used; `None` where counting does not decide
+    /// that.
     fn is_left(
         &mut self,
         deriver: &mut Deriver,
@@ -285,7 +287,7 @@ impl NumberCounts {
             let plain = values.and_then(|all| all.iter().map(|value| plain_number(value.as_bytes())).collect());
             return Ok(plain.map(|all: Vec<_>| all.iter().any(|value| !seen.has_number(value))));
         }
-        // JSON has no number that ends with its point.
+        // In JSON no number ends with its point.
         if written.ends_with(b".") && deriver.exprs.is_nullable(residual) {
             return Ok(None);
         }
@@ -315,7 +317,7 @@ impl NumberCounts {
         Ok(decided)
     }
 
-    /// Whether more numbers without an exponent go on from a residual than were seen.
+    /// Whether more numbers without an exponent continue a residual than were used.
     fn is_counted_left(
         &mut self,
         deriver: &mut Deriver,
@@ -325,13 +327,13 @@ impl NumberCounts {
     ) -> Result<Option<bool>, LimitExceeded> {
         let written = begun.text;
         let Some(count) = self.count(deriver, residual, begun.part)? else { return Ok(None) };
-        // The number as it is may be written with more zeros than what was seen.
+        // The number as it is may have more zeros than the spelling that was used.
         let this = Some(begun.value()).filter(|value| seen.has_number(value));
         let others = seen.count_numbers(written);
         if ((others + usize::from(this.is_some())) as u64) < count {
             return Ok(Some(true));
         }
-        // What was seen may be of another kind.
+        // The used numbers may be of another kind.
         let mut used = 0;
         if let Some(value) = &this {
             let rest = if begun.part == Part::First { &value[..] } else { b"" };
@@ -343,7 +345,7 @@ impl NumberCounts {
         Ok(Some(used < count))
     }
 
-    /// How many values go on from a residual.
+    /// How many values continue a residual.
     fn count(&mut self, deriver: &mut Deriver, root: ExprId, part: Part) -> Result<Option<u64>, LimitExceeded> {
         match self.0.of((root, part), SEARCHED, |place| steps(deriver, place))? {
             Cardinality::Finite(count) => Ok(Some(count)),
@@ -352,7 +354,7 @@ impl NumberCounts {
     }
 }
 
-/// Whether a number goes on with these characters, and perhaps zeros after the point.
+/// Whether a number continues with these characters, and perhaps with zeros after the point.
 fn has(deriver: &mut Deriver, residual: ExprId, part: Part, rest: &[u8]) -> Result<bool, LimitExceeded> {
     let (mut at, mut part) = (residual, part);
     for &byte in rest {
@@ -362,8 +364,8 @@ fn has(deriver: &mut Deriver, residual: ExprId, part: Part, rest: &[u8]) -> Resu
     Ok(part.has_digits() && ends(deriver, (at, part))?)
 }
 
-/// The digits with which a number goes on, and the point, but for what is nothing but zeros after it; `None` where it goes on with
-/// others, or otherwise than JSON has them.
+/// The digits with which a number continues, and the point, without continuations that are only zeros after the point;
+/// `None` where it continues with other characters, or not as in JSON.
 #[expect(clippy::type_complexity, reason = "a list of steps, each with the place behind it")]
 fn digits(
     deriver: &mut Deriver,
@@ -379,7 +381,7 @@ fn digits(
             if next == Part::Fraction && part != Part::Fraction && deriver.exprs.is_nullable(rest) {
                 return Ok(None);
             }
-            // No more than zeros is no other value.
+            // Zeros alone give no other value.
             if !(keeps_the_value(byte, next) && only_zeros(deriver, rest)?) {
                 digits.push((byte, (rest, next)));
             }
@@ -388,12 +390,12 @@ fn digits(
     Ok(Some(digits))
 }
 
-/// Whether a number that may end after a character has the value that it had before it.
+/// Whether a number that may end after a character has the same value as before it.
 fn keeps_the_value(byte: u8, behind: Part) -> bool {
     behind == Part::Fraction && matches!(byte, b'.' | b'0')
 }
 
-/// How a number goes on; `None` where that is not by digits and a point as JSON has them.
+/// The steps of a number; `None` where these are not digits and a point as in JSON.
 fn steps(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<Option<Steps<(ExprId, Part)>>, LimitExceeded> {
     let Some(digits) = digits(deriver, place)? else { return Ok(None) };
     let mut same_step: FxHashMap<((ExprId, Part), bool), u64> = FxHashMap::default();
@@ -401,35 +403,37 @@ fn steps(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<Option<Steps<(E
         let is_same = keeps_the_value(byte, to.1) && ends(deriver, to)?;
         *same_step.entry((to, is_same)).or_default() += 1;
     }
-    // The number that may end there as the value that it was before is counted before.
+    // A number that may end there with the same value as before is already counted.
     let step = |((to, is_same), edges)| Step { to, edges, known: u64::from(is_same) };
     let may_end = place.1.has_digits() && ends(deriver, place)?;
     Ok(Some(Steps { ends: u64::from(may_end), steps: same_step.into_iter().map(step).collect() }))
 }
 
-/// How what is left of a number goes on.
+/// The steps from the residual of a number.
 pub(crate) struct NumberSteps {
-    /// With so many zeros, the point among them, it ends as the value that it is; `None` where it may not end.
+    /// The number of zeros, including the point, after which it ends with its current value; `None` where it may not
+    /// end.
     pub zeros: Option<u64>,
-    /// The digits and the point with which it goes on to other values, and what is left after them.
+    /// The digits and the point with which it continues to other values, each with the residual.
     pub digits: Vec<(u8, (ExprId, Part))>,
 }
 
 impl NumberSteps {
-    /// Those from a place; `None` where numbers are not counted.
+    /// The steps from a position; `None` where such numbers are not counted.
     pub fn of(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<Option<NumberSteps>, LimitExceeded> {
         let Some(digits) = digits(deriver, place)? else { return Ok(None) };
         let zeros = if place.1.has_digits() { zeros_to_end(deriver, place)? } else { None };
         Ok(Some(NumberSteps { zeros, digits }))
     }
 
-    /// Whether a number that was read so far, and of which this is left, is one value whatever it goes on with.
+    /// Whether the number read so far has one value, whatever continuation of the residual follows.
     pub fn is_settled(deriver: &mut Deriver, residual: ExprId, written: &[u8]) -> Result<bool, LimitExceeded> {
         let Some(begun) = Begun::of(written) else { return Ok(false) };
         Ok(digits(deriver, (residual, begun.part))?.is_some_and(|digits| digits.is_empty()))
     }
 
-    /// The text of the value that ends after a text which leads here, if one does. One that ends with zeros is there without them.
+    /// The text of the value that ends after this text, if one does; trailing zeros are counted with the text without
+    /// them.
     pub fn end(&self, text: &[u8], part: Part) -> Option<Vec<u8>> {
         let is_other = part != Part::Fraction || !(text.ends_with(b".") || text.ends_with(b"0"));
         let zeros = self.zeros.filter(|_| is_other)? as usize;
@@ -439,12 +443,12 @@ impl NumberSteps {
     }
 }
 
-/// Whether a number may end here, or with a point and zeros.
+/// Whether a number may end here, perhaps with a point and zeros.
 fn ends(deriver: &mut Deriver, place: (ExprId, Part)) -> Result<bool, LimitExceeded> {
     Ok(zeros_to_end(deriver, place)?.is_some())
 }
 
-/// With so many zeros, the point among them, a number ends here as the value that it is.
+/// The number of zeros, including the point, after which a number ends with its current value.
 fn zeros_to_end(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Result<Option<u64>, LimitExceeded> {
     let (mut at, mut byte) = (residual, if part == Part::Fraction { b'0' } else { b'.' });
     let mut seen = Vec::new();
@@ -461,7 +465,7 @@ fn zeros_to_end(deriver: &mut Deriver, (residual, part): (ExprId, Part)) -> Resu
     }
 }
 
-/// Whether nothing but zeros goes on from a residual.
+/// Whether only zeros continue a residual.
 fn only_zeros(deriver: &mut Deriver, residual: ExprId) -> Result<bool, LimitExceeded> {
     let (mut at, mut seen) = (residual, Vec::new());
     while !seen.contains(&at) && seen.len() <= FEW {
@@ -557,7 +561,7 @@ mod tests {
         }
     }
 
-    /// Sets of numbers, some in forms that have exponents.
+    /// Sets of numbers, some of them written with exponents.
     const SETS: [&[&str]; 8] = [
         &[">=1 <=3 *1 any"],
         &[">=5 <=5 any", ">=-2 <=2 *1 any", ">=1e-2 <=1e-2 any"],
@@ -569,14 +573,14 @@ mod tests {
         &[">=0 <=20 *5 any", ">=5 <=15 *2.5 plain"],
     ];
 
-    /// Many texts of a canonical number above 0: with zeros around its digits, the point at all places and exponents that
-    /// make up for it.
+    /// Many texts of a canonical number above 0: with zeros around its digits, and with the point at every position and
+    /// an exponent that makes up for it.
     fn spellings(value: &str) -> Vec<String> {
         let (sign, size) = value.split_at(usize::from(value.starts_with('-')));
         let (digits, power) = size.split_once('e').unwrap_or((size, "0"));
         let power: i64 = power.parse().unwrap();
         let mut found = Vec::new();
-        // All of 0 are zeros anyway: as many as others have before their digits.
+        // All digits of 0 are zeros: as many as other numbers have before their digits.
         let (before, behind) = if digits == "0" { (0, 7) } else { (8, 3) };
         for (before, behind) in (0..=before).flat_map(|before| (0..=behind).map(move |behind| (before, behind))) {
             let all = format!("{}{digits}{}", "0".repeat(before), "0".repeat(behind));

@@ -1,6 +1,6 @@
-//! Where a text is within the quotes of JSON.
+//! Whether a text ends within the quotes of JSON.
 
-/// Whether a text is within a JSON string.
+/// The position of a text's end relative to JSON strings.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Quoting {
     #[default]

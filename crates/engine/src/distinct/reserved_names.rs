@@ -1,8 +1,8 @@
 //! The tokens that complete a name which an additional key must not have.
 //!
-//! After a whole name these are the tokens that begin with a quote, hundreds of them, and most of those that leave the
-//! key are asked for. They are the same after every name, so the last ones are cached: listing them took an eighth of a
-//! mask.
+//! After a complete name these are the tokens that begin with a quote: there are hundreds, and most of the tokens that
+//! cross the end of the key are asked about. They are the same after every name, so the last ones are cached: listing
+//! them took an eighth of a mask.
 
 use std::convert::Infallible;
 
@@ -24,7 +24,7 @@ use crate::vocabulary::trie::Reader;
 pub(crate) struct ReservedTokens {
     nodes: Vec<u32>,
     tokens: Vec<u32>,
-    /// The same as a set, which may have no words where there are none.
+    /// The same tokens as a set; it may have no words if there are none.
     set: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ impl ReservedTokens {
         &self.nodes
     }
 
-    /// The tokens that end there or go on after.
+    /// The tokens that end there or go on.
     pub fn tokens(&self) -> &[u32] {
         &self.tokens
     }
@@ -44,7 +44,7 @@ impl ReservedTokens {
         !self.tokens.is_empty() && token_set::get(&self.set, token)
     }
 
-    /// The tokens below other nodes.
+    /// The same value, filled with the tokens below other nodes.
     fn below(mut self, vocabulary: &Tokens, nodes: &[u32]) -> ReservedTokens {
         if self.nodes == nodes {
             return self;
@@ -64,7 +64,7 @@ impl ReservedTokens {
     }
 }
 
-/// Such tokens of the last mask.
+/// The result for the last mask.
 #[derive(Default)]
 pub(crate) struct ReservedScratch {
     last: ReservedTokens,
@@ -74,20 +74,20 @@ pub(crate) struct ReservedScratch {
 impl Extension for ReservedScratch {}
 
 impl ReservedScratch {
-    /// The tokens below some nodes, to be handed back.
+    /// The tokens below some nodes. The caller gives them back.
     fn take(&mut self, vocabulary: &Tokens, nodes: &[u32]) -> ReservedTokens {
         std::mem::take(&mut self.last).below(vocabulary, nodes)
     }
 
-    /// Takes them back for another mask.
+    /// Takes them back for the next mask.
     pub fn keep(&mut self, reserved: ReservedTokens) {
         self.last = reserved;
     }
 }
 
 impl Run<'_> {
-    /// The tokens that go through the end of a plainly spelled name which the additional key that a thread reads must not
-    /// have. Where the key is free text, all of them are wrong. They are to be handed back.
+    /// The tokens that pass through the end of a plainly spelled reserved name, while a thread reads an additional key.
+    /// If the key is free text, all of them are wrong. The caller gives them back.
     pub(crate) fn tokens_of_reserved_names(
         &mut self,
         vocabulary: &Tokens,
@@ -119,7 +119,7 @@ impl Run<'_> {
     ) -> Result<(), EngineError> {
         let names = self.machine.names(members);
         let trie = vocabulary.trie();
-        // The parts of the trie to walk, each from a state of the names.
+        // The parts of the trie to walk, each with a state of the names.
         let mut parts: Vec<((usize, usize), usize, u32)> = Vec::new();
         let whitespace = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0);
         match whitespace {
@@ -148,7 +148,7 @@ impl Run<'_> {
     }
 }
 
-/// Reads names to the ends of those that must not come.
+/// Reads names, and notes the ends of reserved ones.
 struct ReservedNames<'a> {
     names: &'a Names,
     class: u32,

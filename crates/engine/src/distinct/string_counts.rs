@@ -1,7 +1,7 @@
-//! Elements that are strings, of which there are finitely many: whether one is left is decided by counting.
+//! Elements that are strings of which there are finitely many: counting decides whether a new one is left.
 //!
-//! Without escapes a text spells one value. So an element that has begun as a string can become new exactly if more
-//! strings continue it than the array has. How many continue what is left of a lexeme is computed once.
+//! Without escapes each text is one value. So an element that has begun as a string can become new exactly if more
+//! strings continue it than the array has. The number of strings that continue a residual is computed once.
 
 use stencilm_regex::{Cardinalities, Cardinality, Deriver, ExprId, StateId, Step, Steps};
 use stencilm_support::{Extension, LimitExceeded, SEARCHED};
@@ -16,7 +16,7 @@ use crate::state::used_strings::UsedStrings;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// How many plainly written strings go on from what is left within one.
+/// How many strings without escapes continue a residual within a string.
 #[derive(Default)]
 struct StringCounts(Cardinalities<ExprId>);
 
@@ -33,13 +33,13 @@ struct CountedString {
     /// The text of the string so far, from its quote on.
     open: Vec<u8>,
     seen: UsedStrings,
-    /// How many strings go on from here.
+    /// How many strings continue from here.
     count: u64,
 }
 
 impl Run<'_> {
-    /// Whether an element that is a string or a number and has begun can become one that its array does not have; `None` where
-    /// counting does not decide that.
+    /// Whether an element that has begun as a string or a number can become one that its array does not have; `None`
+    /// where counting does not decide that.
     pub(crate) fn has_counted_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         match self.has_string_left(thread, text)? {
             None => self.has_number_left(thread, text),
@@ -47,12 +47,12 @@ impl Run<'_> {
         }
     }
 
-    /// The same of strings.
+    /// The same for strings.
     fn has_string_left(&mut self, thread: Entry, text: u32) -> Result<Option<bool>, EngineError> {
         let Some(CountedString { dfa, state, open, seen, count }) = self.counted_string(thread, text)? else {
             return Ok(None);
         };
-        // Nearly always more are left than the array has of any kind.
+        // Nearly always more strings are left than the array has elements.
         if (seen.whole_rests(&open).count() as u64) < count {
             return Ok(Some(true));
         }
@@ -63,8 +63,8 @@ impl Run<'_> {
         Ok(Some(used < count))
     }
 
-    /// Sorts out the tokens of a mask with which strings seen go on, within a string: those after which no new one is left are
-    /// refused. `false` where counting does not decide that.
+    /// Within a string, refuses the tokens of a mask after which no new string is left; only tokens that continue used
+    /// strings are examined. `false` where counting does not decide that.
     pub(crate) fn refuse_used_strings(
         &mut self,
         vocabulary: &Tokens,
@@ -82,13 +82,13 @@ impl Run<'_> {
         // After each byte of a rest: the node of the vocabulary, and the state.
         let mut path: Vec<(usize, StateId)> = Vec::new();
         for (first, rest) in rests.iter().enumerate() {
-            // What this one shares with the one before it is done.
+            // The part shared with the previous rest is already done.
             let shared = first.checked_sub(1).map_or(0, |before| common(rests[before], rest));
             if path.len() < shared {
                 continue;
             }
             path.truncate(shared);
-            // A token with the quote ends the element, and what comes after it counts too.
+            // A token with the quote ends the element, and what comes after it matters, too.
             for (depth, &byte) in rest.iter().enumerate().skip(shared).take_while(|&(_, &byte)| byte != b'"') {
                 let (before, state) = path.last().map_or((None, state), |&(node, state)| (Some(node), state));
                 let next = before.map_or_else(|| trie.root(byte), |node| trie.child(node, byte));
@@ -114,7 +114,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// What is known of a thread within a string that is a whole element, if there are finitely many of its kind.
+    /// The data about a thread within a string that is a whole element, if there are finitely many such strings.
     fn counted_string(&mut self, thread: Entry, text: u32) -> Result<Option<CountedString>, EngineError> {
         if thread.state & IN_WHITESPACE != 0 {
             return Ok(None);
@@ -129,7 +129,7 @@ impl Run<'_> {
         Ok(Some(CountedString { dfa, state, open, seen: self.seen_strings(&[array]), count }))
     }
 
-    /// How many strings go on from a state within one.
+    /// How many strings continue from a state within one.
     fn strings_from(&mut self, dfa: DfaId, state: StateId) -> Result<Option<u64>, LimitExceeded> {
         let residuals: Vec<ExprId> =
             self.lexeme_cache.residuals(dfa, state).iter().map(|&(_, residual)| residual).collect();
@@ -152,13 +152,13 @@ impl Run<'_> {
     }
 }
 
-/// How many bytes two texts have in common at the beginning.
+/// The length of the common prefix of two texts.
 fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// How the strings go on from a residual within one; `None` where some are not written plainly, or a program decides what they
-/// are: that leaves a place for each of its texts.
+/// The steps of strings from a residual within one; `None` where some have escapes, or where a program decides the
+/// language, which has a different residual for each of its texts.
 fn steps(deriver: &mut Deriver, residual: ExprId) -> Result<Option<Steps<ExprId>>, LimitExceeded> {
     if deriver.exprs.has_language(residual) {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! Building an index: configurations, the minimal automaton over bytes, one walk of the trie for each state, and where the
-//! vocabulary cannot distinguish all bytes, a second minimisation over tokens.
+//! Builds an index: explores the configurations, minimises the automaton over bytes, and walks the trie for each state.
+//! If the vocabulary cannot distinguish all bytes, it minimises a second time, over tokens.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::vocabulary::ranks::Ranks;
 
 const FAR_TOO_MANY: usize = 2;
 
-/// An index in the making; each call of [`IndexBuilder::advance`] works for a while.
+/// An index under construction. Each call of [`IndexBuilder::advance`] works for a limited time.
 pub struct IndexBuilder {
     vocabulary: Arc<Vocabulary>,
     limits: IndexLimits,
@@ -32,7 +32,7 @@ enum Stage {
     Taken,
 }
 
-/// The states that tokens reach, walked one after the other.
+/// The states that tokens reach, walked one after another.
 struct Walking {
     automaton: ByteAutomaton,
     ranks: Arc<Ranks>,
@@ -63,10 +63,10 @@ impl IndexBuilder {
         Ok(IndexBuilder { vocabulary: compiled.vocabulary().clone(), limits, stage })
     }
 
-    /// Works for about this long; says whether the index is ready for [`IndexBuilder::finish`].
+    /// Works for about `time`; returns whether the index is ready for [`IndexBuilder::finish`].
     ///
     /// # Errors
-    /// [`IndexError`]; then there is nothing to go on with.
+    /// [`IndexError`]; after that the builder cannot be used any more.
     pub fn advance(&mut self, time: Duration) -> Result<bool, IndexError> {
         let until = Instant::now() + time;
         match &mut self.stage {
@@ -95,7 +95,7 @@ impl IndexBuilder {
         }
     }
 
-    /// States that are done and states that are known, of the stage at hand.
+    /// The numbers of finished and of known states in the current stage.
     pub fn progress(&self) -> (usize, usize) {
         match &self.stage {
             Stage::Exploring(exploration) => exploration.progress(),
@@ -105,7 +105,7 @@ impl IndexBuilder {
         }
     }
 
-    /// The index, once, when [`IndexBuilder::advance`] has said that it is ready.
+    /// The finished index, at the first call after [`IndexBuilder::advance`] has returned `true`.
     pub fn finish(&mut self) -> Option<TokenIndex> {
         match std::mem::replace(&mut self.stage, Stage::Taken) {
             Stage::Done(index) => Some(*index),
@@ -124,12 +124,12 @@ impl Walking {
         Walking { automaton, ranks, number, at: vec![0], starts: vec![0], stretches: Vec::new() }
     }
 
-    /// Where an index would be far too large, some of its states show that in a fraction of the time that it takes to come to
-    /// the limit.
+    /// Refuses an index that would be far too large after a sample of its states. Waiting until the limit is reached
+    /// would take many times as long.
     fn check_size(&self, vocabulary: &Vocabulary, limit: usize) -> Result<(), IndexError> {
         let states = self.automaton.len();
         let most = states.saturating_mul(self.ranks.tokens.len() * size_of::<Stretch>());
-        // Tokens reach all states of the automaton over bytes where each byte is one.
+        // If each byte is a token, tokens reach all states of the automaton over bytes.
         if most / FAR_TOO_MANY <= limit || !self.distinguishes_bytes(vocabulary) {
             return Ok(());
         }
@@ -141,8 +141,8 @@ impl Walking {
         }
     }
 
-    /// Makes room for the transitions where they may be many: a list that grows is copied, and keeps the system busy with
-    /// twice its pages.
+    /// Reserves memory for the transitions if there may be many. Growing a list copies it and touches twice as many
+    /// pages.
     fn reserve(&mut self, vocabulary: &Vocabulary, limit: usize) {
         let states = self.automaton.len();
         let sampled = states / FEW;
@@ -154,7 +154,7 @@ impl Walking {
         self.stretches.reserve(estimate.min(limit / size_of::<Stretch>()));
     }
 
-    /// How many stretches a state of the automaton over bytes has.
+    /// The number of stretches of a state of the automaton over bytes.
     fn count_stretches(&self, vocabulary: &Vocabulary, state: usize) -> usize {
         let (mut count, mut last): (usize, Option<Stretch>) = (0, None);
         let Ok(()) = vocabulary.trie().walk::<u32, std::convert::Infallible>(
@@ -216,8 +216,8 @@ impl Walking {
         Ok(TokenIndex { vocabulary, ranks, automaton, at, starts, stretches })
     }
 
-    /// Refuses an index with a state from which no tokens lead to the end of a text. Where each byte is a token there is
-    /// none.
+    /// Refuses an index with a state from which no tokens lead to the end of a text. There is no such state if each
+    /// byte is a token.
     fn check_spelling(&self, vocabulary: &Vocabulary) -> Result<(), IndexError> {
         let finals: Vec<bool> = self.at.iter().map(|&state| self.automaton.finals[state as usize]).collect();
         let arrows = || {
@@ -229,7 +229,8 @@ impl Walking {
         let Some(dead) = spelling::first_dead_end(&finals, arrows().map(|(tail, head, _)| (tail, head))) else {
             return Ok(());
         };
-        // States are numbered breadth-first, so each but the first is first reached from one with a lower number.
+        // States are numbered breadth-first, so each one except the first is first reached from a state with a lower
+        // number.
         let mut before = vec![None; self.at.len()];
         for (tail, head, rank) in arrows() {
             before[head as usize].get_or_insert((tail, rank));
@@ -246,8 +247,8 @@ impl Walking {
         Err(IndexError::Unspelled(spelling::unspelled(&self.automaton, vocabulary.trie(), text, at)))
     }
 
-    /// Whether each byte that leads anywhere is a token of its own: then states that tokens cannot distinguish are one state
-    /// of the byte automaton already.
+    /// Whether each byte that leads anywhere is a token of its own. Then states that tokens cannot distinguish are
+    /// already the same state of the byte automaton.
     fn distinguishes_bytes(&self, vocabulary: &Vocabulary) -> bool {
         let live: Vec<bool> = (0..self.automaton.width)
             .map(|column| {
@@ -262,7 +263,7 @@ impl Walking {
         })
     }
 
-    /// Joins states that tokens cannot distinguish, and numbers the others anew in the same way.
+    /// Merges states that tokens cannot distinguish, and numbers the remaining ones again in the same way.
     fn merge(&mut self) {
         let kinds: Vec<u32> = self.at.iter().map(|&state| u32::from(self.automaton.finals[state as usize])).collect();
         let mut arrows = Vec::new();

@@ -1,4 +1,4 @@
-//! The minimal automaton over bytes of a grammar whose machine is finite: every configuration is a state.
+//! The minimal automaton over bytes of a grammar with finitely many configurations: each configuration is a state.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,14 +12,13 @@ use crate::index::error::IndexError;
 use crate::index::minimize::{Arrow, classes};
 use crate::state::stacks::{SetId, Stacks};
 
-/// No state.
+/// The absence of a state.
 pub(super) const NOWHERE: u32 = u32::MAX;
-/// A deterministic automaton over bytes, without dead states; state 0 is the first.
+/// A deterministic automaton over bytes, without dead states. State 0 is the start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ByteAutomaton {
-    /// The column of each byte.
     pub columns: [u8; 256],
-    /// How many columns there are.
+    /// The number of columns.
     pub width: usize,
     /// The next state by state and column, or [`NOWHERE`].
     pub table: Vec<u32>,
@@ -36,7 +35,8 @@ impl ByteAutomaton {
         self.finals.len()
     }
 
-    /// The byte that must come at a state, and where it leads; `None` where several may, or the end.
+    /// The only byte that may come at a state, and the next state; `None` where several bytes may come, or the text may
+    /// end.
     pub fn only(&self, state: u32) -> Option<(u8, u32)> {
         if self.finals[state as usize] {
             return None;
@@ -57,7 +57,7 @@ impl ByteAutomaton {
     }
 }
 
-/// The configurations of a grammar, found one after the other.
+/// The configurations of a grammar, explored one after another.
 pub(super) struct Exploration {
     layout: Arc<Layout>,
     stacks: Stacks,
@@ -86,19 +86,19 @@ impl Exploration {
         })
     }
 
-    /// How many states are explored, and how many are known.
+    /// The numbers of explored and of known states.
     pub fn progress(&self) -> (usize, usize) {
         (self.explored, self.order.len())
     }
 
-    /// Goes on until the time is over; says whether all is explored.
+    /// Explores until the time is up; returns whether everything is explored.
     pub fn advance(&mut self, until: Instant, max_states: usize, max_bytes: usize) -> Result<bool, IndexError> {
         while self.explored < self.order.len() {
             let (states, order, arrows, finals) =
                 (&mut self.states, &mut self.order, &mut self.arrows, &mut self.finals);
             let explored = &mut self.explored;
             self.layout.with(&mut self.stacks, |run| {
-                // Then the clock is looked at.
+                // After these the deadline is checked.
                 for _ in 0..FEW {
                     let Some(&here) = order.get(*explored) else { break };
                     finals.push(u32::from(run.stacks.has_bottom(here)));
@@ -130,14 +130,14 @@ impl Exploration {
         Ok(self.explored == self.order.len())
     }
 
-    /// The minimal automaton, its states numbered as they are reached breadth-first by ascending bytes.
+    /// The minimal automaton. Its states are numbered in the order of a breadth-first search by ascending bytes.
     pub fn minimal(self) -> ByteAutomaton {
         let class_of = classes(&self.finals, &self.arrows);
         let mut example: FxHashMap<u32, u32> = FxHashMap::default();
         for (state, &class) in class_of.iter().enumerate() {
             example.entry(class).or_insert(state as u32);
         }
-        // The arrows are sorted by tail, and those of a tail by byte.
+        // The arrows are sorted by their tails, and the arrows of a tail by byte.
         let mut starts = vec![0usize; self.finals.len() + 1];
         for arrow in &self.arrows {
             starts[arrow.tail as usize + 1] += 1;

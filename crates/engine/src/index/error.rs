@@ -1,17 +1,17 @@
-//! Limits of an index, and why there is none.
+//! The limits of an index, and the reasons why none can be built.
 
 use crate::error::EngineError;
 
 /// Bounds on a [`TokenIndex`](super::TokenIndex).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IndexLimits {
-    /// The most states.
+    /// The greatest number of states.
     pub max_states: usize,
-    /// The most bytes that its transitions take.
+    /// The greatest size of its transitions in bytes.
     pub max_bytes: usize,
 }
 
-/// Why there is no index.
+/// Why no index can be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum IndexError {
     /// The machine of the grammar has too many configurations, perhaps infinitely many.
@@ -23,60 +23,61 @@ pub enum IndexError {
     /// There are too many transitions.
     #[error("the transitions of the index take more than {0} bytes; use a GrammarMatcher, or raise max_bytes")]
     TooLarge(usize),
-    /// There would be far too many transitions, as some of the states show.
+    /// There would be far too many transitions, according to a sample of the states.
     #[error(
         "the transitions of the index would take about {estimate} bytes, as a sample of its {states} states shows, more \
          than twice the limit of {limit}; use a GrammarMatcher, bound its repetitions, or raise max_bytes"
     )]
     WouldBeTooLarge {
-        /// The bytes that they would take.
+        /// The estimated size of the transitions in bytes.
         estimate: usize,
-        /// How many states there are.
+        /// The number of states.
         states: usize,
-        /// The most bytes that they may take.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// What must come is very long.
+    /// The forced texts are too long.
     #[error(
         "the {stretches} stretches of this index take more than {limit} bytes; follow next_state from the states that \
          matter"
     )]
     TooMuchForced {
-        /// How many stretches there are.
+        /// The number of stretches.
         stretches: usize,
-        /// The most bytes that they may take, of their texts and for each of them.
+        /// The limit in bytes, for their texts and a fixed amount for each stretch.
         limit: u64,
     },
-    /// The grammar asks for single tokens.
+    /// The grammar names single tokens.
     #[error("the grammar asks for single tokens, which an automaton over texts does not have; use a GrammarMatcher")]
     SingleTokens,
-    /// The grammar has budgets of tokens.
+    /// The grammar has token budgets.
     #[error(
         "the grammar has parts with max_tokens, which depend on how a text was cut into tokens; use a GrammarMatcher"
     )]
     TokenBudgets,
-    /// A reference depends on the names before it, of which there are infinitely many.
+    /// The grammar declares names. A reference depends on the names before it, of which there are infinitely many.
     #[error(
         "the grammar declares names, to which later parts refer, so it has endlessly many states; use a GrammarMatcher"
     )]
     DeclaredNames,
-    /// The vocabulary cannot spell a text that it begins.
+    /// The vocabulary cannot spell every text that it can begin.
     #[error(
         "the vocabulary cannot spell all texts of the grammar: {0}; give a vocabulary with tokens for it, or leave it out \
          of the grammar"
     )]
     Unspelled(Unspelled),
-    /// The engine gave up.
+    /// The engine reached a limit.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
 
-/// A place at which the vocabulary has no tokens for what must follow.
+/// A point at which the vocabulary has no tokens for what must follow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unspelled {
     /// A text that tokens spell.
     pub text: Vec<u8>,
-    /// What follows it in the shortest text of the grammar and no tokens make up: a whole character where it is one.
+    /// What follows it in the shortest text of the grammar and cannot be spelled by tokens, extended to whole
+    /// characters.
     pub missing: Vec<u8>,
 }
 
@@ -88,7 +89,7 @@ impl std::fmt::Display for Unspelled {
 
 struct Shown<'a>(&'a [u8]);
 
-/// So many bytes of a text are shown, its last ones.
+/// The greatest number of bytes of a text that a message shows; these are its last ones.
 const MAX_SHOWN: usize = 60;
 
 impl std::fmt::Display for Shown<'_> {

@@ -1,7 +1,7 @@
 //! The coarsest partition of the states of a partial deterministic automaton (Valmari & Lehtinen 2008).
 //!
-//! Blocks of states and sets of transitions with equal labels that lead into one block are refined in turn; each halving
-//! touches the smaller half, so the work is m log n for m transitions, and absent transitions cost nothing.
+//! Blocks of states, and sets of transitions with equal labels into one block, are refined alternately. Each split
+//! moves only the smaller part, so the work is m log n for m transitions, and absent transitions cost nothing.
 
 /// One transition: from a state, by a label, to a state.
 #[derive(Clone, Copy)]
@@ -11,7 +11,7 @@ pub(super) struct Arrow {
     pub head: u32,
 }
 
-/// A partition whose sets are ranges of one vector; the marked elements of a set come first in its range.
+/// A partition whose sets are ranges of one vector. The marked elements of a set are at the beginning of its range.
 struct Partition {
     elements: Vec<u32>,
     place: Vec<u32>,
@@ -73,7 +73,7 @@ impl Partition {
         self.marked[set] += 1;
     }
 
-    /// Splits every set with marked elements in two; the smaller part becomes a new set.
+    /// Splits every set with marked elements in two. The smaller part becomes a new set.
     fn split(&mut self) {
         while let Some(set) = self.touched.pop() {
             let set = set as usize;
@@ -100,7 +100,8 @@ impl Partition {
     }
 }
 
-/// A class for each state: equal for states of equal `kinds` that agree in what each sequence of labels leads to.
+/// A class for each state. Two states have the same class if they have equal `kinds` and every sequence of labels leads
+/// to states of equal kinds.
 pub(super) fn classes(kinds: &[u32], arrows: &[Arrow]) -> Vec<u32> {
     let mut blocks = Partition::by_key(kinds);
     let labels: Vec<u32> = arrows.iter().map(|arrow| arrow.label).collect();
@@ -119,7 +120,8 @@ pub(super) fn classes(kinds: &[u32], arrows: &[Arrow]) -> Vec<u32> {
         into[next[arrow.head as usize] as usize] = index as u32;
         next[arrow.head as usize] += 1;
     }
-    // The first block distinguishes nothing: a label that leads into no other leads into it, or nowhere.
+    // The first block need not be used as a splitter: a label that leads into no other block leads into this one or
+    // nowhere.
     let (mut block, mut cord) = (0, 0);
     while cord < cords.len() {
         for at in cords.first[cord]..cords.end[cord] {
@@ -147,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
     use rustc_hash::FxHashMap;
 
-    /// The slow twin (Moore): split by kind and by what each label leads to, until nothing changes.
+    /// The slow reference (Moore): split by kind and by the class that each label leads to, until nothing changes.
     fn slow(kinds: &[u32], arrows: &[Arrow]) -> Vec<u32> {
         let mut classes = kinds.to_vec();
         loop {

@@ -6,7 +6,7 @@ use crate::index::bytes::{ByteAutomaton, NOWHERE};
 use crate::index::token_index::{MAX_RUN, MAX_TARGETS, Stretch, TokenIndex};
 use crate::shared::Vocabulary;
 
-/// Why bytes are no index.
+/// Why bytes are not a valid index.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the bytes are no index of this vocabulary: {0}; write it again")]
 pub struct SavedIndexError(&'static str);
@@ -32,10 +32,10 @@ impl TokenIndex {
         out
     }
 
-    /// The index that [`TokenIndex::to_bytes`] wrote for the same vocabulary.
+    /// The index that [`TokenIndex::to_bytes`] wrote, for the same vocabulary.
     ///
     /// # Errors
-    /// [`SavedIndexError`] for bytes with numbers out of place.
+    /// [`SavedIndexError`] for invalid numbers.
     pub fn from_bytes(bytes: &[u8], vocabulary: Arc<Vocabulary>) -> Result<TokenIndex, SavedIndexError> {
         let (words, rest) = bytes.as_chunks::<4>();
         let mut words = words.iter().map(|word| u32::from_le_bytes(*word));
@@ -90,7 +90,7 @@ fn check(holds: bool, why: &'static str) -> Result<(), SavedIndexError> {
     if holds { Ok(()) } else { Err(SavedIndexError(why)) }
 }
 
-/// Whether tokens lead to every state.
+/// Whether every state is reached by tokens.
 fn reaches_all(starts: &[u32], stretches: &[Stretch]) -> bool {
     let mut is_reached = vec![false; starts.len() - 1];
     is_reached[0] = true;
@@ -108,9 +108,9 @@ fn reaches_all(starts: &[u32], stretches: &[Stretch]) -> bool {
     left == 0
 }
 
-/// Whether every chain of states with one continuation has an end.
+/// Whether every chain of states with only one continuation ends.
 fn has_no_forced_circle(automaton: &ByteAutomaton) -> bool {
-    // The chain that came through each state first.
+    // The first chain through each state.
     let mut chain = vec![NOWHERE; automaton.len()];
     for first in 0..automaton.len() as u32 {
         let mut here = first;

@@ -9,11 +9,11 @@ use crate::index::bytes::{ByteAutomaton, NOWHERE};
 use crate::index::error::Unspelled;
 use crate::vocabulary::trie::Trie;
 
-/// The first state, in the order of their numbers, from which no tokens lead to the end of a text.
+/// The first state, by number, from which no tokens lead to the end of a text.
 ///
-/// `arrows` are the transitions between `finals.len()` states, each from a state to a state.
+/// `arrows` are the transitions between `finals.len()` states, each from one state to another.
 pub(super) fn first_dead_end(finals: &[bool], arrows: impl Iterator<Item = (u32, u32)> + Clone) -> Option<u32> {
-    // The transitions into each state, one list after the other.
+    // The transitions into each state, concatenated.
     let mut starts = vec![0usize; finals.len() + 1];
     arrows.clone().for_each(|(_, head)| starts[head as usize + 1] += 1);
     for state in 0..finals.len() {
@@ -37,10 +37,11 @@ pub(super) fn first_dead_end(finals: &[bool], arrows: impl Iterator<Item = (u32,
     ends.iter().position(|&ends| !ends).map(|state| state as u32)
 }
 
-/// What lacks at a state of the byte automaton from which no tokens lead to an end, after a text that tokens spell.
+/// The piece that tokens cannot spell at a state of the byte automaton from which they lead to no end; `text` is one
+/// that tokens spell before it.
 pub(super) fn unspelled(automaton: &ByteAutomaton, trie: &Trie, mut text: Vec<u8>, dead: u32) -> Unspelled {
     let rest = shortest_rest(automaton, dead);
-    // How far tokens go along it.
+    // The positions in it that tokens reach.
     let mut reached = vec![false; rest.len() + 1];
     reached[0] = true;
     for start in 0..rest.len() {
@@ -65,7 +66,7 @@ pub(super) fn unspelled(automaton: &ByteAutomaton, trie: &Trie, mut text: Vec<u8
     Unspelled { text, missing: rest[spelled..spelled + missing].to_vec() }
 }
 
-/// The shortest text with which a state of the automaton ends, the first of them in the order of bytes.
+/// The shortest text from a state of the automaton to an end; the first one in the order of bytes.
 fn shortest_rest(automaton: &ByteAutomaton, state: u32) -> Vec<u8> {
     let mut from = vec![(NOWHERE, 0u8); automaton.len()];
     let mut work = VecDeque::from([state]);

@@ -1,4 +1,4 @@
-//! The index itself: its states, where tokens lead from them, and what is forced.
+//! The index itself: its states, its transitions, and forced texts.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::vocabulary::ranks::Ranks;
 use crate::vocabulary::token_set;
 use crate::vocabulary::trie::WalkError;
 
-/// Ends a walk that has found as much as was asked for.
+/// Ends a walk that has found enough.
 struct Enough;
 
 impl WalkError for Enough {
@@ -20,26 +20,26 @@ impl WalkError for Enough {
     }
 }
 
-/// Tokens that follow one another in the trie and lead to the same state: in eight bytes, because large indexes are hardly
-/// anything else.
+/// Tokens with consecutive ranks in the trie that lead to the same state. It has only eight bytes, because large
+/// indexes consist almost entirely of stretches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stretch {
-    /// The first, by its rank in the trie.
+    /// The rank of the first token.
     pub start: u32,
-    /// How many follow it, and the state.
+    /// The number of further tokens, and the state.
     pub more_and_target: u32,
 }
 
-/// So many bytes of forced text are listed for one index at most, where each stretch counts as so many more.
+/// The greatest number of bytes of forced texts listed for one index. Each stretch counts as [`STRETCH`] more.
 const MAX_FORCED: u64 = 1 << 24;
 const STRETCH: u64 = 16;
 
-/// So many tokens are one stretch at most, and so many states are numbered.
+/// The greatest number of tokens in a stretch, and the greatest number of states.
 pub(super) const MAX_RUN: u32 = 1 << 8;
 pub(super) const MAX_TARGETS: usize = 1 << 24;
 
 impl Stretch {
-    /// From one rank to before another, at most [`MAX_RUN`] of them.
+    /// A stretch from one rank up to another, of at most [`MAX_RUN`] tokens.
     pub fn new(start: u32, end: u32, target: u32) -> Stretch {
         Stretch { start, more_and_target: (end - start - 1) << 24 | target }
     }
@@ -53,7 +53,7 @@ impl Stretch {
         self.more_and_target & (MAX_TARGETS as u32 - 1)
     }
 
-    /// Takes the next token, too, if it leads to the same state and there is room for it.
+    /// Adds the next token if it leads to the same state and the stretch has room.
     #[inline]
     pub fn takes(&mut self, rank: u32, target: u32) -> bool {
         let fits = self.end() == rank && self.target() == target && rank - self.start < MAX_RUN;
@@ -62,27 +62,27 @@ impl Stretch {
     }
 }
 
-/// A minimal deterministic automaton over tokens: it allows exactly what the masks of a matcher allow.
+/// A minimal deterministic automaton over tokens. It allows exactly the tokens that the masks of a matcher allow.
 ///
-/// State 0 is the first; the others are numbered as they are reached breadth-first along the trie.
+/// State 0 is the start. The others are numbered in the order of a breadth-first search along the trie.
 pub struct TokenIndex {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) ranks: Arc<Ranks>,
     pub(super) automaton: ByteAutomaton,
-    /// The state of the byte automaton at each state.
+    /// For each state, the state of the byte automaton.
     pub(super) at: Vec<u32>,
-    /// Where the stretches of each state begin, and the end of all.
+    /// Where the stretches of each state begin, with one more entry for the end.
     pub(super) starts: Vec<u32>,
     pub(super) stretches: Vec<Stretch>,
 }
 
 impl TokenIndex {
-    /// How many states there are.
+    /// The number of states.
     pub fn num_states(&self) -> usize {
         self.at.len()
     }
 
-    /// How many transitions there are; tokens that spell the same count each.
+    /// The number of transitions. Tokens with equal bytes count separately.
     pub fn num_transitions(&self) -> usize {
         (0..self.num_states() as u32).map(|state| self.transitions(state).count()).sum()
     }
@@ -92,23 +92,24 @@ impl TokenIndex {
         &self.vocabulary
     }
 
-    /// Bytes of memory held, about; not by the vocabulary and the order of its tokens, which all its indexes share.
+    /// Approximate bytes of memory held, without the vocabulary and the order of its tokens, which all its indexes
+    /// share.
     pub fn memory_bytes(&self) -> usize {
         self.automaton.memory_bytes()
             + (self.at.len() + self.starts.len()) * 4
             + self.stretches.len() * size_of::<Stretch>()
     }
 
-    /// Whether the text may end at a state. States are numbers below [`TokenIndex::num_states`] here and in what follows.
+    /// Whether the text may end at a state. In all methods, states are numbers below [`TokenIndex::num_states`].
     pub fn is_final(&self, state: u32) -> bool {
         self.automaton.finals[self.at[state as usize] as usize]
     }
 
-    /// The state after a token; `None` where it is not allowed or ends the text.
+    /// The state after a token; `None` where the token is not allowed or ends the text.
     pub fn next(&self, state: u32, token: u32) -> Option<u32> {
         let mut rank = *self.ranks.rank_of.get(token as usize)?;
         if rank == NOWHERE {
-            // Perhaps another token that spells the same is in the trie.
+            // The trie may contain another token with the same bytes.
             let same = self.vocabulary.duplicates().iter().find(|(_, others)| others.contains(&token));
             rank = self.ranks.rank_of[same?.0 as usize];
         }
@@ -117,7 +118,7 @@ impl TokenIndex {
         stretches.get(stretch).filter(|stretch| stretch.start <= rank).map(Stretch::target)
     }
 
-    /// The tokens that a state allows, in the order of their bytes, each with the state after it.
+    /// The tokens that a state allows, in the order of their bytes, each with the next state.
     pub fn transitions(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let has_duplicates = !self.vocabulary.duplicates().is_empty();
         self.stretches_of(state).iter().flat_map(move |stretch| {
@@ -129,7 +130,7 @@ impl TokenIndex {
         })
     }
 
-    /// Writes the tokens that may come at a state, stop tokens at the end of a text among them.
+    /// Writes the tokens that may come at a state, with the stop tokens where the text may end.
     ///
     /// # Errors
     /// [`MatcherError::MaskSize`] for a mask of the wrong size.
@@ -158,11 +159,12 @@ impl TokenIndex {
         Ok(())
     }
 
-    /// The states at which a stretch of forced text begins: where one byte is the only continuation, and no other stretch comes
-    /// through.
+    /// The states at which a stretch of forced text begins: exactly one byte may come, and no other stretch passes
+    /// through the state.
     ///
     /// # Errors
-    /// [`IndexError::TooMuchForced`] where these stretches are very long together: thousands of them may go on the same.
+    /// [`IndexError::TooMuchForced`] where all stretches together are very long: thousands of them may share the same
+    /// end.
     pub fn forced_states(&self) -> Result<Vec<u32>, IndexError> {
         let mut inside = vec![false; self.automaton.len()];
         for &start in &self.at {
@@ -187,14 +189,14 @@ impl TokenIndex {
         }
     }
 
-    /// How many bytes must come at each state of the automaton over bytes, one after the other.
+    /// The number of forced bytes at each state of the automaton over bytes.
     fn forced_lengths(&self) -> Vec<u32> {
         let mut lengths = vec![NOWHERE; self.automaton.len()];
         let mut chain = Vec::new();
         for first in 0..self.automaton.len() as u32 {
             let mut here = first;
             while lengths[here as usize] == NOWHERE {
-                // No chain comes back to itself: nothing would end there.
+                // A chain cannot return to itself, since no text would end there.
                 match self.automaton.only(here) {
                     Some((_, next)) => {
                         chain.push(here);
@@ -212,8 +214,8 @@ impl TokenIndex {
         lengths
     }
 
-    /// The bytes that must come at a state, and where tokens may begin in them that span their end, at most `limit` for
-    /// each place; as [`crate::GrammarMatcher::forced_spans`].
+    /// The forced bytes at a state, and the positions in them at which tokens may begin that extend beyond their end,
+    /// with at most `limit` tokens for each position; as [`crate::GrammarMatcher::forced_spans`].
     pub fn forced_spans(&self, state: u32, limit: usize) -> (Vec<u8>, Vec<Span>) {
         let mut forced = Vec::new();
         let mut end = self.at[state as usize];

@@ -22,14 +22,15 @@ use crate::switches::Switch;
 use crate::vocabulary::categories::Categories;
 use crate::vocabulary::tokens::Tokens;
 
-/// A state is dense when at least this many of the 256 bytes are live: a class such as "any character" or "any letter",
-/// not a choice between a few.
+/// A state is dense if at least this many of the 256 bytes are live: a class such as "any character" or "any letter" is
+/// dense, a choice between a few names is not.
 pub(crate) const DENSE_BYTES: usize = 10;
 
-/// The distinct residuals of a state, ascending; and before them at most so many whitespace bytes of a set.
+/// The distinct residuals of a state, ascending, and the set and the greatest number of the whitespace bytes before
+/// them.
 pub type LexemeMaskKey = (Box<[ExprId]>, Option<(ByteSet, u32)>);
 
-/// Lexeme automata and lexeme masks of one vocabulary.
+/// The lexeme automata and lexeme masks of one vocabulary.
 pub struct LexemeCache {
     pub(crate) deriver: Deriver,
     pub(crate) dfas: Vec<Dfa>,
@@ -43,20 +44,22 @@ pub struct LexemeCache {
     saturation: Saturation,
     pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
+    /// See [`bounded_patterns`](super::find::bounded_patterns): by expression and automaton of one character.
+    pub(crate) most_characters: FxHashMap<(ExprId, DfaId), Option<u32>>,
     whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
-    /// The suffixes after a byte, where they are not too many.
+    /// The suffixes after a byte; `None` where there are too many.
     pub(crate) suffixes: FxHashMap<u8, Option<Arc<Suffixes>>>,
-    /// How the automaton that was walked last reads categories of characters.
+    /// The table of categories of the automaton that was walked last.
     pub(crate) categories: Option<(DfaId, Categories)>,
-    /// Bytes that the keys of automata own, and those of masks.
+    /// Bytes of the keys of automata and masks.
     pub(crate) in_keys: usize,
-    /// How many bytes there were of what is counted at once when the rest was measured, and how many it was.
+    /// When memory was last measured: the bytes that are counted at once, and the bytes of the rest.
     measured: (usize, usize),
     /// See [`LexemeCache::memory_bytes_if_grown`].
     progress: ([usize; 3], usize),
     longest_token: usize,
     limits: Limits,
-    /// What is kept for all grammars by those who use the lexemes, and lists that operations make on their way.
+    /// Data that other parts of the engine keep for all grammars, and lists that operations reuse.
     pub(crate) extensions: Extensions,
 }
 
@@ -75,6 +78,7 @@ impl LexemeCache {
             saturation: Saturation::new(longest_token as u32),
             relaxation: Relaxation::default(),
             completions: Completions::default(),
+            most_characters: FxHashMap::default(),
             whitespace_runs: FxHashMap::default(),
             suffixes: FxHashMap::default(),
             categories: None,
@@ -87,16 +91,16 @@ impl LexemeCache {
         }
     }
 
-    /// An empty lexeme cache in place of this one, but for what costs the first grammars most and takes little: the suffixes
-    /// after bytes, and of the expressions that all lexicons have in common, as the body of a string, the masks and how many
-    /// characters tokens begin.
+    /// A new lexeme cache in place of this one. It keeps what the first grammars would spend most time on and what
+    /// takes little memory: the suffixes after bytes, and, for expressions that every lexeme cache shares, such as the
+    /// body of a string, the masks and the numbers of characters in tokens.
     pub fn renewed(&self) -> LexemeCache {
         let exprs = &self.deriver.exprs;
         let common = self.masks.iter().filter_map(|(key, mask)| match (&*key.0, key.1) {
             (&[residual], None) if exprs.is_shared(residual) => Some((residual, key, mask)),
             _ => None,
         });
-        // What a mask says of its characters must mean the same in the new lexeme cache.
+        // The character that a mask refers to must have the same number in the new lexeme cache.
         let common = common.filter(|(.., mask)| mask.runs.as_ref().is_none_or(|runs| exprs.is_shared(*runs.character)));
         let mut common: Vec<_> = common.collect();
         common.sort_unstable_by_key(|&(residual, ..)| residual);
@@ -126,7 +130,7 @@ impl LexemeCache {
         }
     }
 
-    /// Bytes of memory held, where that may have changed since this was asked last.
+    /// Bytes of memory held, if this may have changed since the last call.
     #[inline]
     pub fn memory_bytes_if_grown(&mut self) -> Option<usize> {
         let progress = (self.deriver.progress(), self.masks_bytes);
@@ -137,8 +141,8 @@ impl LexemeCache {
         Some(self.memory_bytes())
     }
 
-    /// Bytes of memory held. What grows with the work is counted at once; the rest is looked through where there is an eighth
-    /// more than at the last time.
+    /// Bytes of memory held. What grows with the work is counted at every call; the rest is measured when the former
+    /// has grown by an eighth.
     pub fn memory_bytes(&mut self) -> usize {
         let measured_at_once = self.deriver.memory_bytes()
             + self.completions.memory_bytes()
@@ -150,6 +154,7 @@ impl LexemeCache {
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
             + memory::of_table::<(LexemeMaskKey, Arc<LexemeMask>)>(self.masks.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
+            + memory::of_table::<((ExprId, DfaId), Option<u32>)>(self.most_characters.capacity())
             + self.after_runs.memory_bytes();
         if measured_at_once > self.measured.0 + self.measured.0 / 8 {
             self.measured = (measured_at_once, self.memory_bytes_apart());
@@ -157,24 +162,24 @@ impl LexemeCache {
         measured_at_once + self.measured.1
     }
 
-    /// Bytes held by what grows little.
+    /// Bytes of the parts that grow little.
     fn memory_bytes_apart(&self) -> usize {
         let runs: usize = self.whitespace_runs.values().map(WhitespaceRuns::memory_bytes).sum();
         let categories = self.categories.as_ref().map_or(0, |(_, categories)| categories.memory_bytes());
         self.extensions.memory_bytes() + runs + categories
     }
 
-    /// Begins an operation, which has limits of its own.
+    /// Begins an operation, which gets fresh limits.
     pub fn begin(&mut self) {
         self.deriver.begin();
     }
 
-    /// The expressions and their derivatives.
+    /// The deriver, which owns the expressions.
     pub(crate) fn deriver(&mut self) -> &mut Deriver {
         &mut self.deriver
     }
 
-    /// So many bytes, or fewer, complete whatever can become a match of an expression; `u32::MAX` where nothing is known.
+    /// A number of bytes within which every prefix of a match can be completed; `u32::MAX` where none is known.
     ///
     /// # Errors
     /// Where it takes too long.
@@ -203,12 +208,11 @@ impl LexemeCache {
         self.deriver.exprs.import_once(exprs, expr, known)
     }
 
-    /// One expression after the other.
     pub fn concat(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         self.deriver.exprs.concat(head, tail)
     }
 
-    /// At most so many whitespace bytes.
+    /// The expression of at most `max` whitespace bytes.
     pub fn whitespace(&mut self, set: ByteSet, max: Option<u32>) -> ExprId {
         let whitespace = self.deriver.exprs.bytes(set);
         self.deriver.exprs.repeat(whitespace, 0, max)
@@ -219,11 +223,11 @@ impl LexemeCache {
         self.whitespace_runs.entry(set).or_insert_with(|| WhitespaceRuns::new(vocabulary, set))
     }
 
-    /// The suffixes after a byte; `None` where they are too many to keep.
+    /// The suffixes after a byte; `None` where there are too many to store.
     pub fn suffixes_after(&mut self, vocabulary: &Tokens, byte: u8) -> Option<Arc<Suffixes>> {
         let suffixes = self.suffixes.entry(byte).or_insert_with(|| {
-            // A state with more crossing tokens is left almost everywhere, and a walk of what follows is cheaper than the
-            // suffixes.
+            // A state with more crossing tokens can end almost everywhere, and then walking what follows is cheaper
+            // than the suffixes.
             let suffixes = Suffixes::after_byte(vocabulary, byte, SEARCHED).map(Arc::new);
             self.masks_bytes += suffixes.as_ref().map_or(0, |suffixes| suffixes.memory_bytes());
             suffixes
@@ -231,7 +235,8 @@ impl LexemeCache {
         suffixes.clone()
     }
 
-    /// An expression that ends in optional whitespace as what comes before it, which is not empty, and the whitespace.
+    /// Splits an expression that ends in optional whitespace: the part before it, which is not empty, and the
+    /// whitespace.
     pub fn split_whitespace(&mut self, expr: ExprId) -> Option<(ExprId, OptionalWhitespace)> {
         let exprs = &mut self.deriver.exprs;
         let mut spine = Vec::new();
@@ -245,7 +250,8 @@ impl LexemeCache {
         (!exprs.is_nullable(head)).then_some((head, whitespace))
     }
 
-    /// An expression that begins with optional whitespace as the whitespace, and what comes after it, which is not empty.
+    /// Splits an expression that begins with optional whitespace: the whitespace, and the part after it, which is not
+    /// empty.
     pub fn split_first_whitespace(&self, expr: ExprId) -> Option<(OptionalWhitespace, ExprId)> {
         let exprs = &self.deriver.exprs;
         let Expr::Concat { head, tail } = *exprs.get(expr) else { return None };
@@ -253,7 +259,7 @@ impl LexemeCache {
         (!exprs.is_nullable(tail)).then_some((whitespace, tail))
     }
 
-    /// The automaton of these expressions; the tag of an expression is its position.
+    /// The automaton of these expressions. The tag of an expression is its position.
     pub fn dfa(&mut self, exprs: &[ExprId]) -> Result<DfaId, LimitExceeded> {
         if let Some(&known) = self.dfa_index.get(exprs) {
             return Ok(known);
@@ -266,7 +272,7 @@ impl LexemeCache {
         Ok(id)
     }
 
-    /// An automaton that is known already and begins with a state of another one, with the same tags.
+    /// An existing automaton whose start is a state of another one, with the same tags.
     pub fn known_dfa_from(&self, dfa: DfaId, state: StateId) -> Option<DfaId> {
         let residuals = self.residuals(dfa, state);
         let are_positions = residuals.iter().zip(0..).all(|(&(tag, _), position)| tag == position);
@@ -274,19 +280,20 @@ impl LexemeCache {
         self.dfa_index.get(&exprs[..]).copied().filter(|_| are_positions)
     }
 
-    /// The state after one byte, and whether anything matches there.
+    /// The state after one byte, and whether any expression matches there.
     #[inline]
     pub fn step(&mut self, dfa: DfaId, state: StateId, byte: u8) -> Result<(StateId, bool), LimitExceeded> {
         self.dfas[dfa.0 as usize].step(&mut self.deriver, state, byte)
     }
 
-    /// The expressions that match what was read.
+    /// The tags of the expressions that match in this state.
     #[inline]
     pub fn accepts(&self, dfa: DfaId, state: StateId) -> &[Tag] {
         self.dfas[dfa.0 as usize].accepts(state)
     }
 
-    /// A state with the same mask, common to all states that differ only in counts far from their bounds.
+    /// The clamped state: the same for all states that differ only in counts far from their bounds, and with the same
+    /// mask.
     pub fn saturated(&mut self, dfa: DfaId, state: StateId) -> Result<StateId, LimitExceeded> {
         if !Switch::LexemeClamped.is_on() {
             return Ok(state);
@@ -294,15 +301,16 @@ impl LexemeCache {
         self.dfas[dfa.0 as usize].saturated(&mut self.deriver, &mut self.saturation, state)
     }
 
-    /// Whether a state is the [saturated](LexemeCache::saturated) one of where the automaton begins, as far as that was asked for.
+    /// Whether a state is the [clamped](LexemeCache::saturated) start of its automaton; `false` also if that was never
+    /// computed.
     pub fn is_saturated_start(&self, dfa: DfaId, state: StateId) -> bool {
         self.dfas[dfa.0 as usize].known_saturated(StateId::START) == Some(state)
     }
 
-    /// For a state that reads at most so many characters: one that reads any number, saturated, and the tokens that only
-    /// that one reads. `None` where these are none or not few, or not all that distinguishes the states.
+    /// For a state that reads a bounded number of characters: the clamped state that reads any number, and the tokens
+    /// that only that one reads. `None` where these are not known to be few and to be the only difference.
     pub fn nearly_unbounded(&mut self, dfa: DfaId, state: StateId) -> Result<Option<(StateId, &[u32])>, LimitExceeded> {
-        // A bound that saturation leaves out is further away than any token is long.
+        // A bound that clamping removes is further away than the longest token.
         if self.dfas[dfa.0 as usize].known_saturated(state).is_some_and(|saturated| saturated != state) {
             return Ok(None);
         }
@@ -323,19 +331,20 @@ impl LexemeCache {
         Ok(unbounded.map(|unbounded| (unbounded, longer)))
     }
 
-    /// The live bytes.
+    /// The live bytes of a state.
     pub fn live_bytes(&mut self, dfa: DfaId, state: StateId) -> Result<&ByteSet, LimitExceeded> {
         self.dfas[dfa.0 as usize].live_bytes(&mut self.deriver, state)
     }
 
-    /// Whether any byte is live.
+    /// Whether any byte is live in a state.
     pub fn goes_on(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
         Ok(!self.live_bytes(dfa, state)?.is_empty())
     }
 
-    /// Whether many bytes are live, and do not each lead to something else, as where one of many names comes.
+    /// Whether many bytes are live and do not each lead to a different state, as they would where one of many names may
+    /// come.
     pub fn is_dense(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
-        // A language decided by a program reads any letters, and to find the bytes one by one takes long.
+        // A language decided by a program reads any letters, and finding its bytes one by one takes long.
         let begins = |&(_, residual): &(Tag, ExprId)| self.deriver.exprs.begins_with_language(residual);
         if self.residuals(dfa, state).iter().any(begins) {
             return Ok(true);
@@ -346,13 +355,13 @@ impl LexemeCache {
             && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual)))
     }
 
-    /// The residual expressions of a state with their tags.
+    /// The residual expressions of a state, with their tags.
     pub fn residuals(&self, dfa: DfaId, state: StateId) -> &[(Tag, ExprId)] {
         self.dfas[dfa.0 as usize].residuals(state)
     }
 }
 
-/// At most so many whitespace bytes, if the expression is that.
+/// The whitespace, if the expression is optional whitespace.
 fn optional_whitespace(exprs: &ExprSet, expr: ExprId) -> Option<OptionalWhitespace> {
     let Expr::Repeat { body, min: 0, max } = *exprs.get(expr) else { return None };
     let Expr::Bytes(set) = *exprs.get(body) else { return None };

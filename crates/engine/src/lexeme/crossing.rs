@@ -1,12 +1,13 @@
 //! Crossings: the suffixes with which the tokens of a vocabulary go on after a lexeme.
 //!
-//! A **crossing** is a position within a token, as a node of the trie, and the token: its suffix is what it spells
-//! after that position. Nearly all lexemes that many tokens cross end with the same byte, the quote of a JSON string.
-//! So the crossings after a byte are sorted once for a vocabulary, and the crossing tokens of a lexeme mask are a set
-//! of them.
+//! A **crossing** is a position within a token, given as a node of the trie, together with the token. Its suffix is the
+//! rest of the token after that position. Nearly all lexemes that many tokens cross end with the same byte, the quote
+//! of a JSON string. So the crossings after a byte are sorted once for a vocabulary, and the crossing tokens of a
+//! lexeme mask are a subset of them.
 //!
-//! Other lexemes, such as a number, end nearly anywhere, and what follows them begins with few bytes, with which few
-//! tokens go on, often none. So only the positions are kept for them, until the crossings are needed.
+//! Other lexemes, such as a number, can end nearly anywhere, but what follows them begins with few bytes, and few
+//! tokens go on with one of these, often none. So for such lexemes only the positions are stored, until the crossings
+//! are needed.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -18,28 +19,29 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// The bytes that may come after a value of JSON. Numbers end at a thousand places, and few tokens go on there with one of these.
+/// The bytes that may follow a JSON value. A number ends at a thousand nodes of a trie, but few tokens go on there with
+/// one of these.
 const AFTER_VALUES: &[u8] = b",:]} \t\r\n";
 
-/// The crossings at some nodes of a vocabulary's trie, by suffix.
+/// The crossings at some nodes of a vocabulary's trie, grouped by suffix.
 pub struct Suffixes {
-    /// The distinct suffixes; an entry is the number of one.
+    /// The distinct suffixes. The entry of a suffix is its number.
     trie: Trie,
-    /// By number of a suffix the first of its crossings, and one more.
+    /// For each suffix, its first crossing; with one more entry for the end.
     starts: Vec<u32>,
     /// The crossings in the order of their suffixes, each with its token.
     by_suffix: Vec<(u32, u32)>,
-    /// The nodes, ascending, each with its first crossing; the crossings of a node are numbered one after the other.
+    /// The nodes, ascending, each with its first crossing. The crossings of a node have consecutive numbers.
     nodes: Vec<(u32, u32)>,
-    /// Those of the nodes before which a backslash is, each with the value of what a JSON string gains on the path there.
+    /// The nodes whose path contains a backslash, with the decoded text.
     escaped: Vec<EscapedEnd>,
 }
 
-/// A node, and the value of what a JSON string gains on the path to it.
+/// A node, and the text that a JSON string gains on the path to it, decoded.
 pub type EscapedEnd = (u32, Arc<[u8]>);
 
 impl Suffixes {
-    /// The crossings at nodes, which come ascending.
+    /// Collects the crossings at nodes, which must be ascending.
     pub fn after(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
         let trie = vocabulary.trie();
         let spelled = |token| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
@@ -57,7 +59,7 @@ impl Suffixes {
                 sorted.push((&spelled(token)[depth..], token, sorted.len() as u32));
             }
         }
-        // The suffixes after every node are sorted already: a sort that merges has little to do.
+        // The suffixes after each node are sorted already, so a merge sort has little to do.
         sorted.sort();
         let (mut strings, mut starts) = (Vec::new(), Vec::new());
         for (index, &(suffix, ..)) in sorted.iter().enumerate() {
@@ -77,7 +79,7 @@ impl Suffixes {
         }
     }
 
-    /// The crossings at all nodes that a byte leads to; `None` where they are more than `most`.
+    /// The crossings at all nodes that a byte leads to; `None` where there are more than `most`.
     pub fn after_byte(vocabulary: &Tokens, byte: u8, most: usize) -> Option<Suffixes> {
         let trie = vocabulary.trie();
         let nodes: Vec<u32> = (0..trie.len()).filter(|&node| trie.byte(node) == byte).map(|node| node as u32).collect();
@@ -85,26 +87,26 @@ impl Suffixes {
         (below <= 2 * most).then(|| Suffixes::after(vocabulary, nodes.into_iter()))
     }
 
-    /// The distinct suffixes; an entry is the number of one.
+    /// The distinct suffixes. The entry of a suffix is its number.
     pub fn trie(&self) -> &Trie {
         &self.trie
     }
 
-    /// The crossings at a node.
+    /// The numbers of the crossings at a node.
     pub fn of_node(&self, node: u32) -> Range<u32> {
         let Ok(place) = self.nodes.binary_search_by_key(&node, |&(node, _)| node) else { return 0..0 };
         let end = self.nodes.get(place + 1).map_or(self.by_suffix.len() as u32, |&(_, crossing)| crossing);
         self.nodes[place].1..end
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let numbers = self.starts.len() * 4 + (self.by_suffix.len() + self.nodes.len()) * 8;
         self.trie.memory_bytes() + numbers + self.escaped.len() * 48
     }
 }
 
-/// A node with the value of what a JSON string gains on the path there; `None` where no backslash is on it.
+/// A node with the decoded text on its path; `None` where the path has no backslash.
 fn escaped(vocabulary: &Tokens, node: u32) -> Option<EscapedEnd> {
     let trie = vocabulary.trie();
     let example = trie.entries_below(node as usize).next().expect("every node leads to a token");
@@ -113,23 +115,23 @@ fn escaped(vocabulary: &Tokens, node: u32) -> Option<EscapedEnd> {
     before.contains(&b'\\').then(|| (node, json_text::value_of(&[b"\"", before].concat()).into()))
 }
 
-/// The crossing tokens of a lexeme mask where the same residuals have matched: the places at first, and the crossings when they
-/// are asked for.
+/// The crossing tokens of a lexeme mask after the same residuals have matched. At first only the nodes are stored; the
+/// crossings are computed when they are needed.
 #[derive(Clone)]
 pub struct CrossingTokens {
-    /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
+    /// The residuals that matched, as positions in the sorted list of distinct residuals of the state.
     pub residuals: Box<[u32]>,
-    /// The nodes at which they matched, ascending; none where the crossings are known.
+    /// The nodes at which they matched, ascending; empty if the crossings were given.
     nodes: Box<[u32]>,
-    /// The bytes with which tokens go on after those nodes.
+    /// The bytes with which tokens go on after these nodes.
     first: ByteSet,
-    /// The nodes with which they go on where the byte is one of [`AFTER_VALUES`].
+    /// The children of these nodes by the bytes in [`AFTER_VALUES`].
     after_values: Box<[u32]>,
     crossings: OnceLock<Crossings>,
 }
 
 impl CrossingTokens {
-    /// The crossing tokens through these nodes, which come ascending.
+    /// The crossing tokens through these nodes, which must be ascending.
     pub fn through(vocabulary: &Tokens, residuals: &[u32], nodes: impl Iterator<Item = u32>) -> CrossingTokens {
         let trie = vocabulary.trie();
         let nodes: Box<[u32]> = nodes.collect();
@@ -144,7 +146,7 @@ impl CrossingTokens {
         CrossingTokens { residuals: residuals.into(), nodes, first, after_values, crossings }
     }
 
-    /// Those whose crossings are known.
+    /// Crossing tokens with given crossings.
     pub fn known(crossings: Crossings) -> CrossingTokens {
         CrossingTokens {
             residuals: crossings.residuals.clone(),
@@ -155,7 +157,7 @@ impl CrossingTokens {
         }
     }
 
-    /// The crossing tokens but for those through some nodes, which are sorted.
+    /// The crossing tokens without those through some nodes, which must be sorted.
     pub fn without(&self, vocabulary: &Tokens, nodes: &[u32]) -> CrossingTokens {
         match self.crossings.get() {
             Some(crossings) => CrossingTokens::known(crossings.without(nodes)),
@@ -166,13 +168,13 @@ impl CrossingTokens {
         }
     }
 
-    /// Whether no token crosses here.
+    /// Whether no token crosses.
     pub fn is_empty(&self) -> bool {
         self.crossings.get().map_or(self.first.is_empty(), Crossings::is_empty)
     }
 
-    /// The nodes with which tokens go on that cross with one of these bytes; `None` where they are more than `most`, or
-    /// the crossings are known.
+    /// The children through which crossing tokens go on with one of these bytes. `None` where there are more than
+    /// `most`, or where the crossings are already computed.
     pub fn next_nodes(&self, trie: &Trie, bytes: ByteSet, most: usize) -> Option<Vec<u32>> {
         if self.crossings.get().is_some() {
             return None;
@@ -188,7 +190,7 @@ impl CrossingTokens {
         (found.len() <= most).then_some(found)
     }
 
-    /// The crossings, found when they are first asked for.
+    /// The crossings, computed at the first call.
     pub fn crossings(&self, vocabulary: &Tokens) -> &Crossings {
         self.crossings.get_or_init(|| {
             let suffixes = Suffixes::after(vocabulary, self.nodes.iter().copied());
@@ -196,7 +198,7 @@ impl CrossingTokens {
         })
     }
 
-    /// Those of the ends of a mask, which are sorted, before which a backslash is.
+    /// Those of the ends of a mask, which must be sorted, whose path contains a backslash.
     pub fn escaped(&self, vocabulary: &Tokens, ends: &[u32]) -> Vec<EscapedEnd> {
         let here = |node: &u32| ends.binary_search(node).is_ok();
         match self.crossings.get() {
@@ -205,7 +207,7 @@ impl CrossingTokens {
         }
     }
 
-    /// Bytes of memory held, about, without what is shared.
+    /// Approximate bytes of memory held, without shared data.
     pub fn memory_bytes(&self) -> usize {
         size_of::<CrossingTokens>()
             + (self.nodes.len() + self.after_values.len()) * 4
@@ -213,21 +215,21 @@ impl CrossingTokens {
     }
 }
 
-/// Tokens that go on after the lexeme after the same residuals have matched.
+/// The tokens that go on after the lexeme when the same residuals have matched.
 #[derive(Clone)]
 pub struct Crossings {
-    /// Which residuals matched, as positions in the sorted list of distinct residuals of the state.
+    /// The residuals that matched, as positions in the sorted list of distinct residuals of the state.
     pub residuals: Box<[u32]>,
     suffixes: Arc<Suffixes>,
-    /// Those of the suffixes that the lexeme has.
+    /// The crossings that the lexeme has.
     set: TokenSet,
     count: usize,
-    /// Whether masks of other lexemes have the same suffixes.
+    /// Whether other masks share the suffixes.
     shared: bool,
 }
 
 impl Crossings {
-    /// The crossing tokens through all nodes of some suffixes.
+    /// All crossings of some suffixes.
     pub fn through_all(residuals: &[u32], suffixes: Suffixes) -> Crossings {
         let count = suffixes.by_suffix.len();
         let mut set = TokenSet::empty(count);
@@ -235,13 +237,13 @@ impl Crossings {
         Crossings { residuals: residuals.into(), suffixes: Arc::new(suffixes), set, count, shared: false }
     }
 
-    /// The crossing tokens through some of the nodes of suffixes that are there already.
+    /// The crossings at some of the nodes of shared suffixes.
     pub fn through(residuals: &[u32], suffixes: Arc<Suffixes>, nodes: impl Iterator<Item = u32>) -> Crossings {
         let suffixes_of = suffixes.clone();
         Crossings::of_ranges(residuals, suffixes, nodes.map(|node| suffixes_of.of_node(node)))
     }
 
-    /// The crossing tokens by some of the crossings of suffixes that are there already.
+    /// Some ranges of the crossings of shared suffixes.
     pub fn of_ranges(
         residuals: &[u32],
         suffixes: Arc<Suffixes>,
@@ -256,7 +258,7 @@ impl Crossings {
         Crossings { residuals: residuals.into(), suffixes, set, count, shared: true }
     }
 
-    /// The crossing tokens but for those through some nodes.
+    /// The crossings without those at some nodes.
     pub fn without(&self, nodes: &[u32]) -> Crossings {
         let mut crossings = Crossings { shared: true, ..self.clone() };
         for crossing in nodes.iter().flat_map(|&node| self.suffixes.of_node(node)) {
@@ -266,32 +268,32 @@ impl Crossings {
         crossings
     }
 
-    /// Whether no token crosses here.
+    /// Whether no token crosses.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The suffixes with which some token crosses, perhaps some more.
+    /// The suffixes of the crossing tokens; there may be others among them.
     pub fn suffixes(&self) -> &Trie {
         &self.suffixes.trie
     }
 
-    /// The same with all that is known of them.
+    /// The suffixes with all their data.
     pub fn shared_suffixes(&self) -> &Arc<Suffixes> {
         &self.suffixes
     }
 
-    /// How many suffixes there are, which are numbered from 0.
+    /// The number of suffixes, which are numbered from 0.
     pub fn num_suffixes(&self) -> usize {
         self.suffixes.starts.len() - 1
     }
 
-    /// The nodes at which tokens cross, perhaps some more.
+    /// The nodes at which tokens cross; there may be others among them.
     pub fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
         self.suffixes.nodes.iter().map(|&(node, _)| node)
     }
 
-    /// The crossings with a suffix, of this lexeme or another one that ends with the same byte.
+    /// All crossings with a suffix, including those of other lexemes that end with the same byte.
     pub fn with_suffix(&self, suffix: u32) -> &[(u32, u32)] {
         let (first, end) = (self.suffixes.starts[suffix as usize], self.suffixes.starts[suffix as usize + 1]);
         &self.suffixes.by_suffix[first as usize..end as usize]
@@ -307,7 +309,7 @@ impl Crossings {
         self.with_suffix(suffix).iter().filter(|&&(crossing, _)| self.has(crossing)).map(|&(_, token)| token)
     }
 
-    /// Bytes of memory held, about, without what is shared.
+    /// Approximate bytes of memory held, without shared data.
     pub fn memory_bytes(&self) -> usize {
         let suffixes = if self.shared { 0 } else { self.suffixes.memory_bytes() };
         suffixes + self.set.words().len() * 4 + size_of::<Crossings>()

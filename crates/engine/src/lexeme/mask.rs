@@ -1,7 +1,7 @@
-//! A lexeme mask: what the tokens of a vocabulary do from one state of a lexeme, whatever follows it.
+//! A lexeme mask: what the tokens of a vocabulary do from one state of a lexeme, whatever follows the lexeme.
 //!
-//! A **lexeme mask** belongs to a set of residual expressions: the tokens that stay inside them to their last byte, and
-//! for the tokens that leave, the distinct **suffixes** with which they go on after the lexeme.
+//! A **lexeme mask** belongs to a set of residual expressions. It holds the tokens that stay within them to their last
+//! byte and, for the crossing tokens, the distinct **suffixes** with which they go on after the lexeme.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,61 +13,63 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// So many characters are looked at after a token, to see how its tokenizer goes on.
+/// The number of characters after a token that can affect how its tokenizer merges.
 pub const CHARACTERS_AFTER: u32 = 4;
 
-/// As many bytes at most.
+/// The greatest number of bytes of these characters.
 pub const BYTES_AFTER: u32 = 4 * CHARACTERS_AFTER;
 
-/// That a lexeme reads runs of characters and one byte: every run of at most so many may come, and can be completed.
+/// Says that a lexeme reads runs of characters and one byte: every run of at most `max` characters may come and can be
+/// completed.
 #[derive(Clone)]
 pub struct RunsInside {
-    /// The character, at an address of its own for each lexeme cache: expressions are numbered there. A mask that a new lexeme
-    /// cache takes over keeps its address, and has one of the expressions that have the same number in all.
+    /// The character. Its address is its identity, since expressions are numbered separately in each lexeme cache. A
+    /// mask that a new lexeme cache takes over keeps its address, and its character is an expression with the same
+    /// number in all lexeme caches.
     pub character: Arc<ExprId>,
-    /// How many may come.
+    /// The greatest number of characters; `None` where there is no bound.
     pub max: Option<u32>,
 }
 
-/// Tokens from one dense lexeme state.
+/// The tokens of one dense lexeme state.
 pub struct LexemeMask {
-    /// Tokens read to their last byte inside the lexeme, possibly ending it; of tokens that spell the same bytes the
-    /// one in the trie. Masks of the same characters share it.
+    /// Tokens read to their last byte within the lexeme, perhaps ending it. Of tokens with equal bytes it holds the one
+    /// in the trie. Masks of the same characters share this set.
     inside: Option<Arc<TokenSet>>,
-    /// Tokens of this set that are not in the mask, ascending.
+    /// Tokens of the shared set that are not in the mask, ascending.
     without: Box<[u32]>,
-    /// How many they are.
+    /// The number of tokens in the mask.
     pub count: usize,
-    /// They one by one, where they are few. Where they are very few there is no set of them.
+    /// The tokens one by one, where they are few. If they are very few, there is no set.
     pub listed: Option<Box<[u32]>>,
-    /// Tokens that go on after the lexeme, by which residuals have matched there; `None` where they are too many to
-    /// keep, whatever has matched.
+    /// Tokens that go on after the lexeme, grouped by the residuals that have matched; `None` where there are too many
+    /// to store for every group.
     pub crossings: Option<Arc<Vec<CrossingTokens>>>,
-    /// The sets of residuals that match together somewhere and whose crossing tokens are too many to keep.
+    /// The groups of residuals whose crossing tokens are too many to store.
     pub unkept: Box<[Box<[u32]>]>,
-    /// Nodes of the vocabulary's trie at which some residual matches, perhaps also some where it does not; none where the
-    /// crossing tokens are not kept.
+    /// Nodes of the vocabulary's trie at which some residual matches; there may be others among them. Empty where
+    /// crossing tokens are not stored.
     pub ends: Arc<[u32]>,
     /// See [`LexemeMask::escaped_ends`].
     escaped: OnceLock<Box<[EscapedEnd]>>,
     /// See [`LexemeMask::escaped_tokens`].
     escaped_tokens: OnceLock<Box<[u32]>>,
-    /// Where the mask was found by its runs of characters.
+    /// The runs of characters, where the mask was found from them.
     pub runs: Option<RunsInside>,
     /// See [`crate::mask::delta::NamedRows`].
     pub number: OnceLock<u32>,
 }
 
-/// A lexeme mask as one state of one automaton uses it.
+/// A lexeme mask as it applies to one state of one automaton.
 pub struct LexemeMaskAt {
     /// The lexeme mask.
     pub mask: Arc<LexemeMask>,
-    /// For every residual of the mask, by its position, the tags that it stands for in this automaton.
+    /// For each residual of the mask, by its position, its tags in this automaton.
     pub tags: Vec<(u32, Tag)>,
 }
 
 impl LexemeMaskAt {
-    /// The tags that a residual of the mask stands for.
+    /// The tags of a residual of the mask.
     pub fn tags_of(&self, residual: u32) -> impl Iterator<Item = Tag> + '_ {
         let first = self.tags.partition_point(|&(position, _)| position < residual);
         self.tags[first..].iter().take_while(move |&&(position, _)| position == residual).map(|&(_, tag)| tag)
@@ -80,7 +82,7 @@ impl LexemeMask {
             self.crossings.iter().flat_map(|crossings| crossings.iter()).map(CrossingTokens::memory_bytes).sum();
         let crossings = crossings + self.crossings.as_ref().map_or(0, |crossings| 48 + memory::of_list(crossings));
         let unkept = self.unkept.iter().map(|unkept| 16 + memory::of_slice::<u32>(unkept.len())).sum::<usize>();
-        // Who shares the set with masks counts it.
+        // A shared set is counted by those that share it.
         let own = self.inside.as_ref().filter(|inside| Arc::strong_count(inside) == 1);
         let inside = own.map_or(0, |inside| 48 + memory::of_slice::<u32>(inside.words().len()));
         let tokens = self.without.len() + self.listed.as_ref().map_or(0, |listed| listed.len());
@@ -88,7 +90,7 @@ impl LexemeMask {
         memory::of_shared::<LexemeMask>(1) + inside + lists + crossings + unkept
     }
 
-    /// The mask of a set of tokens, without its ends.
+    /// A mask of a set of tokens, without ends.
     pub fn of_set(
         inside: TokenSet,
         crossings: Option<Arc<Vec<CrossingTokens>>>,
@@ -98,7 +100,7 @@ impl LexemeMask {
         LexemeMask::of_counted(inside, count, crossings, unkept)
     }
 
-    /// A mask of a set of so many tokens, without its ends.
+    /// A mask of a set of `count` tokens, without ends.
     pub fn of_counted(
         inside: TokenSet,
         count: usize,
@@ -108,7 +110,7 @@ impl LexemeMask {
         LexemeMask::of_shared(Arc::new(inside), Vec::new(), count, crossings, unkept)
     }
 
-    /// A mask of the tokens of a set but for some, so many in all, without its ends.
+    /// A mask of `count` tokens, those of a shared set except some, without ends.
     pub fn of_shared(
         inside: Arc<TokenSet>,
         mut without: Vec<u32>,
@@ -137,7 +139,7 @@ impl LexemeMask {
         }
     }
 
-    /// A mask of distinct tokens, without its ends.
+    /// A mask of distinct tokens, without ends.
     pub fn of_tokens(
         vocab_size: usize,
         tokens: Vec<u32>,
@@ -166,12 +168,12 @@ impl LexemeMask {
         }
     }
 
-    /// A mask of distinct tokens that never cross.
+    /// A mask of distinct tokens without crossing tokens.
     pub fn without_crossings(vocab_size: usize, tokens: Vec<u32>) -> LexemeMask {
         LexemeMask::of_tokens(vocab_size, tokens, Some(Arc::default()), Box::default())
     }
 
-    /// The mask without some of its tokens, with other crossing tokens, and without its ends.
+    /// The mask without some of its tokens, with other crossing tokens, and without ends.
     pub fn without(
         &self,
         vocab_size: usize,
@@ -191,13 +193,13 @@ impl LexemeMask {
         }
     }
 
-    /// A mask of other tokens with the same ends but for some nodes, which are sorted.
+    /// A mask of other tokens, with the same ends except at some nodes, which must be sorted.
     pub fn with_fewer(&self, vocabulary: &Tokens, inside: TokenSet, not_here: &[u32]) -> LexemeMask {
         let (crossings, ends) = self.ends_but_for(vocabulary, not_here);
         LexemeMask::of_set(inside, crossings, self.unkept.clone()).with_ends(ends)
     }
 
-    /// The crossing tokens and the ends without some nodes, which are sorted.
+    /// The crossing tokens and the ends without some nodes, which must be sorted.
     pub fn ends_but_for(&self, vocabulary: &Tokens, nodes: &[u32]) -> (Option<Arc<Vec<CrossingTokens>>>, Arc<[u32]>) {
         if nodes.is_empty() {
             return (self.crossings.clone(), self.ends.clone());
@@ -210,12 +212,12 @@ impl LexemeMask {
         (crossings, ends)
     }
 
-    /// The mask with these ends, which are sorted.
+    /// The mask with these ends, which must be sorted.
     pub fn with_ends(self, ends: impl Into<Arc<[u32]>>) -> LexemeMask {
         LexemeMask { ends: ends.into(), ..self }
     }
 
-    /// The ends before which a backslash is.
+    /// The ends whose path contains a backslash.
     pub fn escaped_ends(&self, vocabulary: &Tokens) -> &[EscapedEnd] {
         self.escaped.get_or_init(|| {
             let crossings = self.crossings.iter().flat_map(|crossings| crossings.iter());
@@ -227,7 +229,7 @@ impl LexemeMask {
         })
     }
 
-    /// The tokens at and below the ends in which a backslash is.
+    /// The tokens at and below the ends that contain a backslash.
     pub fn escaped_tokens(&self, vocabulary: &Tokens) -> &[u32] {
         self.escaped_tokens.get_or_init(|| {
             let below = self.ends.iter().flat_map(|&node| vocabulary.trie().entries_below(node as usize));
@@ -236,7 +238,7 @@ impl LexemeMask {
         })
     }
 
-    /// The mask of a lexeme that reads these runs.
+    /// Records that the lexeme reads these runs.
     pub fn with_runs(self, character: Arc<ExprId>, max: Option<u32>) -> LexemeMask {
         LexemeMask { runs: Some(RunsInside { character, max }), ..self }
     }
@@ -247,14 +249,14 @@ impl LexemeMask {
         set
     }
 
-    /// The crossing tokens, where all tokens cross after the same residuals.
+    /// The crossing tokens, if all of them cross after the same residuals.
     pub fn only_crossing_tokens(&self) -> Option<&CrossingTokens> {
         let mut crossings =
             self.crossings.iter().flat_map(|crossings| crossings.iter()).filter(|crossings| !crossings.is_empty());
         crossings.next().filter(|_| crossings.next().is_none())
     }
 
-    /// Whether a token stays inside the lexeme.
+    /// Whether a token stays within the lexeme.
     pub fn has(&self, token: u32) -> bool {
         match (&self.inside, &self.listed) {
             (Some(inside), _) => inside.contains(token) && self.without.binary_search(&token).is_err(),
@@ -262,7 +264,7 @@ impl LexemeMask {
         }
     }
 
-    /// Overwrites a mask with the tokens inside the lexeme.
+    /// Overwrites a mask with the tokens of this one.
     pub fn write(&self, mask: &mut [u32]) {
         match (&self.inside, &self.listed) {
             (Some(inside), _) => {
@@ -276,7 +278,7 @@ impl LexemeMask {
         }
     }
 
-    /// Adds the tokens inside the lexeme to a mask.
+    /// Adds the tokens of this mask to another mask.
     pub fn add_inside(&self, mask: &mut [u32]) {
         if let Some(inside) = &self.inside {
             let missing: Vec<u32> =

@@ -1,14 +1,13 @@
-//! Who owns the lexemes of a vocabulary, and for how long: all grammars with equal limits share them, within a budget
-//! of bytes.
+//! The lifetime of a vocabulary's lexemes: all grammars with equal limits share them, within a budget of bytes.
 //!
-//! Lexemes come in *generations*. Grammars build theirs in the latest one; when that is full, a new one begins, and the
-//! older ones are dropped, oldest first, as soon as all together exceed the budget. Only a running call keeps a
-//! generation alive: a compiled grammar rebuilds its parts when it is used again, and a matcher reads its accepted text
-//! once more. So what is in a cache, or waits for its next token, holds nothing that the budget does not count, and an
-//! operation may work with the generation it began with to its end.
+//! Lexemes come in *generations*. Grammars build theirs in the latest one. When that is full, a new one begins, and the
+//! oldest ones are dropped as soon as all together exceed the budget. Only a running call keeps a generation alive: a
+//! compiled grammar rebuilds its parts when it is used again, and a matcher reads its accepted text once more. So a
+//! grammar in a cache, or a matcher that waits for its next token, holds no memory that the budget does not count, and
+//! an operation can finish with the generation that it began with.
 //!
-//! An operation has the lexemes of its generation for itself, so threads that work with different grammars would wait
-//! for each other. If they do, the lexemes get *lanes*, each with its own latest generation: see [`Lane`].
+//! An operation has exclusive access to the lexemes of its generation, so threads that work with different grammars
+//! would wait for each other. If they do, the lexemes get *lanes*, each with its own latest generation: see [`Lane`].
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,16 +18,16 @@ use stencilm_support::{Guard, Mutex, RECENT, available_cpus, being_dropped, let_
 use crate::lexeme::cache::LexemeCache;
 use crate::limits::LexiconLimits;
 
-/// More lanes than these are not had: what several grammars need is found once in each.
+/// The greatest number of lanes. More would cost too much, since what several grammars need is computed once in each.
 pub(crate) const MAX_LANES: usize = 4;
 
 /// The lexemes of one generation.
 pub(crate) struct Lexemes {
     lexeme_cache: Mutex<LexemeCache>,
-    /// The bytes that they held when the last operation ended.
+    /// The bytes that they held at the end of the last operation.
     held: AtomicUsize,
-    /// Those that they cannot do without: what they began with, and what matchers that came from an earlier generation have
-    /// read.
+    /// The bytes that they must hold: what they began with, and what matchers from an earlier generation have read
+    /// again.
     floor: AtomicUsize,
 }
 
@@ -42,28 +41,28 @@ impl Lexemes {
         })
     }
 
-    /// The lexemes, for one operation.
+    /// Locks the lexemes for one operation.
     #[inline]
     pub fn lock(&self) -> Guard<'_, LexemeCache> {
         lock(&self.lexeme_cache)
     }
 
-    /// Whether somebody waits for them.
+    /// Whether a thread waits for them.
     pub fn is_waited_for(&self) -> bool {
         self.lexeme_cache.is_waited_for()
     }
 
-    /// Lets the thread work with them that waits for them, if there is one.
+    /// Hands the lock to the thread that waits for it, if there is one.
     pub fn give_way(&self) {
         self.lexeme_cache.give_way();
     }
 
-    /// Whether nobody works with them.
+    /// Whether no thread works with them.
     pub fn are_free(&self) -> bool {
         try_lock(&self.lexeme_cache).is_some()
     }
 
-    /// Takes note of what they hold at the end of an operation; says whether that may be more than before.
+    /// Records how much they hold at the end of an operation; returns whether that may be more than before.
     #[inline]
     pub fn note(&self, lexeme_cache: &mut LexemeCache) -> bool {
         if let Some(aside) = lexeme_cache.deriver.end() {
@@ -77,53 +76,54 @@ impl Lexemes {
         grown.is_some()
     }
 
-    /// Bytes of memory that they held when the last operation ended.
+    /// The bytes that they held at the end of the last operation.
     #[inline]
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Takes note of bytes that a matcher needs which came from an earlier generation.
+    /// Adds the bytes that a matcher from an earlier generation needs in this one.
     pub fn raise_floor(&self, bytes: usize) {
         self.floor.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What they hold beside what they cannot do without, which no other generation would spare: else matchers with long
-    /// texts would do nothing but come from one generation to the next.
+    /// The bytes beyond those that they must hold. The latter are not counted, because a new generation would not save
+    /// them: otherwise matchers with long texts would keep moving from one generation to the next.
     #[inline]
     fn excess(&self) -> usize {
         self.held().saturating_sub(self.floor.load(Ordering::Relaxed))
     }
 
-    /// Whether they have grown by half of the budget, or by an eighth where that is more.
+    /// Whether they have grown by half of the budget, or by an eighth of what they must hold, if that is more.
     #[inline]
     fn is_full(&self, budget: usize) -> bool {
         self.excess() > (budget / 2).max(self.floor.load(Ordering::Relaxed) / 8)
     }
 }
 
-/// Grammars of different lanes have no lexemes in common. There is one lane, until a thread had to wait for long or a batch has
-/// several threads; then there are at most as many as processors, and what several grammars need is found once in each.
+/// Grammars in different lanes have no lexemes in common. There is one lane until a thread had to wait for long or a
+/// batch has several threads; then there are at most as many as processors. What several grammars need is computed once
+/// in each lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Lane(pub usize);
 
 thread_local! {
-    /// In which lane grammars begin that this thread lays out.
+    /// The lane for the grammars that this thread builds.
     static LANE: Cell<Lane> = const { Cell::new(Lane(0)) };
 }
 
-/// Who lays grammars out in lexemes.
+/// Something built with lexemes, such as the layout of a grammar.
 pub(crate) trait User: Send + Sync {
-    /// Gives up what is laid out in some lexemes, to be dropped: what no call is running in.
+    /// Gives up everything built with these lexemes that no call is using, so that the caller can drop it.
     fn take(&self, lexemes: &Arc<Lexemes>) -> Box<dyn Send>;
 }
 
 struct Generation {
     lane: Lane,
     lexemes: Arc<Lexemes>,
-    /// Who is laid out in it.
+    /// What was built in this generation.
     users: Vec<Weak<dyn User>>,
-    /// So many users are looked through for those that are gone.
+    /// The list of users is searched for dropped ones when it has grown to this length.
     look_at: usize,
 }
 
@@ -133,23 +133,23 @@ impl Generation {
     }
 }
 
-/// The lexemes that all grammars of one vocabulary and of equal limits share.
+/// The lexemes that all grammars of one vocabulary with equal limits share.
 pub(crate) struct SharedLexemes {
     limits: LexiconLimits,
     /// The length of the longest token.
     horizon: usize,
-    /// The latest comes first.
+    /// The latest one first.
     generations: Mutex<Vec<Generation>>,
-    /// How many lanes there are.
+    /// The number of lanes.
     lanes: AtomicUsize,
     /// How many of them batches have asked for.
     spread: AtomicUsize,
-    /// How many grammars were given one in turn.
+    /// How many grammars were assigned to lanes in turn.
     given: AtomicUsize,
 }
 
 impl SharedLexemes {
-    /// No lexemes yet, of a vocabulary whose longest token has `horizon` bytes.
+    /// An empty cache for a vocabulary whose longest token has `horizon` bytes.
     pub fn new(limits: LexiconLimits, horizon: usize) -> SharedLexemes {
         let first = Generation::of(Lane(0), LexemeCache::new(horizon, limits.work));
         SharedLexemes {
@@ -162,12 +162,12 @@ impl SharedLexemes {
         }
     }
 
-    /// What they are bound by.
+    /// The limits of these lexemes.
     pub fn limits(&self) -> LexiconLimits {
         self.limits
     }
 
-    /// The lexemes in which grammars of a lane are laid out at present.
+    /// The lexemes in which grammars of a lane are currently built.
     pub fn current(&self, lane: Lane) -> Arc<Lexemes> {
         let mut generations = lock(&self.generations);
         if let Some(latest) = generations.iter().find(|known| known.lane == lane) {
@@ -179,13 +179,13 @@ impl SharedLexemes {
         lexemes
     }
 
-    /// The lane in which a grammar begins that this thread lays out.
+    /// The lane for a grammar that this thread builds.
     pub fn lane_of_thread(&self) -> Lane {
         Lane(LANE.get().0 % self.lanes.load(Ordering::Relaxed))
     }
 
-    /// The lane for a grammar that this thread had to wait for in another one, and for others that it will lay out; `None`
-    /// where there is no other.
+    /// Another lane for a grammar for which this thread had to wait, and for further ones that the thread builds;
+    /// `None` where there is none.
     pub fn lane_beside(&self, crowded: Lane) -> Option<Lane> {
         let lanes = self.open_lanes(self.lanes.load(Ordering::Relaxed).max(2));
         let lane = Lane((crowded.0 + 1) % lanes);
@@ -193,13 +193,13 @@ impl SharedLexemes {
         (lane != crowded).then_some(lane)
     }
 
-    /// Gives grammars their lanes in turn from now on, because batches have so many threads.
+    /// From now on assigns lanes to grammars in turn, because a batch has this many threads.
     pub fn spread(&self, threads: usize) {
         let lanes = self.open_lanes(threads);
         self.spread.fetch_max(lanes, Ordering::Relaxed);
     }
 
-    /// The lane whose turn it is; `None` where grammars are not spread.
+    /// The lane whose turn it is; `None` where grammars are not assigned in turn.
     pub fn next_lane(&self) -> Option<Lane> {
         match self.spread.load(Ordering::Relaxed) {
             0 | 1 => None,
@@ -207,25 +207,25 @@ impl SharedLexemes {
         }
     }
 
-    /// How many lanes there are.
     #[cfg(test)]
     pub fn lanes(&self) -> usize {
         self.lanes.load(Ordering::Relaxed)
     }
 
-    /// Sees to it that there are so many lanes, or as many as there may be; says how many there are.
+    /// Makes sure that there are `count` lanes, or as many as allowed; returns the number of lanes.
     fn open_lanes(&self, count: usize) -> usize {
         static MOST: LazyLock<usize> = LazyLock::new(|| available_cpus().min(MAX_LANES));
         let count = count.min(*MOST);
         self.lanes.fetch_max(count, Ordering::Relaxed).max(count)
     }
 
-    /// Bytes of memory held by all that may still be used.
+    /// Bytes of memory held by all generations that may still be used.
     pub fn memory_bytes(&self) -> usize {
         lock(&self.generations).iter().map(|generation| generation.lexemes.held()).sum()
     }
 
-    /// Enters who is laid out in some lexemes, to be notified when they go; `false` where they have gone already.
+    /// Registers a user of some lexemes, so that it is notified when they are dropped; `false` where they were dropped
+    /// already.
     pub fn enter(&self, lexemes: &Arc<Lexemes>, user: Weak<dyn User>) -> bool {
         let mut generations = lock(&self.generations);
         let Some(generation) = generations.iter_mut().find(|known| Arc::ptr_eq(&known.lexemes, lexemes)) else {
@@ -239,27 +239,28 @@ impl SharedLexemes {
         true
     }
 
-    /// To be called when an operation has ended in which lexemes grew: where they are full, others are begun for grammars to
-    /// come, and the oldest go where all hold too much. Waits for nobody who works.
+    /// Called at the end of an operation in which lexemes grew. If they are full, begins new ones for future grammars;
+    /// if all together hold too much, drops the oldest. Waits for no running operation.
     pub fn make_room(&self, grown: &Arc<Lexemes>) {
         let budget = self.limits.bytes / self.lanes.load(Ordering::Relaxed);
         self.begin_anew(grown, |lexemes| lexemes.is_full(budget));
     }
 
-    /// Begins others for grammars to come where these are the latest, because they have reached a limit: one text that asks
-    /// for too much must not spoil the next.
+    /// Begins new lexemes for future grammars if these are the latest, because they have reached a limit: a text that
+    /// needs too much must not affect the next one.
     pub fn retire(&self, full: &Arc<Lexemes>) {
         self.begin_anew(full, |_| true);
     }
 
-    /// A generation of a lane. What costs the first grammars most is taken over from others, where nobody is working with them
-    /// just now.
+    /// A new generation of a lane. What the first grammars would spend most time on is taken over from others, if no
+    /// thread is working with them at the moment.
     fn generation_after(&self, others: &Lexemes, lane: Lane) -> Generation {
         let renewed = try_lock(&others.lexeme_cache).map(|others| others.renewed());
         Generation::of(lane, renewed.unwrap_or_else(|| LexemeCache::new(self.horizon, self.limits.work)))
     }
 
-    /// Begins new lexemes where these are the latest of their lane and `is_over` says so, and lets go what is too much.
+    /// Begins new lexemes if these are the latest of their lane and `is_over` holds, and drops generations that are too
+    /// much.
     fn begin_anew(&self, lexemes: &Arc<Lexemes>, is_over: impl Fn(&Lexemes) -> bool) {
         let mut gone = Vec::new();
         {
@@ -277,19 +278,19 @@ impl SharedLexemes {
                 gone.extend(generations.pop());
             }
         }
-        // Without the lock: to lay a grammar out is to ask for the latest lexemes.
+        // The lock is released first, since a user that is being built asks for the latest lexemes.
         let held = gone.iter().map(|generation| generation.lexemes.held()).sum();
         let taken = gone.into_iter().map(|Generation { lexemes, users, .. }| {
-            // Those that a call is running in end with it. The others cannot be had any more from here on, not only once they
-            // are dropped: else a matcher would go on in them, and let them grow beside those that are counted.
+            // A layout in use lives until its call ends. From here on nobody else can get it, even though it is not
+            // dropped yet: otherwise a matcher would go on in it, and its uncounted memory would grow.
             let layouts: Vec<_> = users.iter().filter_map(Weak::upgrade).map(|user| user.take(&lexemes)).collect();
             (lexemes, layouts, users)
         });
         let_go(taken.collect::<Vec<_>>(), held);
     }
 
-    /// Whether all generations together hold more than they may: beside what matchers need that have come from earlier ones
-    /// the budget, and with it no more than one operation may work with.
+    /// Whether all generations together hold too much: more than the budget, not counting what matchers from earlier
+    /// generations need, or, with that, more than the budget and the limit of one operation.
     fn is_too_much(&self, generations: &[Generation]) -> bool {
         let lexemes = || generations.iter().map(|generation| &generation.lexemes);
         let (excess, held): (usize, usize) =

@@ -1,4 +1,4 @@
-//! Which ids the single tokens of a grammar refer to, once there is a vocabulary.
+//! The ids that the single tokens of a grammar refer to in a vocabulary.
 
 use std::cell::LazyCell;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use stencilm_grammar::{Grammar, Node, NodeId, TokenPattern};
 use crate::error::EngineError;
 use crate::vocabulary::tokens::Tokens;
 
-/// So many names are proposed in place of one that no special token has.
+/// The number of names that an error proposes in place of an unknown special token.
 const PROPOSED_NAMES: usize = 3;
 
-/// A set of token ids, as ranges with both ends included: ascending, and none touches the next.
+/// A set of token ids, as ascending ranges with both ends included; no two ranges touch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct IdSet {
     ranges: Box<[(u32, u32)]>,
@@ -57,11 +57,11 @@ impl TokenEdges {
         memory::of_shared::<TokenEdges>(1) + memory::of_table::<(NodeId, IdSet)>(self.sets.capacity()) + ranges
     }
 
-    /// The ids of every token node.
+    /// Computes the ids of every token node.
     ///
     /// # Errors
-    /// [`EngineError::UnknownToken`], [`EngineError::TokenOutOfRange`] and [`EngineError::NoTokenLeft`] for a node that
-    /// no token of the vocabulary is meant by.
+    /// [`EngineError::UnknownToken`], [`EngineError::TokenOutOfRange`] and [`EngineError::NoTokenLeft`] for a node to
+    /// which no token of the vocabulary belongs.
     pub fn new(grammar: &Grammar, tokens: &Tokens) -> Result<TokenEdges, EngineError> {
         let mut sets: FxHashMap<NodeId, IdSet> = FxHashMap::default();
         let mut known: HashMap<&TokenPattern, NodeId> = HashMap::default();
@@ -78,7 +78,7 @@ impl TokenEdges {
         Ok(TokenEdges { sets })
     }
 
-    /// Whether the grammar asks for single tokens at all.
+    /// Whether the grammar names any single tokens.
     pub fn any(&self) -> bool {
         !self.sets.is_empty()
     }
@@ -89,10 +89,10 @@ impl TokenEdges {
     }
 }
 
-/// The grammar without what asks for special tokens that the vocabulary need not have and has not, and without what asks for
-/// a token where all are left out.
+/// The grammar without optional special tokens that the vocabulary does not have, and without token nodes that exclude
+/// every token.
 pub(crate) fn without_missing_tokens(grammar: Arc<Grammar>, tokens: &Tokens) -> Result<Arc<Grammar>, EngineError> {
-    // Few grammars ask for any, and a vocabulary may have hundreds.
+    // Few grammars name any, and a vocabulary may have hundreds.
     let special: LazyCell<HashSet<&str>, _> =
         LazyCell::new(|| tokens.special_tokens().iter().map(|(_, name)| &**name).collect());
     let is_missing = |pattern: &TokenPattern| match pattern {
@@ -138,7 +138,7 @@ fn ids(pattern: &TokenPattern, tokens: &Tokens) -> Result<IdSet, EngineError> {
     }
 }
 
-/// The special tokens of a name, or else the tokens that spell it.
+/// The special tokens with a name, or else the tokens that spell it.
 fn named(name: &str, tokens: &Tokens) -> Result<IdSet, EngineError> {
     let special = tokens.special_tokens().iter().filter(|(_, special)| **special == *name);
     let mut ids: Vec<(u32, u32)> = special.map(|&(id, _)| (id, id)).collect();
@@ -153,7 +153,7 @@ fn named(name: &str, tokens: &Tokens) -> Result<IdSet, EngineError> {
     Ok(IdSet::new(ids))
 }
 
-/// All tokens but these and those that stop.
+/// All tokens except these and the stop tokens.
 fn others(left_out: &IdSet, tokens: &Tokens) -> Result<IdSet, EngineError> {
     let special = |id: u32| tokens.special_tokens().binary_search_by_key(&id, |&(special, _)| special).is_ok();
     let is_token = |id: u32| tokens.token_bytes(id).is_some() || special(id);
@@ -163,7 +163,7 @@ fn others(left_out: &IdSet, tokens: &Tokens) -> Result<IdSet, EngineError> {
     if left.ranges.is_empty() { Err(EngineError::NoTokenLeft) } else { Ok(left) }
 }
 
-/// What to write in place of a name that no special token has.
+/// The advice in an error about a name that no special token has.
 fn way_out(name: &str, special: &[(u32, String)]) -> String {
     if special.is_empty() {
         return "the vocabulary has none at all; write its text or its id instead".into();
@@ -175,7 +175,7 @@ fn way_out(name: &str, special: &[(u32, String)]) -> String {
     format!("the nearest of {} are {}", special.len(), near.join(", "))
 }
 
-/// How many characters must be added, dropped or changed (Levenshtein 1966); of very long names only the beginnings.
+/// The edit distance (Levenshtein 1966); very long names are truncated.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=a.len()).collect();

@@ -1,8 +1,9 @@
 //! The tokens of a vocabulary by the whitespace that they begin with.
 //!
-//! Whitespace may come at every second place of a JSON text, and nearly all nodes that a walk through the vocabulary
-//! visits there are runs of whitespace. Which tokens are nothing else is the same everywhere: a lexeme mask. What comes
-//! after them depends only on its first byte, so a walk starts from the nodes after the runs that have such a byte.
+//! Whitespace may come at every second position of a JSON text, and nearly all nodes that a walk through the vocabulary
+//! visits there are runs of whitespace. The tokens that are only whitespace are the same everywhere: a lexeme mask.
+//! What comes after a run depends only on the next byte, so a walk starts from the nodes after runs that have such a
+//! byte.
 
 use std::sync::Arc;
 
@@ -12,31 +13,32 @@ use stencilm_regex::ByteSet;
 use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::tokens::Tokens;
 
-/// Whitespace before a lexeme that does not begin with it: it is counted in the state itself.
+/// Whitespace before a lexeme that does not begin with it. It is counted in the state itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OptionalWhitespace {
     /// The bytes.
     pub set: ByteSet,
-    /// How many at most.
+    /// The greatest number of bytes; `None` where there is no bound.
     pub max: Option<u32>,
 }
 
-/// Set in the state of a thread that is before or in the whitespace of its expansion; the rest is the number of bytes left.
+/// Set in the state of a thread that is before or within the whitespace of its expansion; the other bits count the
+/// bytes left.
 pub const IN_WHITESPACE: u32 = 1 << 30;
 
-/// The runs of bytes of one set in a vocabulary.
+/// The runs of the bytes of one set in a vocabulary.
 pub struct WhitespaceRuns {
-    /// Tokens that are nothing but a run, with its length, shortest first.
+    /// Tokens that are such runs entirely, with their lengths, shortest first.
     tokens: Vec<(u32, u32)>,
-    /// For every other byte the nodes of the trie that it leads into after a run, with the run's length, shortest first;
-    /// also those after none at all.
+    /// For every other byte, the nodes of the trie that it leads to after a run, with the run's length, shortest first;
+    /// the run may be empty.
     after: Vec<Vec<(u32, u32)>>,
     longest: u32,
     masks: FxHashMap<u32, Arc<LexemeMask>>,
 }
 
 impl WhitespaceRuns {
-    /// The runs of these bytes.
+    /// Collects the runs of these bytes.
     pub fn new(vocabulary: &Tokens, set: ByteSet) -> WhitespaceRuns {
         let trie = vocabulary.trie();
         let mut tokens = Vec::new();
@@ -58,12 +60,12 @@ impl WhitespaceRuns {
         WhitespaceRuns { tokens, after, longest, masks: FxHashMap::default() }
     }
 
-    /// A number of whitespace bytes, at most the longest run.
+    /// A number of whitespace bytes, clamped to the longest run.
     pub fn clamped(&self, most: Option<u32>) -> u32 {
         most.unwrap_or(self.longest).min(self.longest)
     }
 
-    /// The tokens that are at most so many whitespace bytes.
+    /// The mask of tokens that are at most `most` whitespace bytes.
     pub fn mask(&mut self, vocabulary: &Tokens, most: Option<u32>) -> Arc<LexemeMask> {
         let most = self.clamped(most);
         let tokens = &self.tokens;
@@ -75,13 +77,13 @@ impl WhitespaceRuns {
         mask.clone()
     }
 
-    /// The tokens that are at most so many whitespace bytes.
+    /// The tokens that are at most `most` whitespace bytes.
     pub fn tokens(&self, most: Option<u32>) -> impl Iterator<Item = u32> + '_ {
         let most = self.clamped(most);
         self.tokens.iter().take_while(move |&&(run, _)| run <= most).map(|&(_, token)| token)
     }
 
-    /// The nodes that a byte leads into after at most so many whitespace bytes.
+    /// The nodes that a byte leads to after at most `most` whitespace bytes.
     pub fn after(&self, byte: u8, most: Option<u32>) -> &[(u32, u32)] {
         let nodes = &self.after[usize::from(byte)];
         match most {
@@ -90,7 +92,7 @@ impl WhitespaceRuns {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let nodes: usize = self.after.iter().map(|nodes| nodes.len() * 8 + 24).sum();
         self.tokens.len() * 8 + nodes + self.masks.values().map(|mask| mask.memory_bytes()).sum::<usize>()

@@ -1,6 +1,6 @@
-//! Which alternatives of an array may come at a place.
+//! Which alternatives of an array may come at a position.
 //!
-//! Nothing may begin after which the remaining places cannot bring every counter within its bounds.
+//! An element may begin only if the remaining positions can still bring every counter within its bounds.
 
 use stencilm_grammar::{Items, ItemsId};
 use stencilm_support::memory;
@@ -8,7 +8,7 @@ use stencilm_support::memory;
 use crate::machine::layout::Machine;
 
 impl Machine {
-    /// The alternatives that may come at a place, as bits.
+    /// The alternatives that may come at a position, as bits.
     pub(crate) fn allowed(&mut self, id: ItemsId, items: &Items, place: u32, counts: &[u32]) -> u64 {
         let alternatives = items.at(place as usize);
         if items.max.is_some_and(|max| place >= max) || alternatives.is_empty() {

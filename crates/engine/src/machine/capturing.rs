@@ -2,8 +2,8 @@
 
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
 
-/// For every node whether a capture is in it; empty where there is none at all. What an object's members hold is not looked into: no notation names parts
-/// of them.
+/// For every node, whether it contains a capture; empty where the grammar has none. The members of objects are not
+/// searched, since no notation can name parts of them.
 pub(crate) fn capturing(grammar: &Grammar) -> Vec<bool> {
     let is_capture = |node: &Node| matches!(node, Node::Marked { mark: Mark::Capture(_), .. });
     if !grammar.nodes().iter().any(is_capture) {
@@ -29,7 +29,7 @@ pub(crate) fn capturing(grammar: &Grammar) -> Vec<bool> {
     capturing
 }
 
-/// What a node is made of, but for the members of an object and the elements of an array.
+/// The parts of a node, without the members of an object and the elements of an array.
 pub(crate) fn parts<'a>(grammar: &'a Grammar, node: &'a Node) -> impl Iterator<Item = NodeId> + 'a {
     let (many, one) = match node {
         Node::Sequence(parts) | Node::Choice(parts) => (&parts[..], None),

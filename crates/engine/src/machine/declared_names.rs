@@ -1,4 +1,5 @@
-//! Sets of declared names as numbers, which frames carry: what references match depends on the set, not on the text.
+//! Sets of declared names, numbered, so that a frame can carry one: what a reference matches depends on the set of
+//! names and on nothing else of the text.
 
 use std::sync::Arc;
 
@@ -7,20 +8,20 @@ use stencilm_support::Map;
 
 use crate::machine::frame::{FrameId, NamesId};
 
-/// The names of a grammar's texts, as the machine knows them.
+/// The names that texts of a grammar declare.
 #[derive(Default)]
 pub(crate) struct DeclaredNames {
-    /// The frame on top of stacks; `None` where the grammar declares no names.
+    /// The frame that holds the names on top of a stack; `None` where the grammar declares none.
     pub frame: Option<FrameId>,
     /// The sets of names of the grammar.
     pub sets: Vec<NameSet>,
-    /// The names that references were begun with, each set of them once; as they were written, ascending.
+    /// The distinct sets of names so far, each ascending, with names as they were written.
     pub known: Vec<Arc<[Box<[u8]>]>>,
     index: Map<Arc<[Box<[u8]>]>, NamesId>,
 }
 
 impl DeclaredNames {
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.known.iter().flat_map(|names| names.iter()).map(|name| name.len() + 32).sum::<usize>()
             + self.known.len() * 96
@@ -29,7 +30,7 @@ impl DeclaredNames {
     /// The number of a set of names.
     pub fn number(&mut self, names: Vec<Box<[u8]>>) -> NamesId {
         if self.known.is_empty() {
-            // The first number stands for names that are not known.
+            // Number 0 is [`NamesId::ANY`].
             self.known.push(Arc::default());
         }
         let names: Arc<[Box<[u8]>]> = names.into();

@@ -11,12 +11,12 @@ pub use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace};
 use crate::machine::frame::{Continuation, ExpansionId, FrameId, Register};
 use crate::machine::property_trie::{Filter, Names};
 
-/// What reads the lexemes of an expansion.
+/// The automaton that reads the lexemes of an expansion.
 #[derive(Clone)]
 pub enum Automaton {
-    /// All lexemes in one automaton of the lexeme cache.
+    /// An automaton in the lexeme cache, over all lexemes.
     Dfa(DfaId),
-    /// The plainly spelled declared keys of an object, as far as they may come, or the few texts of a value.
+    /// A trie: the plainly spelled declared keys of an object that may come, or the few texts of a value.
     Names(Arc<Names>, Filter),
 }
 
@@ -25,48 +25,49 @@ pub enum Automaton {
 pub(crate) enum Continuations {
     /// By tag.
     Listed(Vec<Vec<Continuation>>),
-    /// A tag is a declared member of this object.
+    /// The declared members of this object: the tag is the number of the member.
     Known(MembersId),
 }
 
 /// Some of the lexemes that may come first at a frame.
 #[derive(Clone)]
 pub struct Expansion {
-    /// All of them in one automaton.
+    /// The automaton over all of them.
     pub automaton: Automaton,
     /// Whitespace that may come before them.
     pub whitespace: Option<OptionalWhitespace>,
     pub(crate) continuations: Continuations,
-    /// Single tokens that may come in place of a lexeme: the token node and what follows it.
+    /// The single tokens that may come in place of a lexeme, each with its node and its continuation.
     pub tokens: Vec<(NodeId, Continuation)>,
-    /// Parts with a budget or a temperature that may come in place of a lexeme: the frame of what is in it, and the frames
-    /// below, of which the last is the end of the part.
+    /// The parts with a budget or a temperature that may come in place of a lexeme: the frame of the part's body, and
+    /// the frames below it, the last of which ends the part.
     pub opens: Vec<(FrameId, Continuation)>,
     /// Whether the frame may also match nothing.
     pub nullable: bool,
-    /// Whether it reads the additional keys of an object, whose text must be remembered.
+    /// Whether it reads the additional keys of an object. Their text must be remembered.
     pub additional: bool,
-    /// Whether the additional keys run out after some beginnings, so that a key that has begun may turn out not to be new.
+    /// Whether only finitely many additional keys begin with certain prefixes. Then a key that has begun may turn out
+    /// to be a used one.
     pub locally_finite: bool,
-    /// Whether the object of the additional keys has names that they must not have.
+    /// Whether the additional keys exclude some names.
     pub has_reserved: bool,
-    /// The object whose key comes here.
+    /// The object whose key is read.
     pub members: Option<MembersId>,
     /// The class of the additional keys.
     pub class: u32,
-    /// The frame that it starts.
+    /// The frame that this expands.
     pub frame: FrameId,
     /// The next expansion of the same frame.
     pub also: Option<ExpansionId>,
 }
 
-/// Bytes that a continuation holds.
+/// Bytes of memory of a continuation.
 fn in_continuation(continuation: &Continuation) -> usize {
     memory::of_slice::<(FrameId, Register)>(continuation.len())
 }
 
 impl Expansion {
-    /// An expansion of some lexemes with nothing before or beside them.
+    /// An expansion without whitespace, single tokens or marked parts.
     pub(crate) fn new(frame: FrameId, automaton: Automaton, continuations: Continuations) -> Expansion {
         Expansion {
             automaton,
@@ -85,13 +86,13 @@ impl Expansion {
         }
     }
 
-    /// An expansion from which nothing goes on.
+    /// An expansion from which no byte can be read.
     pub fn nothing(frame: FrameId) -> Expansion {
         let automaton = Automaton::Names(Arc::new(Names::none()), Filter::Range { from: 1, to: 0 });
         Expansion::new(frame, automaton, Continuations::Listed(Vec::new()))
     }
 
-    /// Whether there is any lexeme, not only single tokens.
+    /// Whether there is any lexeme, and not only single tokens.
     pub fn has_lexemes(&self) -> bool {
         match &self.continuations {
             Continuations::Listed(continuations) => !continuations.is_empty(),
@@ -99,7 +100,7 @@ impl Expansion {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let continuations = match &self.continuations {
             Continuations::Listed(continuations) => {
@@ -115,7 +116,7 @@ impl Expansion {
             .chain(self.opens.iter().map(|(_, continuation)| continuation));
         let beside =
             beside.map(in_continuation).sum::<usize>() + memory::of_list(&self.tokens) + memory::of_list(&self.opens);
-        // The names of an object are counted with it.
+        // The trie of an object's names is counted with the object.
         let texts = match &self.automaton {
             Automaton::Names(names, _) if self.members.is_none() => names.memory_bytes(),
             _ => 0,
@@ -123,18 +124,18 @@ impl Expansion {
         memory::of_shared::<Expansion>(1) + continuations + texts + beside
     }
 
-    /// How many whitespace bytes may still come in this state; `None` without limit.
+    /// How many whitespace bytes may still come in this state; `None` where there is no limit.
     pub fn whitespace_left(&self, state: u32) -> Option<u32> {
         let max = self.whitespace.and_then(|whitespace| whitespace.max)?;
         Some(max - (state & !IN_WHITESPACE))
     }
 
-    /// The state of a thread that starts here.
+    /// The state in which a thread of this expansion starts.
     pub fn start(&self) -> u32 {
         if self.whitespace.is_some() { IN_WHITESPACE } else { StateId::START.0 }
     }
 
-    /// The automaton in the lexeme cache, unless names are read.
+    /// The automaton in the lexeme cache, if it has one.
     pub fn dfa(&self) -> Option<DfaId> {
         match self.automaton {
             Automaton::Dfa(dfa) => Some(dfa),
@@ -148,7 +149,7 @@ impl Expansion {
         self.step_from(lexeme_cache, state, byte, StateId::START)
     }
 
-    /// The state after one byte, where whitespace may be first and `start` is where the lexeme begins.
+    /// The state after one byte, where whitespace may come first and the lexeme begins in `start`.
     #[inline]
     pub fn step_from(
         &self,
@@ -176,7 +177,7 @@ impl Expansion {
         Ok((next.0, accepts))
     }
 
-    /// The lexemes that are complete in this state, by tag.
+    /// The tags of the lexemes that are complete in this state.
     pub fn accepts<'a>(&'a self, lexeme_cache: &'a LexemeCache, state: u32) -> &'a [Tag] {
         match &self.automaton {
             _ if state & IN_WHITESPACE != 0 => &[],
@@ -185,7 +186,7 @@ impl Expansion {
         }
     }
 
-    /// The live bytes of a state after the whitespace, perhaps some more.
+    /// The live bytes of a state after the whitespace; the set may be too large.
     pub fn live_bytes(&self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<ByteSet, LimitExceeded> {
         match &self.automaton {
             Automaton::Dfa(dfa) => lexeme_cache.live_bytes(*dfa, StateId(state)).copied(),
@@ -193,8 +194,8 @@ impl Expansion {
         }
     }
 
-    /// The live bytes of a state, perhaps some more, where whitespace may be first and `start` is where the
-    /// lexeme begins.
+    /// The live bytes of a state, where whitespace may come first and the lexeme begins in `start`; the set may be too
+    /// large.
     pub fn bytes_from(
         &self,
         lexeme_cache: &mut LexemeCache,

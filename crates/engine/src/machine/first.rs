@@ -20,10 +20,10 @@ use crate::machine::left_corner::{Region, Rest};
 use crate::machine::objects::KeysToCome;
 use crate::machine::property_trie::{Filter, Names};
 
-/// So many paths are looked at for each place on them before they are read from the left corner.
+/// A node is read from the left corner up once this many paths per node on them were followed.
 const MAX_WAYS_PER_PLACE: usize = 3;
 
-/// Places still to look at, each with the frames that follow it, and the lexemes, tokens and marked parts found.
+/// Places still to visit, each with the frames that follow it, and the lexemes, tokens and marked parts found so far.
 #[derive(Default)]
 struct Search {
     work: Vec<(Frame, Steps)>,
@@ -33,29 +33,30 @@ struct Search {
     tokens: Vec<(NodeId, Steps)>,
     opens: Vec<(FrameId, Steps)>,
     links: Links,
-    /// Whether every node is read from the left corner, not only the left-recursive ones.
+    /// Whether every node is read from the left corner, and not only the left-recursive ones.
     whole: bool,
-    /// The frames written so far.
+    /// The number of frames written so far.
     pushes: usize,
 }
 
-/// Frames to push, as a number of [`Links`]; 0 for none.
+/// A list of frames to push, as a number in [`Links`]; 0 is the empty list.
 type Steps = u32;
 
 /// A frame to push and how it gets its register.
 type Step = (FrameId, Register);
 
-/// Lists of frames to push. Those on different paths mostly have a common beginning, so a list is its last frame and the list
-/// before it, and equal lists are one number: a path is compared and handed on in no time however long it is.
+/// Lists of frames to push. Lists on different paths mostly share a beginning, so a list is stored as its last frame
+/// and the number of the list before it, and equal lists have one number: comparing and passing on a path takes
+/// constant time.
 #[derive(Default)]
 struct Links {
-    /// The list before, the last frame, and how many there are.
+    /// The number of the list before, the last frame, and the length.
     links: Vec<(Steps, Step, u32)>,
     index: Map<(Steps, Step), Steps>,
 }
 
 impl Links {
-    /// A list and one frame on top of it.
+    /// The list with one more frame on top.
     fn push(&mut self, below: Steps, step: Step) -> Steps {
         let count = self.len(below) as u32 + 1;
         let Links { links, index } = self;
@@ -91,12 +92,12 @@ impl Search {
         }
     }
 
-    /// Whether the alternatives are too many, or too long, to be listed one by one.
+    /// Whether there are too many alternatives, or too long ones, to list one by one.
     fn is_lost(&self, steps: Steps) -> bool {
         self.links.len(steps) > FEW || self.seen.len() > MANY + MAX_WAYS_PER_PLACE * self.places.len()
     }
 
-    /// What was found, each once and with its frames written out.
+    /// The distinct results, with their frames written out.
     fn written<T: Ord + Copy>(&self, found: &[(T, Steps)]) -> Vec<(T, Continuation)> {
         let mut written: Vec<(T, Continuation)> =
             found.iter().map(|&(what, steps)| (what, self.links.list(steps).into())).collect();
@@ -106,17 +107,17 @@ impl Search {
     }
 }
 
-/// What a key must bring, and whether an object that is cut off may end with it.
+/// What a member must provide, and whether a cut-off object may end with it.
 struct KeyEnds {
-    /// Bits of the values of which one must still come.
+    /// Bits of the values of which one must still occur.
     required_left: u32,
-    /// Whether every member that comes must bring one of them.
+    /// Whether every further member must have one of these values.
     tight: bool,
     may_end: bool,
 }
 
 impl Machine {
-    /// The expansions of a frame: one, or for the keys of an object one for each way to read them.
+    /// The expansions of a frame: one for most frames, and for the key of an object one for each automaton.
     pub(crate) fn lay_out(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -184,7 +185,7 @@ impl Machine {
         Ok(vec![Expansion { nullable, tokens, opens, ..expansion }])
     }
 
-    /// The lexemes of a frame that stands for punctuation and no more, each with what follows it.
+    /// The lexemes of a frame that is only punctuation, each with the frames that follow it.
     fn plain_cases(&mut self, frame: FrameId, phase: Phase) -> Option<Vec<(ExprId, Vec<Step>)>> {
         let (item, next, close, (more, may_close)) = match (self.frames[frame.0 as usize], phase) {
             (Frame::Member { members, value }, _) => {
@@ -216,8 +217,9 @@ impl Machine {
         Some(cases)
     }
 
-    /// The expansions of a key: the plainly spelled declared ones, those spelled in several ways, and the additional ones. They
-    /// are apart because the first are the schema's own, and the last are the same for every object.
+    /// The expansions of a key: declared keys with one plain spelling, declared keys with several spellings, and
+    /// additional keys. They are separate because the first belong to the schema alone, while the last are the same in
+    /// every object and shared.
     fn key_forks(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -237,7 +239,7 @@ impl Machine {
         {
             let satisfied = facts.required_bits[number] & required_left;
             let mut values = Vec::with_capacity(2);
-            // Where every member has what is still required, one that does not is none.
+            // If every further member must have a value that is still required, a member without one cannot come.
             if !tight && (satisfied == 0 || !class.meets_always(grammar.nodes())) {
                 values.push((class.value, 0));
             }
@@ -287,7 +289,7 @@ impl Machine {
             let expansion = self.fork_of_cases(lexeme_cache, frame, whitespace, others)?;
             expansions.push(Expansion { members: Some(id), ..expansion });
         }
-        // Whitespace before a key that cannot come would lead nowhere.
+        // Without a key that may come, whitespace before it would be a dead end.
         if expansions.is_empty() || facts.names.goes_on(&filter, StateId::START) {
             let (automaton, continuations) = (Automaton::Names(facts.names.clone(), filter), Continuations::Known(id));
             expansions.push(Expansion {
@@ -299,7 +301,7 @@ impl Machine {
         Ok(expansions)
     }
 
-    /// The expansion of a lexeme that is one of a few texts, as a constant is.
+    /// The expansion of a lexeme that matches one of a few texts, such as a constant.
     fn fork_of_texts(
         &mut self,
         whole: FrameId,
@@ -312,7 +314,7 @@ impl Machine {
             Frame::Node(node) => self.piece(node, 0)?,
             _ => return None,
         };
-        // What is known of elements that are compared is in their expressions.
+        // Comparing elements needs the expressions themselves.
         let exprs = self.grammar.exprs();
         if self.keeps_text() || exprs.is_nullable(expr) {
             return None;
@@ -328,18 +330,17 @@ impl Machine {
         Some(Expansion { whitespace, ..Expansion::new(whole, automaton, continuations) })
     }
 
-    /// The part of a sequence at a place, where it is a piece of a long text, and what follows it. No other grammar has it, and
-    /// a text comes by it once, so an automaton that all share would only be in the way.
+    /// The part of a sequence at a position, where it is a piece of a long text, and what follows it. No other grammar
+    /// contains such a piece, and a text passes it once, so an automaton in the shared cache would only waste space.
     fn piece(&self, sequence: NodeId, from: u32) -> Option<(ExprId, Option<Frame>)> {
         let Node::Sequence(parts) = self.grammar.node(sequence) else { return None };
         let Node::Lexeme(expr) = *self.grammar.node(*parts.get(from as usize)?) else { return None };
-        // A piece of a long text.
         let is_long = self.grammar.exprs().shortest_at_least(expr) as usize >= MANY;
         let has_more = from as usize + 1 < parts.len();
         is_long.then_some((expr, has_more.then_some(Frame::Rest { node: sequence, from: from + 1 })))
     }
 
-    /// The expansion of these lexemes, each with the frames that follow it.
+    /// The expansion of these lexemes, each of which comes with the frames that follow it.
     fn fork_of_cases(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -391,7 +392,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Adds what one place begins with.
+    /// Adds what can come first at one place.
     fn visit(&mut self, search: &mut Search, place: Frame, continuation: Steps) {
         let grammar = self.grammar.clone();
         match place {
@@ -455,7 +456,7 @@ impl Machine {
         }
     }
 
-    /// Adds the brackets of an object: both at once where it may be empty, and the first where a member may come.
+    /// Adds the opening brackets of an object: `{}` at once where it may be empty, and `{` where a member may come.
     fn visit_object(&mut self, search: &mut Search, id: MembersId, continuation: Steps) {
         let grammar = self.grammar.clone();
         let members = grammar.members(id);
@@ -472,7 +473,7 @@ impl Machine {
         }
     }
 
-    /// Adds the brackets of an array in the same way; of one without brackets, its first elements.
+    /// Adds the opening brackets of an array in the same way; for an array without brackets, its first elements.
     fn visit_array(&mut self, search: &mut Search, id: ItemsId, continuation: Steps) {
         let grammar = self.grammar.clone();
         let items = grammar.items(id);
@@ -499,7 +500,7 @@ impl Machine {
         }
     }
 
-    /// Adds what may come first of all in a node that is read from the left corner: what its region begins with.
+    /// Adds what can come first in a node that is read from the left corner: whatever its region begins with.
     fn visit_corners(&mut self, search: &mut Search, goal: NodeId, continuation: Steps) {
         let whole = search.whole;
         let region = self.left.region(goal, whole);
@@ -521,8 +522,8 @@ impl Machine {
         }
     }
 
-    /// Adds what may come first after a complete corner: the rest of a node that it begins, and then that node is a
-    /// complete corner.
+    /// Adds what can come after a complete corner: the rest of each node that begins with it. Once this is read, that
+    /// node is the complete corner.
     fn visit_ups(&mut self, search: &mut Search, goal: NodeId, corner: NodeId, whole: bool, continuation: Steps) {
         let region = self.left.region(goal, whole);
         let complete = region.completing(goal, &self.left);
@@ -548,7 +549,7 @@ impl Machine {
         }
     }
 
-    /// The continuation with the rest of a node after its first child.
+    /// The continuation, with the rest of a node after its first child on top.
     fn with_rest(&mut self, search: &mut Search, continuation: Steps, node: NodeId, rest: Rest) -> Steps {
         let step = match rest {
             Rest::Nothing => return continuation,
@@ -563,7 +564,7 @@ impl Machine {
         search.links.push(continuation, step)
     }
 
-    /// The frame of the paths up from a complete corner; `None` where there are none but to be complete.
+    /// The frame of the paths up from a complete corner; `None` where nothing can be read on them.
     fn left_frame(
         &mut self,
         region: &Region,
@@ -580,15 +581,16 @@ impl Machine {
         let mut frame =
             |corner: NodeId| self.frame_id(Frame::Left { goal, corner, whole, nullable: complete.contains(&corner) });
         let own = frame(corner);
-        // What leads from a corner to the goal and then from the goal to itself leads from the corner to the goal.
+        // The paths from a corner to the goal already include those that go on from the goal to itself, so the frame
+        // makes the same frame of the goal, right below it, superfluous.
         let absorbed = region.goes_on(goal).then(|| frame(goal));
         self.absorb(own, absorbed);
         Some(own)
     }
 }
 
-/// The automaton of some lexemes with whitespace before them, and the whitespace that it does not read itself: it is counted in
-/// the state of the thread, need no states of the automaton, and have lexeme masks of their own.
+/// The automaton of some lexemes after whitespace, and the part of the whitespace that it does not read itself. That
+/// part is counted in the thread's state, so it needs no states of the automaton and has lexeme masks of its own.
 fn automaton(
     lexeme_cache: &mut LexemeCache,
     mut exprs: Vec<ExprId>,
@@ -607,13 +609,13 @@ fn automaton(
     if lexeme_cache.live_bytes(dfa, StateId::START)?.intersect(&before.set).is_empty() {
         return Ok((dfa, whitespace));
     }
-    // Where a lexeme itself begins with whitespace, only one automaton for both knows how much there may be.
+    // If a lexeme can itself begin with whitespace, only one automaton over both can tell how much may come.
     let before = lexeme_cache.whitespace(before.set, before.max);
     exprs.iter_mut().for_each(|expr| *expr = lexeme_cache.concat(before, *expr));
     Ok((lexeme_cache.dfa(&exprs)?, None))
 }
 
-/// The whitespace with which all of some lexemes begin, and what comes after them.
+/// The whitespace that all these lexemes begin with, and the lexemes after it; `None` where they do not share one.
 fn own_whitespace(lexeme_cache: &LexemeCache, exprs: &[ExprId]) -> Option<(OptionalWhitespace, Vec<ExprId>)> {
     let (whitespace, _) = lexeme_cache.split_first_whitespace(*exprs.first()?)?;
     let rests =

@@ -1,7 +1,7 @@
-//! The bytes with which a frame may begin, from the grammar alone.
+//! The bytes that a frame may begin with, computed from the grammar alone.
 //!
-//! A walk through a vocabulary meets many ends of lexemes at which no token goes on with what may follow: after the
-//! name `id` the tokens go on with letters, the text with a comma. Nothing needs to be built to see that.
+//! A walk through a vocabulary passes many ends of lexemes after which no token fits what follows: after the name `id`,
+//! tokens go on with letters and the text with a comma. The first bytes show that without expanding any frame.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{Mark, Node, NodeId};
@@ -12,7 +12,7 @@ use crate::machine::frame::{Begins, Continuation, Frame, FrameId};
 use crate::machine::layout::Machine;
 
 impl Machine {
-    /// With what the frames of a continuation begin, `None` where only laying them out shows it.
+    /// What the frames of a continuation begin with; `None` where only expanding them would tell.
     pub(crate) fn begins_after(&mut self, continuation: &Continuation) -> Option<Begins> {
         let mut begins = Begins::NOTHING;
         for &(frame, _) in continuation.iter().rev() {
@@ -25,7 +25,7 @@ impl Machine {
         Some(begins)
     }
 
-    /// With what a frame begins, `None` where only laying it out shows it.
+    /// What a frame begins with; `None` where only expanding it would tell.
     pub(crate) fn begins(&mut self, frame: FrameId) -> Option<Begins> {
         if let Some(&known) = self.begins.get(&frame) {
             return known;
@@ -36,7 +36,7 @@ impl Machine {
     }
 
     fn find_begins(&self, whole: FrameId) -> Option<Begins> {
-        // The marks that are open and the names that there are say more than the frames.
+        // What may come also depends on the open marks and the declared names, which the frame does not hold.
         if self.marks.any() || self.has_names() {
             return None;
         }
@@ -76,13 +76,13 @@ impl Machine {
             | Frame::Left { .. }
             | Frame::WithWhitespace { .. } => return None,
         };
-        // A repetition may end after enough rounds, which its register counts.
+        // A repetition may end after enough rounds, and only its register knows how many there were.
         let is_repetition =
             matches!(frame, Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }));
         Some(Begins { bytes: bytes.union(&before), nullable: is_repetition || self.is_nullable(frame) })
     }
 
-    /// The bytes with which some nodes may begin, perhaps some more.
+    /// The bytes that some nodes may begin with; the set may be too large. `None` where there are too many nodes.
     fn first_of_nodes(&self, mut work: Vec<NodeId>) -> Option<ByteSet> {
         let exprs = self.grammar.exprs();
         let (mut first, mut seen) = (ByteSet::EMPTY, FxHashSet::default());
@@ -91,14 +91,15 @@ impl Machine {
             if !seen.insert(node) {
                 continue;
             }
-            // To lay out what begins in so many ways takes long, but it is done once, and this might be in vain.
+            // Expanding a frame with so many alternatives is slow too, but its result is kept; this search might be for
+            // nothing.
             if seen.len() > LOOKED_AT {
                 return None;
             }
             let mut add = |expr: ExprId| exprs.may_begin_with(expr, LOOKED_AT).map(|bytes| first = first.union(&bytes));
             match self.grammar.node(node) {
                 Node::Lexeme(expr) => add(*expr)?,
-                // A single token is no way to go on with bytes.
+                // A single token is not read byte by byte.
                 Node::Token(_) => {}
                 Node::Members(id) => {
                     let surface = self.grammar.members(*id).surface;
@@ -115,7 +116,7 @@ impl Machine {
                 Node::Choice(_) | Node::Sequence(_) | Node::Repeat { .. } | Node::Marked { .. } => {
                     work.extend(self.left.children(node).map(|(child, _)| child));
                 }
-                // A rule that is only another name for itself matches nothing.
+                // A rule that stands only for itself matches nothing.
                 Node::Rule(_) => {}
             }
         }

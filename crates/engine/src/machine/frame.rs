@@ -1,4 +1,4 @@
-//! The terms of the machine: frames, what their registers say, and what is pushed.
+//! The types of the machine: frames, the guards derived from their registers, and what is pushed.
 
 use stencilm_grammar::{ItemsId, MembersId, NodeId};
 use stencilm_regex::{ByteSet, ExprId};
@@ -9,95 +9,96 @@ use crate::lexeme::whitespace::OptionalWhitespace;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Frame {
     Node(NodeId),
-    /// The parts of a sequence from this one on.
+    /// The parts of a sequence from `from` on.
     Rest {
         node: NodeId,
         from: u32,
     },
-    /// A key of an object comes next.
+    /// Before a key of an object.
     Key(MembersId),
-    /// A colon and the value of a member come next.
+    /// Before the colon and the value of a member.
     Member {
         members: MembersId,
         value: NodeId,
     },
-    /// A comma or the closing brace of an object comes next.
+    /// Before a comma or the closing brace of an object.
     AfterValue(MembersId),
-    /// An element of an array comes next; of a bare one, or its end.
+    /// Before an element of an array; in an array without brackets, also where it may end.
     Item(ItemsId),
-    /// A comma or the closing bracket of an array comes next.
+    /// Before a comma or the closing bracket of an array.
     AfterItem(ItemsId),
     Lexeme(ExprId),
-    /// A part with a budget or a temperature ends here.
+    /// At the end of a part with a budget or a temperature.
     End(NodeId),
-    /// Of the entry of a configuration that is the text so far: nothing goes on from it.
+    /// The entry of a configuration that holds the text so far. No byte is read from it.
     Text,
-    /// The names declared so far, as a list, on top of a stack: see `distinct/names.rs`.
+    /// The names declared so far, kept as a list on top of a stack: see `parse/names.rs`.
     Names,
     /// A reference to one of these names.
     Reference {
         node: NodeId,
         names: NamesId,
     },
-    /// The paths up from a complete node to the one that is wanted, which may begin with it: see `machine/left_corner.rs`.
+    /// The paths from a complete node, the corner, up to the goal: see `machine/left_corner.rs`.
     Left {
-        /// The node that is wanted.
+        /// The node that is to be completed.
         goal: NodeId,
         /// The node that is complete.
         corner: NodeId,
-        /// Whether all that the goal may begin with is read from the corner up, not only its cycle.
+        /// Whether everything that the goal may begin with is read from the corner up, and not only its cycle.
         whole: bool,
-        /// Whether the goal is complete when the corner is.
+        /// Whether the goal is complete as soon as the corner is.
         nullable: bool,
     },
-    /// Whitespace, then another frame: one thread reads both, and counts the whitespace.
+    /// Whitespace, then another frame. One thread reads both and counts the whitespace.
     WithWhitespace {
         whitespace: OptionalWhitespace,
         then: FrameId,
     },
 }
 
-/// What of a register decides which lexemes may come.
+/// The part of a register that decides which lexemes may come next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Phase {
     /// The frame has no register.
     Plain,
     /// A repetition: whether it may end here, and whether another round may start.
     Repeat {
-        /// Enough rounds are done.
+        /// Enough rounds are complete.
         may_end: bool,
-        /// Not all rounds are done.
+        /// Another round is allowed.
         may_go_on: bool,
     },
     /// Before a key of an object: see [`crate::state::stacks::MembersState`].
     Key {
-        /// The first member in declared order that may still come.
+        /// The first ordered member that may still come.
         next: u32,
-        /// The declared members in any order that were seen.
+        /// The unordered declared members used so far, as a set.
         known: u32,
-        /// Bits of the values of other members of which one must still come.
+        /// Bits of the values that some additional member must still have.
         required_left: u32,
-        /// Whether only what must still come may.
+        /// Whether only required members may still come.
         tight: bool,
-        /// The last member in declared order that may come, if the required ones let it; their number where others may.
+        /// The last ordered member that may come, unless a required one stops earlier; the number of ordered members
+        /// where others may come.
         reach: u32,
-        /// Whether the last member of an object that is cut off may.
+        /// Whether the object is cut off and its last member may come.
         may_end: bool,
     },
-    /// Before an element of an array; of a bare one, also after one.
+    /// Before an element of an array; in an array without brackets, also after one.
     Item {
-        /// Its place; the number of leading places for all that come later.
+        /// The position; all positions after the prefix count as the first of them.
         place: u32,
         /// Bits of the alternatives that may come.
         allowed: u64,
-        /// Whether none need come, which only a bare array may say.
+        /// Whether the array may end here; only an array without brackets decides it at this frame.
         may_end: bool,
     },
     /// After a member of an object or an element of an array.
     AfterValue {
         /// Whether another one may come.
         more: bool,
-        /// Whether all that is required was seen.
+        /// Whether everything that is required has come.
         may_close: bool,
     },
 }
@@ -107,95 +108,95 @@ pub enum Phase {
 pub enum Register {
     /// This value.
     Value(u32),
-    /// The register of the expansion's own frame, as it is.
+    /// The register of the frame that was expanded, unchanged.
     Same,
-    /// Of a repetition.
+    /// The register of a repetition.
     Count(CountUp),
-    /// Of an object.
+    /// The register of an object.
     Object(MemberChange),
-    /// Of an array.
+    /// The register of an array.
     Array(ElementChange),
-    /// Of a marked part.
+    /// The register of a marked part.
     Mark(Begun),
 }
 
-/// One more round than the register of the expansion's own frame says.
+/// Counts one more round than the register of the expanded frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct CountUp {
-    /// The greatest count worth distinguishing.
+    /// The greatest count that makes a difference.
     pub limit: u32,
 }
 
-/// What an object has now.
+/// How an object's register changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum MemberChange {
-    /// It has seen this declared member.
+    /// This declared member was used.
     Known(u32),
-    /// It has seen the key just written.
+    /// The key just written was used.
     Additional {
-        /// The bit of the value that is to come, where one of the class must have it; else 0.
+        /// The bit of the value to come, where the class requires some member to have it; else 0.
         satisfied: u32,
     },
-    /// It is cut off after the key just written, if that is none of those that it has.
+    /// The object is cut off after the key just written, unless that key was used before.
     Last,
 }
 
-/// What an array has now.
+/// How an array's register changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ElementChange {
-    /// The first element of an array whose elements are compared begins.
+    /// The first element begins in an array whose elements are compared.
     First,
-    /// Another one begins.
+    /// Another element begins.
     Next,
-    /// The bare array has now its first element.
+    /// An array without brackets has its first element.
     Only {
         /// The array.
         items: ItemsId,
-        /// The counters that the element counts for.
+        /// The counters that count this element.
         counts: u32,
     },
-    /// It has now one more element.
+    /// The array has one more element.
     Counted {
-        /// The counters that it counts for.
+        /// The counters that count it.
         counts: u32,
     },
 }
 
-/// Since when a marked part goes.
+/// What a marked part remembers about its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Begun {
-    /// How many tokens were accepted when the part above began.
+    /// How many tokens had been accepted when the part began.
     AtToken,
-    /// The text before the part above.
+    /// The text before the part.
     InText,
 }
 
-/// A set of declared names as a number of one machine.
+/// A set of declared names, as a number of one machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct NamesId(pub u32);
 
 impl NamesId {
-    /// Names that are not known: whatever might be declared.
+    /// An unknown set, which may hold any names.
     pub const ANY: NamesId = NamesId(0);
 }
 
-/// A frame as other parts of the engine see it.
+/// The number of a frame in one [`Machine`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct FrameId(pub u32);
 
-/// An expansion of one [`Machine`].
+/// The number of an expansion in one [`Machine`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ExpansionId(pub u32);
 
 /// Frames to push, the bottom one first.
 pub type Continuation = Box<[(FrameId, Register)]>;
 
-/// With what a frame begins.
+/// What a frame begins with.
 #[derive(Clone, Copy)]
 pub(crate) struct Begins {
-    /// The bytes with which it may begin, perhaps some more.
+    /// The bytes that it may begin with; the set may be too large.
     pub bytes: ByteSet,
-    /// Whether it may match nothing, said also of some that may not.
+    /// Whether it may match nothing; this may be set where it cannot.
     pub nullable: bool,
 }
 

@@ -27,49 +27,49 @@ use crate::machine::property_trie::Names;
 use crate::switches::Switch;
 use crate::vocabulary::keys_within_tokens::WholeKeys;
 
-/// The lazily laid out machine of one grammar.
+/// The lazily built machine of one grammar.
 pub struct Machine {
     pub(crate) grammar: Arc<Grammar>,
     pub(crate) left: LeftGraph,
-    /// The single tokens that the grammar asks for.
+    /// The single tokens that the grammar names.
     pub(crate) tokens: Arc<TokenEdges>,
-    /// The marks that the grammar has.
+    /// The kinds of marks that the grammar has.
     pub(crate) marks: Marks,
     pub(crate) frames: Vec<Frame>,
-    /// For every frame the one right below it that it makes superfluous.
+    /// For every frame, the frame that it makes superfluous right below it.
     absorbed: Vec<Option<FrameId>>,
     /// The frames by hash.
     frame_index: Table,
     expansions: Vec<Arc<Expansion>>,
     fork_index: Map<(FrameId, Phase), ExpansionId>,
-    /// See [`Machine::fork_of_tokens`]: those that are not the expansions themselves.
+    /// See [`Machine::fork_of_tokens`]; only results that are not the expansion itself.
     forks_of_tokens: Map<ExpansionId, (Arc<Expansion>, StateId)>,
     known_sets: Vec<Box<[u64]>>,
-    /// The known sets by hash; the first is empty and not in it.
+    /// The sets by hash; the first one is empty and not in this table.
     known_index: Table,
     objects: Map<MembersId, Arc<ObjectFacts>>,
-    /// The objects of which it is not known which of their names lie whole within tokens, and by whole key whether it is a name
-    /// of one of the others.
+    /// The objects that [`Machine::named_keys`] has not yet looked at, and, for each key within a token, whether it is
+    /// a name of one of the others.
     unlooked: Vec<MembersId>,
     named_keys: Vec<bool>,
-    /// The alternatives that may come in arrays that count, by place and counters.
+    /// The alternatives that may come in arrays with counters, by position and counters.
     pub(crate) allowed_elements: Bounded<(ItemsId, u32, Box<[u32]>), u64>,
-    /// The lexemes as the lexeme cache knows them, and parts of them.
+    /// The numbers of lexemes, and of parts of them, in the lexeme cache.
     lexemes: Map<ExprId, ExprId>,
     /// See [`Machine::begins`].
     pub(crate) begins: Map<FrameId, Option<Begins>>,
     /// See [`Machine::does_whitespace_decide`].
     whitespace_decides: Option<bool>,
-    /// Of the entry of a configuration that is the text so far, where elements must differ.
+    /// The expansion of the entry that holds the text so far, where elements must differ.
     pub(crate) text_fork: Option<ExpansionId>,
     /// The names that texts declare.
     pub(crate) names: DeclaredNames,
-    /// What is known of the grammar by those who use the machine.
+    /// Data that later rooms keep about the grammar.
     pub(crate) extensions: Extensions,
 }
 
 impl Machine {
-    /// The machine of a grammar, with nothing laid out yet but its root, which is frame 0.
+    /// The machine of a grammar with only its root, which is frame 0.
     ///
     /// # Errors
     /// As [`Marks::new`].
@@ -113,7 +113,7 @@ impl Machine {
     /// The frame that every text starts from.
     pub const ROOT: FrameId = FrameId(0);
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let of_tokens = self.forks_of_tokens.values().map(|(expansion, _)| expansion);
         let expansions: usize = self.expansions.iter().chain(of_tokens).map(|expansion| expansion.memory_bytes()).sum();
@@ -138,15 +138,15 @@ impl Machine {
         self.left.memory_bytes() + lists + tables + known.sum::<usize>() + expansions + objects
     }
 
-    /// An expansion.
+    /// The expansion with this number.
     #[inline]
     pub fn fork(&self, id: ExpansionId) -> &Arc<Expansion> {
         &self.expansions[id.0 as usize]
     }
 
-    /// An expansion for all questions about the next token, where that begins in it, and the state in which its lexemes begin
-    /// there: with counts too large to matter left out. Where lexemes without these are known, as the unbounded string nearly
-    /// always is, it reads those: what their automaton has seen is laid out already.
+    /// The expansion to use for questions about the next token, and the state in which its lexemes begin: counts too
+    /// large to matter are clamped. If the cache already has an automaton for the clamped lexemes, as it nearly always
+    /// has for the unbounded string, the returned expansion uses that one, because its states are built already.
     ///
     /// # Errors
     /// Limits: lexemes that are too large.
@@ -164,7 +164,7 @@ impl Machine {
         if let Some(known) = self.forks_of_tokens.get(&id) {
             return Ok(known.clone());
         }
-        // An additional key is remembered by the states of its own automaton.
+        // The text of an additional key is remembered by the states of its own automaton.
         let found = match lexeme_cache.known_dfa_from(dfa, start).filter(|_| !expansion.additional) {
             Some(dfa) => {
                 (Arc::new(Expansion { automaton: Automaton::Dfa(dfa), ..(**expansion).clone() }), StateId::START)
@@ -175,27 +175,26 @@ impl Machine {
         Ok(found)
     }
 
-    /// The grammar.
     pub(crate) fn grammar(&self) -> &Arc<Grammar> {
         &self.grammar
     }
 
-    /// Whether there is a frame of this number.
+    /// Whether there is a frame with this number.
     pub(crate) fn has_frame(&self, frame: FrameId) -> bool {
         (frame.0 as usize) < self.frames.len()
     }
 
-    /// What a frame stands for, after the whitespace that it may begin with.
+    /// The frame itself, without the whitespace before it.
     pub(crate) fn frame(&self, frame: FrameId) -> Frame {
         self.frames[self.after_whitespace(frame).0 as usize]
     }
 
-    /// Whether a frame begins with whitespace of what came before it.
+    /// Whether a frame begins with the whitespace of the part before it.
     pub(crate) fn has_leading_whitespace(&self, frame: FrameId) -> bool {
         self.after_whitespace(frame) != frame
     }
 
-    /// The frame after the whitespace, where it begins with some.
+    /// The frame without the whitespace before it.
     fn after_whitespace(&self, frame: FrameId) -> FrameId {
         match self.frames[frame.0 as usize] {
             Frame::WithWhitespace { then, .. } => then,
@@ -203,7 +202,7 @@ impl Machine {
         }
     }
 
-    /// What is known of an object, the first time found out.
+    /// The facts about an object, computed when first asked for.
     pub(crate) fn object(&mut self, id: MembersId) -> Arc<ObjectFacts> {
         if let Some(known) = self.objects.get(&id) {
             return known.clone();
@@ -217,14 +216,14 @@ impl Machine {
         facts
     }
 
-    /// Whether an additional key of a class must not have this value.
+    /// Whether the additional keys of a class exclude this name.
     pub fn is_reserved(&self, members: MembersId, class: u32, key: &[u8]) -> bool {
         let additional = &self.grammar.members(members).additional[class as usize];
         additional.reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok()
     }
 
-    /// Whether whitespace may decide what comes after a value or an opening bracket, the comma or the closing bracket, as in a
-    /// text with indentation.
+    /// Whether whitespace can decide what comes next: the comma or the closing bracket after a value, or an element or
+    /// the closing bracket after an opening one, as in a text with indentation.
     pub(crate) fn does_whitespace_decide(&mut self, lexeme_cache: &mut LexemeCache) -> Result<bool, EngineError> {
         if let Some(known) = self.whitespace_decides {
             return Ok(known);
@@ -254,19 +253,19 @@ impl Machine {
         Ok(decide)
     }
 
-    /// The values with this beginning that an additional key of a class must not have, ascending.
+    /// The names with this beginning that the additional keys of a class exclude, ascending.
     pub(crate) fn reserved_after(&self, members: MembersId, class: u32, begun: &[u8]) -> &[Arc<str>] {
         let reserved = &self.grammar.members(members).additional[class as usize].reserved;
         let from = &reserved[reserved.partition_point(|name| name.as_bytes() < begun)..];
         &from[..from.partition_point(|name| name.as_bytes().starts_with(begun))]
     }
 
-    /// Whether some object that was seen has this name, plainly spelled.
+    /// Whether some object whose facts are known has this name in plain spelling.
     pub fn is_name(&self, name: &[u8]) -> bool {
         self.objects.values().any(|facts| facts.names.has(name))
     }
 
-    /// By key that lies whole within a token, whether some object that was seen has it as a name.
+    /// For each key that lies within a token, whether some object whose facts are known declares or reserves it.
     pub(crate) fn named_keys(&mut self, keys: &WholeKeys) -> &[bool] {
         self.named_keys.resize(keys.keys().len(), false);
         while let Some(id) = self.unlooked.pop() {
@@ -274,7 +273,7 @@ impl Machine {
             let additional = &self.grammar.members(id).additional;
             let is_reserved =
                 |reserved: &[Arc<str>], key| reserved.binary_search_by(|name| name.as_bytes().cmp(key)).is_ok();
-            // Hardly any key within a token begins as a name does.
+            // Few keys within tokens begin with the same byte as a name.
             let reserved = additional
                 .iter()
                 .flat_map(|additional| additional.reserved.iter())
@@ -290,7 +289,7 @@ impl Machine {
         &self.named_keys
     }
 
-    /// The declared members of `set` and one more.
+    /// The set of declared members with one more.
     pub fn known_with(&mut self, set: u32, member: u32) -> u32 {
         let mut words = self.known_sets[set as usize].to_vec();
         let word = member as usize / 64;
@@ -306,12 +305,12 @@ impl Machine {
         id
     }
 
-    /// A set of declared members as bits.
+    /// A set of declared members, as bits.
     pub(crate) fn known_set(&self, set: u32) -> &[u64] {
         &self.known_sets[set as usize]
     }
 
-    /// The number of a frame. Places that are only another name for a node have the node's.
+    /// The number of a frame. A frame that only stands for a node has the number of that node's frame.
     pub(crate) fn frame_id(&mut self, frame: Frame) -> FrameId {
         let node = match frame {
             Frame::Node(node) => Some(node),
@@ -339,7 +338,7 @@ impl Machine {
         FrameId(id)
     }
 
-    /// Says that a frame makes another one superfluous that lies right below it.
+    /// Records that a frame makes another one superfluous right below it.
     pub(crate) fn absorb(&mut self, frame: FrameId, absorbed: Option<FrameId>) {
         self.absorbed[frame.0 as usize] = absorbed;
     }
@@ -350,10 +349,10 @@ impl Machine {
         self.absorbed[self.after_whitespace(frame).0 as usize].filter(|_| Switch::ParseAbsorbed.is_on())
     }
 
-    /// The first expansion of a frame in a phase; the others are linked to it. `None` where nothing can come.
+    /// The first expansion of a frame under a guard; the others are linked to it. `None` where nothing can come.
     ///
     /// # Errors
-    /// Limits: too many alternatives to begin with, or lexemes that are too large.
+    /// Limits: too many alternatives at the beginning, or lexemes that are too large.
     pub fn fork_of(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -374,7 +373,7 @@ impl Machine {
         Ok(id)
     }
 
-    /// What follows a lexeme of an expansion: alternatives.
+    /// The alternatives for what follows a lexeme of an expansion.
     pub fn continuations<'a>(&mut self, expansion: &'a Expansion, tag: Tag) -> Cow<'a, [Continuation]> {
         match &expansion.continuations {
             Continuations::Listed(continuations) => Cow::Borrowed(&continuations[tag as usize]),
@@ -395,15 +394,15 @@ impl Machine {
         self.object(id).names.clone()
     }
 
-    /// A lexeme of the grammar as the lexeme cache knows it.
+    /// The number of a lexeme of the grammar in the lexeme cache.
     ///
     /// # Errors
-    /// Where it takes too long to take it over.
+    /// A limit, where importing it takes too long.
     pub(crate) fn lexeme(&mut self, lexeme_cache: &mut LexemeCache, lexeme: ExprId) -> Result<ExprId, EngineError> {
         Ok(lexeme_cache.import_once(self.grammar.exprs(), lexeme, &mut self.lexemes)?)
     }
 
-    /// Takes over the large lexemes of the grammar, so that no mask waits for that.
+    /// Imports the large lexemes of the grammar in advance, so that no mask has to wait for it.
     ///
     /// # Errors
     /// As [`Machine::lexeme`].
@@ -412,7 +411,7 @@ impl Machine {
         let lexeme = |node: &Node| if let Node::Lexeme(lexeme) = node { Some(*lexeme) } else { None };
         let mut lexemes: Vec<ExprId> = grammar.nodes().iter().filter_map(lexeme).collect();
         lexemes.sort_unstable();
-        // What an expression consists of is made before it.
+        // The parts of an expression have smaller numbers than it, so a large gap between lexemes is a large lexeme.
         let mut made = grammar.exprs().len() - grammar.exprs().own_len();
         for lexeme in lexemes {
             if lexeme.index() > made + LOOKED_AT {
@@ -423,8 +422,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether whitespace before the frame can be read by its own automaton: it never matches nothing, and begins with a
-    /// lexeme, not with a single token, before which the whitespace must have ended.
+    /// Whether the automaton of a frame can read the whitespace before it. The frame must read at least one
+    /// byte and begin with a lexeme: before a single token the whitespace has to end first.
     pub(crate) fn takes_whitespace(&self, frame: FrameId) -> bool {
         match self.frames[frame.0 as usize] {
             Frame::Node(node) if matches!(self.grammar.node(node), Node::Repeat { .. }) => false,
@@ -436,7 +435,7 @@ impl Machine {
         }
     }
 
-    /// Whether a single token or a marked part may come first at a frame; said also of some where it may not.
+    /// Whether a single token or a marked part may come first at a frame. This may be `true` where none can.
     fn begins_with_token(&self, frame: Frame) -> bool {
         match frame {
             Frame::Node(node) => self.left.begins_with_token(node),

@@ -19,20 +19,20 @@ pub(crate) enum Rest {
     Nothing,
     /// The parts of a sequence from this one on.
     Parts(u32),
-    /// More rounds of a repetition, after one.
+    /// Further rounds of a repetition, after the first.
     Rounds,
 }
 
-/// A node that may begin with another one.
+/// A parent: a node that may begin with another one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Up {
-    /// The node that is begun.
+    /// The node that begins so.
     pub parent: NodeId,
     /// What it needs after that child.
     pub rest: Rest,
 }
 
-/// Nodes that are read from the left corner up, and how they begin each other.
+/// The nodes that are read together from the left corner up, with their parents among them.
 pub(crate) struct Region {
     nodes: Vec<NodeId>,
     ups: FxHashMap<NodeId, Vec<Up>>,
@@ -44,16 +44,16 @@ pub(crate) struct Region {
 pub(crate) struct LeftGraph {
     grammar: Arc<Grammar>,
     nullable: Vec<bool>,
-    /// For every node the one that it is only another name for.
+    /// For every node, the node that it is an alias of, or itself.
     resolved: Vec<NodeId>,
-    /// For every node the number of the cycle that it is part of; empty where there is none at all.
+    /// For every node, the number of its cycle; empty where the grammar has no cycles.
     cycles: Vec<Option<u32>>,
     members: Vec<Vec<NodeId>>,
     regions: Bounded<(u32, bool), Arc<Region>>,
 }
 
 impl LeftGraph {
-    /// Finds what each node may begin with.
+    /// Computes what each node may begin with.
     pub fn new(grammar: Arc<Grammar>) -> LeftGraph {
         let nullable = grammar.nullable_nodes();
         let resolved = resolve(&grammar);
@@ -65,14 +65,14 @@ impl LeftGraph {
             members: Vec::new(),
             regions: Bounded::default(),
         };
-        // Recursion goes through rules only, and a cycle has a step to a later node: nearly no grammar of JSON has either.
+        // Recursion goes only through rules, and every cycle has an edge to the node itself or a later one. Grammars of
+        // JSON rarely have either.
         if !graph.grammar.rules().is_empty() && graph.leads_forwards() {
             graph.find_cycles();
         }
         graph
     }
 
-    /// The grammar.
     pub fn grammar(&self) -> &Grammar {
         &self.grammar
     }
@@ -82,7 +82,7 @@ impl LeftGraph {
         self.cycles.iter().zip(self.grammar.nodes()).any(|(cycle, node)| cycle.is_some() && is_opened(node))
     }
 
-    /// The node that this one is only another name for: what a rule, a capture, or a choice of one stands for.
+    /// The node that this one is an alias of: the body of a rule or a capture, or the only alternative of a choice.
     pub fn resolve(&self, node: NodeId) -> NodeId {
         self.resolved[node.0 as usize]
     }
@@ -113,12 +113,12 @@ impl LeftGraph {
         is_token(node) || self.reachable(node).iter().any(|&node| self.children(node).any(|(child, _)| is_token(child)))
     }
 
-    /// Whether elements come at once, which may begin with anything.
+    /// Whether a node is an array without brackets, whose elements may begin with anything.
     fn is_bare_array(&self, node: &Node) -> bool {
         matches!(node, Node::Items(id) if self.grammar.items(*id).is_bare())
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         memory::of_list(&self.nullable)
             + memory::of_list(&self.resolved)
@@ -138,7 +138,7 @@ impl LeftGraph {
         }
     }
 
-    /// The nodes that a node may begin with, with what comes after each.
+    /// The left children of a node, each with what comes after it.
     pub fn children(&self, node: NodeId) -> impl Iterator<Item = (NodeId, Rest)> + '_ {
         let mut index = 0;
         let mut nullable_so_far = true;
@@ -163,24 +163,24 @@ impl LeftGraph {
         })
     }
 
-    /// Whether nothing can be left of the node but itself.
+    /// Whether a node has no left children.
     fn is_leaf(&self, node: NodeId) -> bool {
         let node = self.grammar.node(node);
         matches!(node, Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_)) || is_opened(node)
     }
 
-    /// The same, where parts with budgets and temperatures are looked into.
+    /// The same, but a part with a budget or a temperature counts as having its body for a child.
     fn is_end(&self, node: NodeId) -> bool {
         self.is_leaf(node) && !is_opened(self.grammar.node(node))
     }
 
-    /// Whether some node may begin with itself or with a later one.
+    /// Whether some node may begin with itself or with a node of a higher number.
     fn leads_forwards(&self) -> bool {
         let mut nodes = (0..self.grammar.nodes().len() as u32).map(NodeId);
         nodes.any(|node| self.resolve(node) == node && self.children(node).any(|(child, _)| child >= node))
     }
 
-    /// The cycles of the graph, by Tarjan's algorithm (1972) with a stack of its own.
+    /// Finds the cycles of the graph by Tarjan's algorithm (1972), with an explicit stack.
     fn find_cycles(&mut self) {
         let count = self.grammar.nodes().len();
         let mut cycles = vec![None; count];
@@ -237,7 +237,7 @@ impl LeftGraph {
         (self.cycles, self.members) = (cycles, members);
     }
 
-    /// The nodes to be read from the left corner up when this one is wanted: its cycle; or, when `whole` is set,
+    /// The nodes to read from the left corner up in order to complete this one: its cycle or, if `whole` is set,
     /// everything that it may begin with.
     pub fn region(&mut self, goal: NodeId, whole: bool) -> Arc<Region> {
         let key = match self.cycles.get(goal.0 as usize) {
@@ -267,7 +267,7 @@ impl LeftGraph {
         region
     }
 
-    /// All that a node may begin with and that may begin with something itself.
+    /// Everything that a node may begin with, except leaves.
     fn reachable(&self, goal: NodeId) -> Vec<NodeId> {
         let mut nodes = vec![goal];
         let mut seen: FxHashSet<NodeId> = nodes.iter().copied().collect();
@@ -284,27 +284,26 @@ impl LeftGraph {
 }
 
 impl Region {
-    /// The nodes, each once.
     pub fn nodes(&self) -> &[NodeId] {
         &self.nodes
     }
 
-    /// Whether a node is in the region.
+    /// Whether a node belongs to the region.
     pub fn contains(&self, node: NodeId) -> bool {
         self.ups.contains_key(&node) || self.nodes.first() == Some(&node)
     }
 
-    /// Whether anything may come between a complete corner and a complete goal.
+    /// Whether anything can be read between a complete corner and a complete goal.
     pub fn goes_on(&self, corner: NodeId) -> bool {
         self.going_on.contains(&corner)
     }
 
-    /// The corners with which a goal is complete when all rests on the path up are empty.
+    /// The corners that complete a goal if all rests on the path up are empty.
     pub fn completing(&self, goal: NodeId, graph: &LeftGraph) -> FxHashSet<NodeId> {
         self.below(vec![goal], graph, |parent, rest| graph.is_rest_nullable(parent, rest))
     }
 
-    /// These nodes, and all below them that only such steps lead to.
+    /// These nodes, and all descendants that are reached by such steps alone.
     fn below(
         &self,
         mut nodes: Vec<NodeId>,
@@ -322,16 +321,16 @@ impl Region {
         seen
     }
 
-    /// What a node may begin within the region.
+    /// The parents of a node within the region.
     pub fn ups(&self, node: NodeId) -> &[Up] {
         self.ups.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// The corner that leaves the same paths up as this one, nearest to the goal: through nodes that are complete with
-    /// their only child.
+    /// The highest corner with the same paths up as this one. A node that is complete with its only child has the same
+    /// paths as that child.
     pub fn highest(&self, goal: NodeId, corner: NodeId) -> NodeId {
         let mut highest = corner;
-        // A chain longer than the region would be a cycle that the goal is not on, and so lead nowhere.
+        // A chain longer than the region would be a cycle without the goal, from which the goal cannot be reached.
         for _ in 0..self.nodes.len() {
             match self.ups(highest) {
                 [Up { parent, rest: Rest::Nothing }] if highest != goal => highest = *parent,
@@ -341,7 +340,7 @@ impl Region {
         highest
     }
 
-    /// The nodes that are complete when the corner is, if their rests are empty: the corner itself and what is above.
+    /// The nodes that are complete when the corner is, if their rests are empty: the corner and nodes above it.
     pub fn complete_with(&self, corner: NodeId, graph: &LeftGraph) -> Vec<NodeId> {
         let mut nodes = vec![corner];
         let mut seen: FxHashSet<NodeId> = nodes.iter().copied().collect();
@@ -359,7 +358,7 @@ impl Region {
     }
 }
 
-/// Whether a node is entered by a frame of its own, which has what is said of the tokens within it.
+/// Whether a node is entered by a frame of its own, which holds what the grammar says about its tokens.
 fn is_opened(node: &Node) -> bool {
     matches!(
         node,
@@ -367,8 +366,8 @@ fn is_opened(node: &Node) -> bool {
     )
 }
 
-/// For every node the one that it is only another name for. A name that leads back to itself stands for itself: it
-/// matches nothing, so nothing refers to it.
+/// For every node, the node that it is an alias of. An alias that leads back to itself matches nothing and is never
+/// used; it stands for itself.
 fn resolve(grammar: &Grammar) -> Vec<NodeId> {
     let mut resolved: Vec<Option<NodeId>> = vec![None; grammar.nodes().len()];
     let mut path = Vec::new();
@@ -378,7 +377,7 @@ fn resolve(grammar: &Grammar) -> Vec<NodeId> {
             if let Some(known) = resolved[node.0 as usize] {
                 break known;
             }
-            // Set for now, so that a circle ends; corrected below.
+            // Preliminary, so that a circle ends; corrected below.
             resolved[node.0 as usize] = Some(node);
             path.push(node);
             node = match grammar.node(node) {

@@ -1,14 +1,14 @@
-//! Which marks a grammar has: budgets of tokens, and temperatures.
+//! Which kinds of marks a grammar has: token budgets, temperatures and declared names.
 
 use stencilm_grammar::{Mark, Node};
 
 use crate::error::EngineError;
 use crate::machine::left_corner::LeftGraph;
 
-/// The marks that a grammar has.
+/// The kinds of marks that a grammar has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Marks {
-    /// Some part has a budget of tokens.
+    /// Some part has a token budget.
     pub budgets: bool,
     /// Some part has a temperature.
     pub temperatures: bool,
@@ -17,11 +17,11 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// The marks of a grammar.
+    /// Collects the marks of a grammar.
     ///
     /// # Errors
-    /// [`EngineError::NotRun`] for a part with a budget or a temperature that begins with itself: there would be infinitely
-    /// many of it at one place.
+    /// [`EngineError::NotRun`] for a part with a budget or a temperature that may begin with itself: infinitely many
+    /// such parts could be open at one position.
     pub fn new(left: &LeftGraph) -> Result<Marks, EngineError> {
         let mut marks = Marks::default();
         for node in left.grammar().nodes() {
@@ -40,7 +40,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Whether there are any.
+    /// Whether the grammar has any marks.
     pub fn any(self) -> bool {
         self.budgets || self.temperatures || self.names
     }

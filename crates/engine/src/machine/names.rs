@@ -1,4 +1,5 @@
-//! References to declared names: each is a separate lexeme for each set of names, the trie of their spellings.
+//! References to declared names. For each set of names, a reference is a lexeme of its own: the spellings of these
+//! names.
 
 use stencilm_grammar::{Mark, NameSet, Node, NodeId, json_strings_of};
 use stencilm_regex::ExprId;
@@ -10,7 +11,7 @@ use crate::machine::layout::{Frame, FrameId, Machine};
 use crate::vocabulary::json_text;
 
 impl Machine {
-    /// Finds the sets of names of the grammar. Gives whether there are any.
+    /// Finds the sets of names of the grammar; returns whether there are any.
     pub(crate) fn find_names(&mut self) -> bool {
         let grammar = self.grammar().clone();
         for node in grammar.nodes() {
@@ -33,12 +34,12 @@ impl Machine {
         self.names.frame.is_some()
     }
 
-    /// Whether a frame is the names on top of a stack.
+    /// Whether a frame holds the names on top of a stack.
     pub(crate) fn is_names(&self, frame: FrameId) -> bool {
         self.names.frame == Some(frame)
     }
 
-    /// The set that a frame ends the declaration of a name of.
+    /// The set to which a name is added where this frame ends.
     pub(crate) fn declares(&self, frame: FrameId) -> Option<&NameSet> {
         let Frame::End(node) = self.frame(frame) else { return None };
         match self.grammar().node(node) {
@@ -47,13 +48,13 @@ impl Machine {
         }
     }
 
-    /// The reference that a frame stands for.
+    /// The node of the reference, if the frame is one.
     pub(crate) fn reference(&self, frame: FrameId) -> Option<NodeId> {
         let Frame::Node(node) = self.frame(frame) else { return None };
         matches!(self.grammar().node(node), Node::Marked { mark: Mark::Refers(_), .. }).then_some(node)
     }
 
-    /// The set that a declaration or a reference is of, and its number.
+    /// The set of names of a declaration or a reference, and its number.
     pub(crate) fn set_of(&self, node: NodeId) -> (usize, &NameSet) {
         let Node::Marked { mark: Mark::Declares(set) | Mark::Refers(set), .. } = self.grammar().node(node) else {
             unreachable!("only what declares names or refers to them has a set of them")
@@ -62,7 +63,7 @@ impl Machine {
         (at, set)
     }
 
-    /// What a reference matches, with these names.
+    /// What a reference matches, given these names.
     pub(crate) fn reference_lexeme(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -77,7 +78,8 @@ impl Machine {
             _ => None,
         };
         if names == NamesId::ANY {
-            // A part of a long literal is no lexeme; then whatever is read is held against the names for real.
+            // A part of a long literal is no lexeme of its own. Then the lexeme accepts anything, and the text that was
+            // read is compared with the names.
             return Ok(body.unwrap_or(ExprId::ANYTHING));
         }
         let names = self.names.known[names.0 as usize].clone();
@@ -91,7 +93,7 @@ impl Machine {
         for name in names.iter() {
             match String::from_utf8(json_text::value_of(name.trim_ascii())) {
                 Ok(value) => values.push(value),
-                // Half of a surrogate pair, which is spelled in one way.
+                // A lone surrogate has only one spelling.
                 Err(_) => spelled.push(exprs.literal(name.trim_ascii())),
             }
         }

@@ -1,4 +1,4 @@
-//! What is known about an object beforehand, and which members it has.
+//! Facts about an object that hold for all texts, and which members it has in one text.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use stencilm_support::memory;
 
 use crate::machine::property_trie::Names;
 
-/// Whether the keys of some class run out in all, not only after some beginning.
+/// Whether some class has finitely many keys, and not only after certain prefixes.
 pub(crate) fn has_finite(members: &Members) -> bool {
     members.whole_others().any(|additional| matches!(additional.space, KeySpace::Finite(_)))
 }
 
-/// How many members there may be that nothing names; `None` without end.
+/// The greatest possible number of additional members; `None` where it is infinite.
 pub(crate) fn most_additional(members: &Members) -> Option<usize> {
     members.whole_others().try_fold(0usize, |sum, additional| match additional.space {
         KeySpace::Finite(count) => Some(sum.saturating_add(count as usize)),
@@ -20,18 +20,19 @@ pub(crate) fn most_additional(members: &Members) -> Option<usize> {
     })
 }
 
-/// What is known of an object beforehand.
+/// Facts about an object that hold for all texts.
 pub(crate) struct ObjectFacts {
     pub names: Arc<Names>,
-    /// For every member in declared order the first required one from it on; their number where there is none.
+    /// For every ordered member, the first required one from it on; the number of ordered members where there is none.
     pub next_required: Box<[u32]>,
-    /// How many of these are required, from each one on.
+    /// For every ordered member, how many are required from it on.
     pub required_from: Box<[u32]>,
-    /// Bits of the required members that come in any order.
+    /// Bits of the required unordered members.
     pub required: Box<[u64]>,
-    /// For every class of other members the bit of the value that one of them must have; 0 where there is none.
+    /// For every class of additional keys, the bit of the value that some member of it must have; 0 where there is
+    /// none.
     pub required_bits: Box<[u32]>,
-    /// How many members there may be that nothing names; `None` without end.
+    /// The greatest possible number of additional members; `None` where it is infinite.
     pub most_additional: Option<usize>,
 }
 
@@ -44,28 +45,28 @@ impl ObjectFacts {
     }
 }
 
-/// The members that an object has.
+/// The members that an object has in one text.
 #[derive(Clone, Copy)]
 pub struct Had {
-    /// The first member in declared order that may still come.
+    /// The first ordered member that may still come.
     pub next: u32,
-    /// Those in any order that were seen, as a set of the machine.
+    /// The unordered declared members used, as a set of the machine.
     pub known: u32,
-    /// How many other members were seen, where these can run out; else 0.
+    /// The number of additional members, where they can run out; else 0.
     pub additional: u32,
-    /// How many there are in all, where they are counted; not above the least number where there is no greatest.
+    /// The number of all members, where it is counted; clamped to the minimum where there is no maximum.
     pub count: u32,
-    /// Bits of the values seen of which one must be there.
+    /// Bits of the required values that some member has.
     pub satisfied: u32,
 }
 
-/// What may still come, in numbers.
+/// The numbers of members that are still to come.
 pub(crate) struct Left {
-    /// The members that must.
+    /// How many members must come.
     pub needed: usize,
-    /// All that may, `None` without end.
+    /// How many may come; `None` where there is no limit.
     pub available: Option<usize>,
-    /// The values that one of the other members must have.
+    /// The values that some additional member must still have.
     pub required_left: u32,
 }
 

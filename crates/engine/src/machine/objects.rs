@@ -1,7 +1,8 @@
-//! What an object decides before a key and after a value: which members may come, and whether it may close.
+//! The guards of an object, before a key and after a value: which members may come, and whether the object may close.
 //!
-//! Nothing may begin that cannot be completed: the members still required must fit below the maximum number, and enough
-//! members must be left to reach the minimum. Other members run out where their keys do.
+//! A member may begin only if the object can still be completed: the required members must fit below the maximum, and
+//! enough members must be left to reach the minimum. Additional members can run out, if only finitely many keys are
+//! allowed.
 
 use stencilm_grammar::MembersId;
 
@@ -10,20 +11,21 @@ use crate::machine::layout::Machine;
 use crate::machine::object_facts::Had;
 use crate::machine::property_trie::Filter;
 
-/// Which keys may come next in an object, of what its register says (see [`Phase::Key`]).
+/// Which keys may come next in an object, according to its register (see [`Phase::Key`]).
 pub(crate) struct KeysToCome {
-    /// The first member in declared order that may still come.
+    /// The first ordered member that may still come.
     pub next: u32,
-    /// The declared members in any order that were seen.
+    /// The unordered declared members used so far, as a set.
     pub known: u32,
-    /// Whether only what must still come may.
+    /// Whether only required members may still come.
     pub tight: bool,
-    /// The last member in declared order that may come, if the required ones let it; their number where others may.
+    /// The last ordered member that may come, unless a required one stops earlier; the number of ordered members where
+    /// others may come.
     pub reach: u32,
 }
 
 impl Machine {
-    /// What an object's register says before a key.
+    /// The guard before a key.
     pub(crate) fn key_phase(&mut self, id: MembersId, had: Had) -> Phase {
         let (next, known) = (had.next, had.known);
         if !self.grammar.members(id).is_counted() {
@@ -33,7 +35,7 @@ impl Machine {
         let members = self.grammar.members(id);
         let left = facts.left(members, had, self.known_set(known));
         let tight = members.max.is_some_and(|max| max as usize - had.count as usize == left.needed);
-        // Where members run out, only so many in declared order may be left out.
+        // Where members can run out, only a limited number of ordered members may be skipped.
         let reach = match left.available {
             Some(available) => {
                 let spare = available.saturating_sub(members.min.saturating_sub(had.count) as usize);
@@ -45,7 +47,7 @@ impl Machine {
         Phase::Key { next, known, required_left: left.required_left, tight, reach: reach as u32, may_end }
     }
 
-    /// What an object's register says after a value.
+    /// The guard after a value.
     pub(crate) fn after_value_phase(&mut self, id: MembersId, had: Had) -> Phase {
         let facts = self.object(id);
         let members = self.grammar.members(id);
@@ -53,12 +55,12 @@ impl Machine {
         let room = members.max.is_none_or(|max| had.count < max);
         let may_end = left.needed == 0 && had.count >= members.min;
         let more = room && left.available.is_none_or(|available| available > 0);
-        // After a cut one its last member comes.
+        // A cut-off object ends with its last member and has no closing brace.
         let is_cut = members.is_cut();
         Phase::AfterValue { more: more || (is_cut && may_end), may_close: may_end && !is_cut }
     }
 
-    /// Which declared members may come, and whether other ones may.
+    /// Which declared members may come, and whether additional ones may.
     pub(crate) fn keys(&mut self, id: MembersId, to_come: KeysToCome) -> (Filter, bool) {
         let KeysToCome { next, known, tight, reach } = to_come;
         let facts = self.object(id);

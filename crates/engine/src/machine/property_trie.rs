@@ -16,23 +16,23 @@ use stencilm_support::memory;
 
 use crate::vocabulary::trie::Nodes;
 
-/// The tag of a name that an additional key must not have and that is no member either, or is one whose key has other
-/// spellings too and is read by an automaton.
+/// The tag of a reserved name that no plainly spelled member has: either no member has it, or the member's key has
+/// several spellings and is read by an automaton.
 const ONLY_RESERVED: Tag = Tag::MAX;
 
 /// Which declared members may come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Filter {
-    /// Those from one to another, both included.
+    /// A range of members, both ends included.
     Range {
         /// The first.
         from: Tag,
         /// The last.
         to: Tag,
     },
-    /// Those that are not in this set of bits.
+    /// The members that are not in this set of bits.
     Unseen(Box<[u64]>),
-    /// Those that are in this set of bits.
+    /// The members that are in this set of bits.
     Among(Box<[u64]>),
 }
 
@@ -49,7 +49,7 @@ impl Filter {
     }
 }
 
-/// A name as it is spelled, as a part of a text of all of them.
+/// A spelled name, as a range of a text that holds all of them.
 struct Spelled {
     text: Range<usize>,
     tag: Tag,
@@ -64,13 +64,13 @@ impl Spelled {
 /// The plainly spelled names of one object, quotes included.
 pub struct Names {
     trie: Nodes,
-    /// The members by entry of the trie.
+    /// The member of each entry of the trie.
     tags: Vec<Tag>,
     /// The least and the greatest member below every node; the least is above the greatest where there is none.
     bounds: Vec<(Tag, Tag)>,
-    /// Names, by entry, that keys of a class of other members may have all the same: usually none.
+    /// Entries, with the classes whose additional keys may have that name after all; usually none.
     not_reserved: FxHashSet<(u32, u32)>,
-    /// Declared members whose keys have more than the plain spelling.
+    /// Declared members whose keys have more spellings than the plain one.
     pub others: Vec<u32>,
 }
 
@@ -95,7 +95,8 @@ impl Names {
                 false => others.push(index as u32),
             }
         }
-        // Of a member and a reserved name of the same spelling the member stays: nearly all reserved names are members.
+        // If a member and a reserved name have the same spelling, the member is kept: nearly all reserved names are
+        // members.
         let order = |texts: &[u8], a: &Spelled, b: &Spelled| (a.of(texts), a.tag).cmp(&(b.of(texts), b.tag));
         spelled.sort_unstable_by(|a, b| order(&texts, a, b));
         let num_known = spelled.len();
@@ -128,7 +129,7 @@ impl Names {
         Names { not_reserved, others, ..Names::spelled(&texts, &spelled) }
     }
 
-    /// Texts that all have the tag 0.
+    /// A trie of texts that all have the tag 0.
     pub fn of_texts(all: &Texts) -> Names {
         let mut texts = Vec::with_capacity(all.total_len());
         let mut spelled: Vec<Spelled> = Vec::with_capacity(all.len());
@@ -142,7 +143,7 @@ impl Names {
         Names::spelled(&texts, &spelled)
     }
 
-    /// Distinct parts of a text, sorted by what they spell.
+    /// Builds the trie from distinct ranges of a text, sorted by their content.
     fn spelled(texts: &[u8], spelled: &[Spelled]) -> Names {
         let entries = spelled.iter().enumerate().map(|(entry, known)| (known.of(texts), entry as u32));
         let trie = Nodes::within(texts.len(), entries);
@@ -170,7 +171,7 @@ impl Names {
         Names::spelled(&[], &[])
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         memory::of_shared::<Names>(1)
             + self.trie.memory_bytes()
@@ -180,7 +181,7 @@ impl Names {
             + memory::of_table::<(u32, u32)>(self.not_reserved.capacity())
     }
 
-    /// The nodes below a state, from one to before another.
+    /// The range of nodes below a state.
     #[inline]
     fn children(&self, state: StateId) -> (usize, usize) {
         match state.0 {
@@ -190,7 +191,7 @@ impl Names {
         }
     }
 
-    /// The live bytes of a state, whichever names may come.
+    /// The live bytes of a state, if all names may come.
     pub fn next_bytes(&self, state: StateId) -> ByteSet {
         let (mut child, end) = self.children(state);
         let mut bytes = ByteSet::EMPTY;
@@ -201,7 +202,7 @@ impl Names {
         bytes
     }
 
-    /// Those of some bytes that are live where only some names may come.
+    /// Those of some bytes that are live if only certain names may come.
     pub fn bytes_of(&self, filter: &Filter, state: StateId, bytes: &ByteSet) -> ByteSet {
         let (mut child, end) = self.children(state);
         let mut live = ByteSet::EMPTY;
@@ -215,13 +216,13 @@ impl Names {
         live
     }
 
-    /// The state after one byte, whichever names may come.
+    /// The state after one byte, if all names may come.
     #[inline]
     pub fn next(&self, state: StateId, byte: u8) -> StateId {
         self.trie.sibling(self.children(state), byte).map_or(StateId::DEAD, |child| StateId(child as u32 + 2))
     }
 
-    /// The state after one byte where only some names may come, and whether one of them is complete there.
+    /// The state after one byte if only certain names may come, and whether one of these is complete there.
     #[inline]
     pub fn step(&self, filter: &Filter, state: StateId, byte: u8) -> (StateId, bool) {
         let next = self.next(state, byte);
@@ -231,13 +232,13 @@ impl Names {
         (next, self.is_complete(filter, next))
     }
 
-    /// Whether a name that may come was read to its end.
+    /// Whether this state completes a name that may come.
     #[inline]
     pub fn is_complete(&self, filter: &Filter, state: StateId) -> bool {
         self.accepts(state).iter().any(|&tag| filter.allows(tag))
     }
 
-    /// The member whose name was read.
+    /// The member whose name this state completes.
     #[inline]
     pub fn accepts(&self, state: StateId) -> &[Tag] {
         if state.0 < 2 {
@@ -249,7 +250,7 @@ impl Names {
         }
     }
 
-    /// Whether a name was read to its end that keys of this class must not have.
+    /// Whether this state completes a name that the additional keys of this class exclude.
     #[inline]
     pub fn is_reserved(&self, state: StateId, class: u32) -> bool {
         state.0 >= 2
@@ -259,7 +260,7 @@ impl Names {
                 .is_some_and(|entry| self.not_reserved.is_empty() || !self.not_reserved.contains(&(entry, class)))
     }
 
-    /// Whether this is a plainly spelled name.
+    /// Whether this is a name in plain spelling.
     pub fn has(&self, name: &[u8]) -> bool {
         let mut spelled = b"\"".iter().chain(name).chain(b"\"");
         let state = spelled.try_fold(StateId::START, |state, &byte| {
@@ -268,7 +269,7 @@ impl Names {
         state.is_some_and(|state| !self.accepts(state).is_empty())
     }
 
-    /// Whether a name that may come goes on from a state, as after a name.
+    /// Whether some name that may come continues after this state, which may itself complete one.
     pub fn goes_on(&self, filter: &Filter, state: StateId) -> bool {
         let (mut child, end) = self.children(state);
         while child < end {
@@ -280,7 +281,7 @@ impl Names {
         false
     }
 
-    /// The names that may come, as far as they are not read yet.
+    /// The names that may come, without the part that was read already.
     pub fn rests(&self, filter: &Filter, state: StateId) -> Vec<(Tag, Vec<u8>)> {
         let (nodes, depth) = match state.0 {
             0 => return Vec::new(),
@@ -297,7 +298,7 @@ impl Names {
         rests
     }
 
-    /// Whether a name that may come leads through this state.
+    /// Whether this state lies on the path of a name that may come.
     pub fn is_alive(&self, filter: &Filter, state: StateId) -> bool {
         let node = state.0 as usize - 2;
         let (least, greatest) = self.bounds[node];
@@ -309,7 +310,7 @@ impl Names {
         {
             return false;
         }
-        // Both are names below, and nearly always one of them may still come.
+        // Both members have names below this node, and one of them may nearly always still come.
         if filter.allows(least) || filter.allows(greatest) {
             return true;
         }
@@ -317,19 +318,19 @@ impl Names {
     }
 }
 
-/// Whether a name is spelled in a JSON string as it is.
+/// Whether a name needs no escapes in a JSON string.
 fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\')
 }
 
-/// Adds a name between quotes.
+/// Appends a name in quotes.
 fn quote(name: &str, texts: &mut Vec<u8>) {
     texts.push(b'"');
     texts.extend_from_slice(name.as_bytes());
     texts.push(b'"');
 }
 
-/// How a text compares with a name between quotes.
+/// Compares a text with a name in quotes.
 fn against_quoted(text: &[u8], name: &str) -> Ordering {
     let Some((first, text)) = text.split_first() else { return Ordering::Less };
     let (within, after) = text.split_at(text.len().min(name.len()));
@@ -339,7 +340,8 @@ fn against_quoted(text: &[u8], name: &str) -> Ordering {
     })
 }
 
-/// Adds the only string that an expression matches, if it is a chain of single bytes; says whether it is.
+/// Appends the only text that an expression matches, if the expression is a chain of single bytes; returns whether it
+/// is.
 fn spell(exprs: &ExprSet, expr: ExprId, texts: &mut Vec<u8>) -> bool {
     let start = texts.len();
     let mut rest = Some(expr);

@@ -1,4 +1,4 @@
-//! The bytes that some lexeme of a grammar can read: a token with any other byte is never read, wherever it comes.
+//! The bytes that the lexemes of a grammar can read. A token with any other byte is never allowed.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node};
@@ -7,17 +7,17 @@ use stencilm_support::{Extension, LimitExceeded, check_time};
 
 use crate::machine::layout::Machine;
 
-/// Those bytes, once they were asked for.
+/// Those bytes, once computed.
 #[derive(Default)]
 struct Readable(Option<ByteSet>);
 
 impl Extension for Readable {}
 
 impl Machine {
-    /// All bytes that lexemes of the grammar can read, perhaps some more.
+    /// All bytes that lexemes of the grammar can read; the set may be too large.
     ///
     /// # Errors
-    /// Where it takes too long.
+    /// A limit, where it takes too long.
     pub(crate) fn readable_bytes(&mut self) -> Result<ByteSet, LimitExceeded> {
         if let Some(known) = self.extensions.get::<Readable>().0 {
             return Ok(known);
@@ -34,7 +34,7 @@ fn readable_bytes(grammar: &Grammar) -> Result<ByteSet, LimitExceeded> {
         check_time()?;
         match node {
             Node::Lexeme(expr) => all = all.union(&bytes_of(grammar.exprs(), *expr, &mut known)?),
-            // Keys, marks of their notation and names are no lexemes of their own.
+            // Keys, elements and names are not lexeme nodes of their own.
             Node::Members(_) | Node::Items(_) => return Ok(ByteSet::ALL),
             Node::Marked { mark: Mark::Declares(_) | Mark::Refers(_), .. } => return Ok(ByteSet::ALL),
             _ => {}
@@ -43,10 +43,10 @@ fn readable_bytes(grammar: &Grammar) -> Result<ByteSet, LimitExceeded> {
     Ok(all)
 }
 
-/// The bytes of the matches of an expression, perhaps some more.
+/// The bytes that occur in matches of an expression; the set may be too large.
 ///
 /// # Errors
-/// Where it takes too long.
+/// A limit, where it takes too long.
 pub(crate) fn bytes_of(
     exprs: &ExprSet,
     root: ExprId,

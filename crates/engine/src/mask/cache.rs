@@ -24,7 +24,7 @@ use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, SetId, Stacks};
 use crate::vocabulary::token_set;
 
-/// A mask as it is kept, without stop tokens and as if every additional key of an object were new.
+/// A cached mask. It has no stop tokens and is computed as if every additional key of an object were new.
 pub(crate) struct KeptMask {
     tokens: KeptTokens,
     allowed: Option<usize>,
@@ -40,12 +40,12 @@ enum KeptTokens {
 }
 
 impl KeptMask {
-    /// The mask of these words. It may share those of another one.
+    /// Stores the mask in `words` in the smallest form that fits; it may share memory with a recent mask.
     pub fn new(words: &[u32], draft: &OptimisticMask, bases: &mut Bases) -> KeptMask {
         let mut kept = draft.flipped.clone();
         let mut cleared = draft.cleared.clone();
         if !cleared.is_empty() {
-            // A token that was turned over twice is as it was. Only those that were cleared once can be.
+            // A token that was flipped twice is unchanged. Only tokens that were cleared once can be flipped twice.
             cleared.sort_unstable();
             cleared.dedup();
             let turned = |token: u32| draft.flipped.iter().filter(|&&flipped| flipped == token).count();
@@ -53,7 +53,7 @@ impl KeptMask {
             kept.extend(cleared.into_iter().filter(|&token| turned(token) % 2 == 1));
         }
         let allowed = match &draft.lexeme_mask {
-            // To count all bits takes as long as to write a mask, and hardly anybody asks.
+            // Counting all bits takes as long as writing a mask, and callers seldom need the number.
             _ if draft.joined => None,
             None => Some(kept.len()),
             Some(lexeme_mask) => {
@@ -71,7 +71,7 @@ impl KeptMask {
         };
         let listed = match &tokens {
             KeptTokens::Listed(tokens) | KeptTokens::Patched { flipped: tokens, .. } => tokens.len() * 4,
-            // Who has it first holds the words.
+            // The first mask that uses a reference mask is charged for its words.
             KeptTokens::Near { base, flipped } if flipped.is_empty() => base.bytes(),
             KeptTokens::Near { flipped, .. } => flipped.len() * 4,
         };
@@ -79,17 +79,17 @@ impl KeptMask {
         KeptMask { tokens, allowed, unverified: draft.unverified[..].into(), bytes }
     }
 
-    /// How many tokens it allows; `None` for more than [`MANY`] that were not counted.
+    /// The number of allowed tokens; `None` where there are more than [`MANY`] and nobody counted them.
     pub fn allowed(&self) -> Option<usize> {
         self.allowed
     }
 
-    /// The tokens that must be decided anew for every sequence, because they may end a key seen before.
+    /// The tokens that must be decided anew for every sequence, because they may end a key that was used before.
     pub fn unverified(&self) -> &[Unverified] {
         &self.unverified
     }
 
-    /// The number of a row that differs from the mask in few tokens.
+    /// The number of a row from which the mask differs in few tokens.
     pub fn row(&self, named: &NamedRows) -> u32 {
         match &self.tokens {
             KeptTokens::Listed(_) => 0,
@@ -98,7 +98,7 @@ impl KeptMask {
         }
     }
 
-    /// The tokens in which it differs from its row, in any order.
+    /// The tokens in which the mask differs from its row, in any order.
     pub fn flipped(&self) -> &[u32] {
         match &self.tokens {
             KeptTokens::Listed(tokens) => tokens,
@@ -106,7 +106,7 @@ impl KeptMask {
         }
     }
 
-    /// Whether its row has a token.
+    /// Whether the row of the mask has a token.
     pub fn row_has(&self, token: u32) -> bool {
         match &self.tokens {
             KeptTokens::Listed(_) => false,
@@ -115,7 +115,7 @@ impl KeptMask {
         }
     }
 
-    /// The tokens of the mask, and perhaps some that it lacks, where they are no more than so many.
+    /// A list that holds every token of the mask and perhaps others; `None` where it would be longer than `most`.
     pub fn few_tokens(&self, most: usize) -> Option<Vec<u32>> {
         let (lexeme_mask, flipped) = self.beside_lexeme_mask()?;
         let listed = lexeme_mask.map_or(Some(&[][..]), |lexeme_mask| lexeme_mask.listed.as_deref())?;
@@ -140,8 +140,8 @@ impl KeptMask {
         }
     }
 
-    /// The lexeme mask that it began with, if there is one, and the tokens that it allows beside those, with those of
-    /// the lexeme mask that it does not; `None` where that is not known.
+    /// The lexeme mask that this mask was built from, if any, and the tokens in which the two differ. `None` where the
+    /// difference is not stored.
     pub fn beside_lexeme_mask(&self) -> Option<(Option<&Arc<LexemeMask>>, &[u32])> {
         match &self.tokens {
             KeptTokens::Near { .. } => None,
@@ -150,7 +150,7 @@ impl KeptMask {
         }
     }
 
-    /// The same, if it began with this lexeme mask.
+    /// The tokens in which the mask differs from `lexeme_mask`; `None` if it was not built from that one.
     pub fn beside(&self, lexeme_mask: &Arc<LexemeMask>) -> Option<&[u32]> {
         let (own, beside) = self.beside_lexeme_mask()?;
         own.is_some_and(|own| Arc::ptr_eq(own, lexeme_mask)).then_some(beside)
@@ -162,54 +162,54 @@ impl KeptMask {
     }
 }
 
-/// A node of the tree of looks.
+/// A node of the tree of reads.
 struct Node<T> {
-    /// The node above; [`ROOT`] and the number of the key for a first one.
+    /// The parent node; for the first node of a key, [`ROOT`] with the number of the key.
     parent: u32,
-    /// What was described there, as a part of the descriptions.
+    /// What was described at this node: the range of its words in the list of descriptions.
     described: (u32, u32),
     look: Look<T>,
 }
 
 enum Look<T> {
-    /// Open the set with this name; the content found says where to go on.
+    /// Open the set with this name; its content decides which child comes next.
     Open(u32),
     Found(Arc<T>),
 }
 
-/// In place of the node above a first one, with the number of a key.
+/// Set in the parent of first nodes; the other bits are the number of a key.
 const ROOT: u32 = 1 << 31;
 
 /// The masks of one grammar, within a budget of bytes.
 pub(crate) type MaskCache = DependencyCache<KeptMask>;
 
-/// What was computed for the configurations of one grammar, within a budget of bytes.
+/// Results that were computed for the configurations of one grammar, within a budget of bytes.
 pub(crate) struct DependencyCache<T> {
     nodes: Vec<Node<T>>,
-    /// The nodes by parent and description.
+    /// The nodes by their parent and description.
     index: Table,
     descriptions: Vec<u64>,
     names: Names,
-    /// Bytes that are held by what was found.
+    /// Bytes held by the cached results.
     in_found: usize,
     budget: usize,
-    /// Where first nodes are now.
+    /// The parent of the first nodes of the key in use.
     root: u32,
 }
 
-/// The names of sets, by first occurrence, and the description last written.
+/// Sets numbered by first occurrence, and the description that was written last.
 #[derive(Default)]
 struct Names {
     sets: Vec<SetId>,
-    /// By name whether the set was opened.
+    /// For each name, whether the set was opened.
     opened: Vec<bool>,
     description: Vec<u64>,
-    /// The length of the longest token: counts further than this from their bounds make no difference.
+    /// The length of the longest token. Counts further than this from their bounds make no difference.
     horizon: u32,
 }
 
 impl Names {
-    /// Describes the threads of a configuration, from which naming begins.
+    /// Describes the threads of a configuration. The numbering starts anew.
     fn begin(&mut self, machine: &Machine, stacks: &Stacks, threads: &[Entry]) {
         self.sets.clear();
         self.opened.clear();
@@ -224,7 +224,7 @@ impl Names {
         }) as u64
     }
 
-    /// Describes the entries of a set without saying what lies below them.
+    /// Describes the entries of a set without what lies below them.
     fn describe(&mut self, machine: &Machine, stacks: &Stacks, entries: &[Entry], is_configuration: bool) {
         self.description.clear();
         for &entry in entries {
@@ -260,18 +260,19 @@ impl<T> DependencyCache<T> {
         memory::of_list(&self.nodes) + memory::of_list(&self.descriptions) + self.index.memory_bytes() + self.in_found
     }
 
-    /// What was kept for a configuration, if it was for all that it depends on.
+    /// The cached result for a configuration, if one exists whose reads all give the same content.
     pub fn find(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<&Arc<T>> {
         self.find_of(machine, stacks, stacks.entries(configuration))
     }
 
-    /// The same for the threads of a configuration, as [`Stacks::join`] leaves them.
+    /// The same for the threads of a configuration in the form in which [`Stacks::join`] leaves them.
     pub fn find_of(&mut self, machine: &Machine, stacks: &Stacks, threads: &[Entry]) -> Option<&Arc<T>> {
         self.replay(machine, stacks, threads, |_| {})
     }
 
-    /// What was kept for a configuration, or what is computed now, which is kept with its size under what was read for it. Both
-    /// read it for what is tracked around them. Says whether it was kept before.
+    /// The cached result for a configuration. If there is none, computes the result and caches it, with its size, under
+    /// the sets that the computation read. Either way these reads count for whatever tracks reads around this call. The
+    /// flag says whether the result came from the cache.
     pub fn get_or_compute<'a>(
         &mut self,
         run: &mut Run<'a>,
@@ -290,7 +291,7 @@ impl<T> DependencyCache<T> {
         Ok((computed, false))
     }
 
-    /// What was kept for a configuration. What it depends on is read for what is tracked around it.
+    /// The cached result for a configuration. The sets that it depends on count as read.
     pub fn get(&mut self, run: &mut Run<'_>, configuration: SetId) -> Option<Arc<T>> {
         let mut reads = Vec::new();
         let threads = run.stacks.entries(configuration);
@@ -299,7 +300,7 @@ impl<T> DependencyCache<T> {
         Some(known)
     }
 
-    /// The sets that what was kept for a configuration depends on.
+    /// The sets that the cached result for a configuration depends on.
     pub fn looks(&mut self, machine: &Machine, stacks: &Stacks, configuration: SetId) -> Option<Vec<SetId>> {
         let mut reads = Vec::new();
         self.replay(machine, stacks, stacks.entries(configuration), |set| reads.push(set)).map(|_| reads)
@@ -326,8 +327,8 @@ impl<T> DependencyCache<T> {
         }
     }
 
-    /// Keeps what a computation has found that has read these sets, in the order of the first look, and its size. Where the
-    /// order contradicts an earlier one it is not kept, which costs a hit and no correctness.
+    /// Caches a result under the sets that its computation read, in the order of the first reads. If this order
+    /// contradicts that of an earlier result, the new one is not cached: that costs a later hit but is never wrong.
     pub fn keep(
         &mut self,
         machine: &Machine,
@@ -338,15 +339,17 @@ impl<T> DependencyCache<T> {
         size: usize,
     ) {
         if self.memory_bytes() > self.budget {
-            // Simplest fair eviction: the masks in use come back at once, the others are gone.
+            // The simplest fair eviction is to drop everything: masks in use are computed again at once, all others are
+            // gone.
             let root = self.root;
             *self = DependencyCache { root, ..DependencyCache::new(self.budget, self.names.horizon as usize) };
         }
         self.names.begin(machine, stacks, stacks.entries(configuration));
         let mut parent = self.root;
         loop {
-            // The first set read that has a name by now and was not opened yet. All reads are looked through each time: a
-            // set may be read early, where the computation happens to make the same one, and get its name only later.
+            // The first set read that has a name by now and was not opened yet. Every round searches all reads from the
+            // start: a set may be read early, because the computation happens to build the same one, and get its name
+            // only later.
             let Names { sets, opened, .. } = &mut self.names;
             opened.resize(sets.len(), false);
             let next = reads.iter().find_map(|read| {
@@ -371,7 +374,7 @@ impl<T> DependencyCache<T> {
         }
     }
 
-    /// The node below another one with the description last written.
+    /// The child of a node whose description is the one written last.
     fn child_of(&self, parent: u32) -> Option<u32> {
         let described = &self.names.description[..];
         let is_it = |node: u32| {
@@ -381,7 +384,7 @@ impl<T> DependencyCache<T> {
         self.index.find(hash_of(&(parent, described)), is_it)
     }
 
-    /// A node below another one with the description last written.
+    /// Adds a child with the description written last.
     fn add(&mut self, parent: u32, look: Look<T>, found_bytes: usize) -> u32 {
         let (id, start, len) = (self.nodes.len() as u32, self.descriptions.len(), self.names.description.len());
         if let Look::Found(_) = look {
@@ -394,15 +397,15 @@ impl<T> DependencyCache<T> {
     }
 }
 
-/// A [`DependencyCache`] with a key beside the configuration, as the suffixes of the tokens that leave a lexeme.
+/// A [`DependencyCache`] with a further key beside the configuration, such as the suffixes of crossing tokens.
 pub(crate) struct DependencyCaches<K, T> {
-    /// The number of each key, under which its first nodes are.
+    /// The number of each key; its first nodes hang below [`ROOT`] with this number.
     numbers: FxHashMap<K, u32>,
     cache: DependencyCache<T>,
 }
 
 impl<K: Hash + Eq, T> DependencyCaches<K, T> {
-    /// Nothing yet, and so many bytes at most. No token has more bytes than `horizon`.
+    /// An empty cache of at most `budget` bytes. No token has more than `horizon` bytes.
     pub fn new(budget: usize, horizon: usize) -> DependencyCaches<K, T> {
         DependencyCaches { numbers: FxHashMap::default(), cache: DependencyCache::new(budget, horizon) }
     }
@@ -412,13 +415,13 @@ impl<K: Hash + Eq, T> DependencyCaches<K, T> {
         memory::of_table::<(K, u32)>(self.numbers.capacity()) + self.cache.memory_bytes()
     }
 
-    /// What is kept under a key, if anything may be.
+    /// The results cached under a key, if there can be any.
     pub fn get(&mut self, key: &K) -> Option<&mut DependencyCache<T>> {
         self.cache.root = ROOT | *self.numbers.get(key)?;
         Some(&mut self.cache)
     }
 
-    /// What is kept under a key, and where to keep more.
+    /// The results cached under a key; the key is added if it is new.
     pub fn of(&mut self, key: K) -> &mut DependencyCache<T> {
         if self.memory_bytes() > self.cache.budget {
             *self = DependencyCaches::new(self.cache.budget, self.cache.names.horizon as usize);

@@ -8,18 +8,18 @@ use stencilm_support::{Mutex, lock};
 use crate::lexeme::mask::LexemeMask;
 use crate::mask::reference::Base;
 
-/// A mask as it differs from a row.
+/// A mask as its difference from a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MaskPatch {
-    /// The number of the row, 0 for one without tokens.
+    /// The number of the row; 0 is the empty row.
     pub row: u32,
-    /// The tokens whose bits are turned over, ascending.
+    /// The tokens whose bits are flipped, ascending.
     pub flipped: Vec<u32>,
 }
 
-/// What a number stands for.
+/// The row that a number refers to.
 enum Named {
-    /// What there was is gone, and so is the memory that it had.
+    /// The row was dropped and its memory freed.
     Gone,
     LexemeMask(Weak<LexemeMask>),
     Base(Weak<Base>),
@@ -35,8 +35,8 @@ impl Named {
     }
 }
 
-/// The rows that were given out by number. A number means the same words forever; only who holds neither them nor the
-/// grammar any more cannot have them again.
+/// The rows that were given out by number. A number means the same words forever. Once neither the row nor the grammar
+/// is held by anybody, its words cannot be had again.
 #[derive(Default)]
 pub(crate) struct NamedRows(Mutex<Vec<Named>>);
 
@@ -54,7 +54,7 @@ impl NamedRows {
     fn add(&self, named: Named) -> u32 {
         let mut all = lock(&self.0);
         if all.len() == all.capacity() {
-            // A weak reference keeps the room of what it refers to.
+            // A weak reference keeps the allocation of its target, so it is replaced once the target is gone.
             for named in all.iter_mut().filter(|named| named.is_gone()) {
                 *named = Named::Gone;
             }
@@ -63,7 +63,7 @@ impl NamedRows {
         all.len() as u32
     }
 
-    /// Writes the row with a number; `false`, and nothing written, where there is none any more.
+    /// Writes the row with a number. Returns `false`, and writes nothing, where it no longer exists.
     pub fn write(&self, number: u32, mask: &mut [u32]) -> bool {
         if number == 0 {
             mask.fill(0);

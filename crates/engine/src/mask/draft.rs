@@ -8,7 +8,7 @@ use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// A mask in the making; see [`OptimisticMask`].
+/// A mask under construction; see [`OptimisticMask`].
 pub(crate) struct Draft<'a> {
     pub vocabulary: &'a Tokens,
     pub mask: &'a mut [u32],
@@ -40,7 +40,8 @@ impl Draft<'_> {
         }
     }
 
-    /// The same for many: the runs of whitespace beside digits are hundreds of tokens.
+    /// Adds many tokens. There are hundreds of tokens of whitespace beside digits, so this loop is worth its own
+    /// function.
     pub fn allow_all(&mut self, tokens: &[u32]) {
         let Draft { mask, flipped, .. } = self;
         flipped.reserve(tokens.len());
@@ -51,7 +52,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds the tokens inside a lexeme.
+    /// Adds the tokens contained in a lexeme.
     pub fn add_lexeme_mask(&mut self, lexeme_mask: &Arc<LexemeMask>) {
         if self.lexeme_mask.is_none() && self.flipped.is_empty() {
             lexeme_mask.write(self.mask);
@@ -59,7 +60,7 @@ impl Draft<'_> {
         } else if let Some(listed) = &lexeme_mask.listed {
             self.allow_all(listed);
         } else if self.has_finite() {
-            // Such a mask differs in few tokens from the greater lexeme mask.
+            // The new lexeme mask is the greater one: start from it, and add the few tokens so far.
             let before = self.lexeme_mask.replace(lexeme_mask.clone());
             let listed = before.as_ref().and_then(|before| before.listed.as_deref()).unwrap_or_default();
             let mut others = Vec::with_capacity(listed.len() + self.flipped.len());
@@ -79,12 +80,13 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether the tokens so far are few, each of which is known.
+    /// Whether the tokens so far are few and all listed.
     fn has_finite(&self) -> bool {
         !self.joined && self.lexeme_mask.as_ref().is_none_or(|before| before.listed.is_some())
     }
 
-    /// Notes a token if its keys may not be new. `within` says that the first of them had begun before the token.
+    /// Notes a token as unverified if one of its keys may not be new. `within` says that the first of these keys began
+    /// before the token.
     #[inline]
     pub fn note(&mut self, token: u32, assumed: Assumptions, within: bool) {
         if assumed.is_any() {
@@ -116,16 +118,16 @@ impl Draft<'_> {
     }
 }
 
-/// How a mask was made: a lexeme mask, and the tokens in which it differs.
+/// How a mask was made: from a lexeme mask, and the tokens in which it differs from that.
 pub(crate) struct OptimisticMask {
-    /// The lexeme mask that the mask began with; `None` for an empty one.
+    /// The lexeme mask that the mask started from; `None` if it started empty.
     pub lexeme_mask: Option<Arc<LexemeMask>>,
-    /// The tokens turned over since, in any order; one that was turned back is in it twice.
+    /// The tokens flipped since, in any order. A token that was flipped back is listed twice.
     pub flipped: Vec<u32>,
-    /// Whether another lexeme mask was added, so that `flipped` is not all.
+    /// Whether a second lexeme mask was added, in which case `flipped` is incomplete.
     pub joined: bool,
-    /// The tokens that were turned off, which may have been turned on again: few.
+    /// The tokens that were cleared; they may have been set again. They are few.
     pub cleared: Vec<u32>,
-    /// Tokens for which taking keys and elements for new ones may be wrong.
+    /// The tokens that are wrong if one of their keys or elements is not new.
     pub unverified: Vec<Unverified>,
 }

@@ -20,36 +20,36 @@ use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
 
-/// The suffixes that are read.
+/// The suffixes that can be read.
 struct Found {
-    /// Kept, so that no other suffixes get their place in memory.
+    /// Keeps the suffixes alive, since their address is the key of the cache.
     _all: Arc<Suffixes>,
-    /// Each with whether it may have been wrong to take the keys on the path for new ones.
+    /// Each suffix, and what was assumed of the keys on its path.
     suffixes: Box<[(u32, Assumptions)]>,
 }
 
-/// What stands between a key and the end of a value.
+/// What lies between a key and the end of the value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ValueAfterKey {
     /// The whitespace after the key, which the colon's thread reads.
     whitespace: Option<OptionalWhitespace>,
-    /// The colon as the lexeme cache knows it.
+    /// The colon, by its number in the lexeme cache.
     colon: ExprId,
     value: StructuralKey,
 }
 
-/// What goes on after a key up to the end of a value.
+/// What can follow a key, up to the end of the value.
 struct WithinValue {
     read: Found,
-    /// The places at which the value is complete and some suffix goes on, as nodes of the trie of the suffixes.
+    /// The nodes in the trie of suffixes at which the value is complete and some suffix goes on.
     ends: Box<[(u32, Assumptions)]>,
 }
 
-/// The suffixes that are read after keys up to the ends of values, for all grammars of a vocabulary. The slow twin is the walk
-/// of all of them in one grammar.
+/// The suffixes that can be read after a key, up to the end of the value, for all grammars of a vocabulary. The slow
+/// reference walks all suffixes in one grammar.
 #[derive(Default)]
 pub(crate) struct WithinValues {
-    /// By the place of the suffixes in memory and the value; `None` where the paths are too many.
+    /// By the address of the suffixes and the value; `None` where there are too many paths.
     known: Bounded<(usize, ValueAfterKey), Option<Arc<WithinValue>>>,
 }
 
@@ -60,8 +60,8 @@ impl Extension for WithinValues {
 }
 
 impl Run<'_> {
-    /// Calls `reached` for every suffix of some crossing tokens that is read by some threads after an additional key, once or
-    /// more, with what is assumed then. `assumed` is what was assumed before.
+    /// Calls `reached`, at least once, for every suffix of some crossing tokens that the threads can read after an
+    /// additional key, with the assumptions made on the path. `assumed` is what was assumed before.
     pub(crate) fn read_after_key(
         &mut self,
         crossings: &Crossings,
@@ -81,15 +81,16 @@ impl Run<'_> {
     }
 }
 
-/// Calls `reached` for every suffix that is read by some threads, once or more, with what is assumed then, where every thread
-/// reads a colon and a value that are kept for all grammars. Says whether it was done; if not, some may have been added.
+/// Does the same where every thread reads a colon and a value that are cached for all grammars. Returns `false` where
+/// it could not; `reached` may then have been called for some suffixes all the same.
 fn read_within_values(
     run: &mut Run<'_>,
     suffixes: &Arc<Suffixes>,
     threads: &[Entry],
     reached: &mut impl FnMut(u32, Assumptions),
 ) -> Result<bool, EngineError> {
-    // A text that is compared, or tokens that are counted, make more of a place than what comes next.
+    // Where texts are compared or tokens are counted, the same position may allow different tokens, so a cached result
+    // would be wrong.
     if run.known.is_some() || run.machine.keeps_text() || run.machine.tokens.any() || run.machine.marks.any() {
         return Ok(false);
     }
@@ -113,7 +114,7 @@ fn read_within_values(
     Ok(true)
 }
 
-/// Whether the same suffixes are found where nothing is kept for other grammars.
+/// Whether a walk in this grammar alone finds the same suffixes.
 fn are_read_the_same(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec<Entry>) -> Result<bool, EngineError> {
     run.untracked(|run| {
         let mut within = Vec::new();
@@ -132,8 +133,8 @@ fn are_read_the_same(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec
 }
 
 impl Run<'_> {
-    /// What goes on up to the end of the value, if this thread is before the colon of a member; `None` where it is not, or where
-    /// that is not kept.
+    /// What can follow up to the end of the value, if this thread stands before the colon of a member; `None` where it
+    /// does not, or where that cannot be cached.
     fn within_value(
         &mut self,
         suffixes: &Arc<Suffixes>,
@@ -157,7 +158,7 @@ impl Run<'_> {
         if let Some(known) = self.lexeme_cache.extensions.get::<WithinValues>().known.get(&name) {
             return Ok(known.clone());
         }
-        // As if the text ended with the value: what is below is not to be looked at.
+        // The text is treated as if it ended with the value, so that the result does not depend on what is below.
         let alone = Entry { below: SetId::BOTTOM, ..thread };
         let (mut read, assumed) = (Vec::new(), Assumptions { later: true, ..Assumptions::default() });
         let note = |suffix, assumed| read.push((suffix, assumed));

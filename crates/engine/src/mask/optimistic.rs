@@ -28,9 +28,9 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
 impl Run<'_> {
-    /// Writes the mask of a configuration, without stop tokens and as if every additional key were new. Returns the
-    /// tokens that are unverified because they end a key after another key of the same token or state; those that end the
-    /// key which is being written are found by [`Run::tokens_of_seen_keys`]. `mask` has the vocabulary's number of words.
+    /// Writes the mask of a configuration, without stop tokens and as if every additional key were new. Among the
+    /// tokens returned as unverified are those that end a key and then another one; those that end the key now being
+    /// written are found by [`Run::tokens_of_seen_keys`]. `mask` has one bit for each token of the vocabulary.
     pub fn optimistic_mask(
         &mut self,
         vocabulary: &Tokens,
@@ -41,10 +41,11 @@ impl Run<'_> {
         let mut flipped = std::mem::take(&mut self.scratch.flipped);
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
-        // The greatest lexeme mask is written first: of the others only those tokens are added that it lacks.
+        // The greatest lexeme mask is written first; of the others only the tokens that it lacks are added.
         let mut greatest: Option<(Entry, Arc<Expansion>, LexemeMaskAt)> = None;
         let (mut sparse, mut single) = (Vec::new(), Vec::new());
-        // The runs of whitespace before some threads; the lexeme mask of a dense thread already has them.
+        // The lexeme masks of whitespace before threads. The lexeme mask of a dense thread already includes its
+        // whitespace.
         let (mut whitespace, mut added): (Vec<Arc<LexemeMask>>, Vec<Arc<LexemeMask>>) = Default::default();
         for thread in self.stacks.entries(configuration).to_vec() {
             if thread == Entry::BOTTOM {
@@ -74,7 +75,7 @@ impl Run<'_> {
         if let Some((thread, expansion, here)) = greatest {
             self.add_dense((thread, &expansion), &here, &mut draft)?;
         }
-        // Several threads before the same whitespace share a lexeme mask.
+        // Several threads after the same whitespace share a lexeme mask.
         whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
         whitespace.retain(|whitespace| !added.iter().any(|added| Arc::ptr_eq(added, whitespace)));
         whitespace.iter().for_each(|mask| draft.add_lexeme_mask(mask));
@@ -100,17 +101,18 @@ impl Run<'_> {
                 others.iter().for_each(|&other| draft.allow(other));
             }
         }
-        // Last, because a single token is not its like: another id that spells the same is not meant.
+        // Last, because a grammar that names a single token means that id alone, and not other ids with the same bytes.
         for node in single {
             self.machine.tokens.ids(node).iter().for_each(|token| draft.allow(token));
         }
         let Draft { lexeme_mask, flipped, joined, cleared, mut unverified, .. } = draft;
-        // A key that ends a dense thread was noted as unverified before it was known how the token goes on.
+        // A key that ends within a dense thread was noted as unverified before the walk decided whether the token can
+        // go on.
         unverified.retain(|unverified| token_set::get(mask, unverified.token));
         Ok(OptimisticMask { lexeme_mask, flipped, joined, cleared, unverified })
     }
 
-    /// The lexeme mask of a thread, if it is dense and not too many tokens leave its lexeme for that to pay.
+    /// The lexeme mask of a thread, if it is dense and its lexeme has few enough crossing tokens for the mask to pay.
     pub(crate) fn lexeme_mask(
         &mut self,
         vocabulary: &Tokens,
@@ -151,14 +153,15 @@ impl Run<'_> {
     ) -> Result<(), EngineError> {
         let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         let trie = draft.vocabulary.trie();
-        // The lexeme mask has those of these tokens that end with the name, for a key ends with its quote. What other threads
-        // allow stays.
+        // The lexeme mask contains those of these tokens that end with the name, since a key ends with its quote.
+        // Tokens that other threads allow stay.
         let has_others = draft.lexeme_mask.is_some() || !draft.flipped.is_empty();
         let ending = reserved.nodes().iter().filter_map(|&node| trie.entry_at(node as usize));
         let ending: Vec<u32> = ending.filter(|&token| !has_others || !token_set::get(draft.mask, token)).collect();
         draft.add_lexeme_mask(&here.mask);
         if expansion.additional && (thread.state & IN_WHITESPACE != 0 || thread.state == StateId::START.0) {
-            // Whole keys within a token: those that the object has seen are not known here, nor names with escapes.
+            // Whole keys within a token: whether the object has used them, or whether they are reserved names written
+            // with escapes, is not known here.
             let assumed = |seen| Assumptions { seen, reserved: expansion.has_reserved, ..Assumptions::default() };
             if self.stacks.members(thread.register).seen != NIL {
                 let tokens = here.mask.ends.iter().flat_map(|&node| trie.entries_below(node as usize));
@@ -184,7 +187,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the tokens with which a dense thread leaves its lexeme and goes on after it, but for those that are reserved.
+    /// Adds the crossing tokens of a dense thread that can be read after its lexeme, except those of reserved names.
     fn add_crossings(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
@@ -206,7 +209,7 @@ impl Run<'_> {
             {
                 nodes = next_nodes(first);
                 if nodes.as_ref().is_some_and(Vec::is_empty) {
-                    // No token goes on with what may follow, and nothing of that need be laid out.
+                    // No token can be read in what follows, so what follows need not be built.
                     continue;
                 }
             }
@@ -215,7 +218,7 @@ impl Run<'_> {
             for tag in tags {
                 self.follow(expansion, tag, thread, &mut threads)?;
             }
-            // Of the key that ends here more is known elsewhere.
+            // The key that ends here is checked elsewhere, so only later keys are assumed to be new.
             let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
             let vocabulary = draft.vocabulary;
             let mut allow = |token, assumed| {
@@ -248,7 +251,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The bytes with which a thread goes on, perhaps some more.
+    /// The bytes that a thread can read next; the set may be too large.
     fn first_bytes(&mut self, thread: Entry) -> Result<ByteSet, EngineError> {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(ByteSet::EMPTY);
@@ -265,7 +268,7 @@ impl Run<'_> {
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
         let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
-        // A key that has begun may hold escapes already.
+        // A key that has begun may already hold escapes.
         let within = thread.state & IN_WHITESPACE == 0 && thread.state != StateId::START.0;
         Walk::new(self).over_tokens(draft.vocabulary, &[thread], |token, assumed| {
             if !reserved.contains(token) {
@@ -277,7 +280,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether any byte can come after the lexeme of a dense thread where its lexeme mask does not say how tokens go on.
+    /// Whether any byte can follow the lexeme of a dense thread at an end where its lexeme mask does not list the
+    /// crossing tokens.
     fn anything_follows(
         &mut self,
         thread: Entry,

@@ -19,65 +19,66 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// What the masks of one grammar have found.
+/// The masks computed for one grammar.
 pub(crate) struct Masks {
     known: MaskCache,
 }
 
 /// A mask as if every key and element were new.
 struct OptimisticStep {
-    /// The mask as it is kept, where it was known.
+    /// The cached mask, where there was one.
     known: Option<Arc<KeptMask>>,
-    /// The same, where it was computed now and is reported.
+    /// The mask as it was cached now, where it was computed and a report was asked for.
     fresh: Option<Arc<KeptMask>>,
-    /// How many tokens were computed, where they are counted.
+    /// How many tokens were computed, where this is counted.
     computed: Option<usize>,
     /// The tokens that have to be verified.
     unverified: Vec<Unverified>,
-    /// Tokens that it has and that are too long for this sequence.
+    /// Tokens of the mask that are too long for this sequence.
     longer: Vec<u32>,
-    /// What it depends on beside the configuration, where that is reported and known.
+    /// The sets that the mask depends on beside the configuration, where a report was asked for and they are known.
     reads: Option<Vec<SetId>>,
 }
 
-/// What is decided of a mask before it is written.
+/// A mask that is decided and not yet written.
 pub(crate) struct DecidedMask {
-    /// The mask as it is kept, where it was known.
+    /// The cached mask, where there was one.
     pub known: Option<Arc<KeptMask>>,
-    /// The same, where it was computed now and is reported.
+    /// The mask as it was cached now, where it was computed and a report was asked for.
     fresh: Option<Arc<KeptMask>>,
-    /// How many tokens were computed, where they are counted.
+    /// How many tokens were computed, where this is counted.
     computed: Option<usize>,
-    /// Tokens that it may have and that this sequence must not.
+    /// Tokens that the mask may have and that this sequence must not take.
     pub refused: Vec<u32>,
     reads: Option<Vec<SetId>>,
 }
 
-/// A mask that is written, without stop tokens.
+/// A mask in words, without stop tokens.
 pub(crate) struct PlainMask {
-    /// How many tokens it allows, where that is known without counting: of few it always is.
+    /// The number of allowed tokens, where it is known without counting; it always is for few tokens.
     pub allowed: Option<usize>,
-    /// What it depends on beside the configuration, where that is known and nothing was decided for this sequence alone.
+    /// The sets that the mask depends on beside the configuration, where they are known and nothing was decided for
+    /// this sequence alone.
     pub reads: Option<Vec<SetId>>,
-    /// As it is cached, where that is all of it.
+    /// The cached mask, where the words are exactly it.
     pub kept: Option<Arc<KeptMask>>,
-    /// Tokens that it lacks for what this sequence has read, as a key that its object has.
+    /// Tokens refused because of what this sequence has read, such as a key that its object already has.
     pub refused: Vec<u32>,
 }
 
 impl Masks {
-    /// Nothing yet, and so many bytes of masks at most. No token has more bytes than `horizon`.
+    /// An empty cache of at most `max_bytes` bytes. No token has more than `horizon` bytes.
     pub fn new(max_bytes: usize, horizon: usize) -> Masks {
         Masks { known: MaskCache::new(max_bytes, horizon) }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.known.memory_bytes()
     }
 
-    /// Decides the mask of a configuration, without stop tokens. One that is not known is computed in `mask`; of a known one
-    /// nothing need be written there. With `report` it says, too, what the mask depends on.
+    /// Decides the mask of a configuration, without stop tokens. A mask that is not cached is computed in `mask`; for a
+    /// cached one `mask` is left alone. With `report`, the sets that the mask depends on are returned too.
     pub fn decide(
         &mut self,
         run: &mut Run<'_>,
@@ -98,7 +99,7 @@ impl Masks {
         mask: &mut [u32],
         report: bool,
     ) -> Result<OptimisticStep, EngineError> {
-        // What a mask depends on is reported for its own configuration.
+        // What a mask depends on is reported in terms of its own configuration.
         let mut threads = run.threads_of(configuration);
         let mut longer = Vec::new();
         match report {
@@ -109,7 +110,7 @@ impl Masks {
             && let Some(known) = self.known.find_of(run.machine, run.stacks, &threads).cloned()
         {
             let mut reads = None;
-            // Replaying the looks is cheap, but only canonical masks ask.
+            // Replaying the reads is cheap, but only canonical masks need them.
             if report {
                 let saturated = run.stacks.configuration(&mut threads)?;
                 reads = self.known.looks(run.machine, run.stacks, saturated);
@@ -145,7 +146,7 @@ impl Masks {
 }
 
 impl Run<'_> {
-    /// Decides the tokens of a mask for which optimism may be wrong. One that was computed is in `mask`.
+    /// Decides the unverified tokens of a mask. A mask that was computed now is in `mask`.
     fn verify(
         &mut self,
         vocabulary: &Tokens,
@@ -162,12 +163,12 @@ impl Run<'_> {
             }
             self.tokens_of_seen_elements(vocabulary, configuration, mask, &mut unverified, &mut refused)?;
         }
-        // Nothing is reported of what is decided for this sequence alone.
+        // What was decided for this sequence alone must not be reported as reusable.
         if reads.is_some() && !(unverified.is_empty() && self.without_text(configuration)?.is_some()) {
             reads = None;
         }
         self.refuse_unverified(vocabulary, configuration, unverified, &mut refused)?;
-        // What the grammar asks for as a single token is allowed whatever it spells.
+        // Where the grammar names a single token, that token is allowed whatever its bytes are.
         let same = |token: u32| vocabulary.same_bytes(token).iter().copied().chain([token]);
         if !refused.is_empty() {
             refused = refused.into_iter().flat_map(same).collect();
@@ -184,7 +185,7 @@ impl Run<'_> {
 }
 
 impl DecidedMask {
-    /// Finishes the mask in the words that it was decided with.
+    /// Finishes the mask, given the words that [`Masks::decide`] used.
     pub fn finish(self, mask: &mut [u32]) -> PlainMask {
         let DecidedMask { known, fresh, computed, mut refused, reads } = self;
         let mut allowed = computed;

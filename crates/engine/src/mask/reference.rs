@@ -12,22 +12,23 @@ use crate::lexeme::mask::LexemeMask;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
-/// A whole mask.
+/// A whole mask that others refer to.
 pub(crate) struct Base {
     words: Box<[u32]>,
-    /// The address of the lexeme mask that it began with: another one may have it later, and then a comparison is in vain.
+    /// The address of the lexeme mask that it was built from. A later lexeme mask may reuse the address, which only
+    /// makes a comparison useless.
     lexeme_mask: usize,
     /// See [`crate::mask::delta::NamedRows`].
     pub number: OnceLock<u32>,
 }
 
 impl Base {
-    /// Writes it.
+    /// Writes the mask.
     pub fn write(&self, mask: &mut [u32]) {
         token_set::copy(mask, &self.words);
     }
 
-    /// Whether it has a token.
+    /// Whether the mask has a token.
     pub fn has(&self, token: u32) -> bool {
         token_set::get(&self.words, token)
     }
@@ -38,13 +39,13 @@ impl Base {
     }
 }
 
-/// The masks that were seen last.
+/// The reference masks used most recently.
 #[derive(Default)]
 pub(crate) struct Bases(Recent<Arc<Base>>);
 
 impl Bases {
-    /// A mask that is kept, and the tokens in which this one, which began with a lexeme mask, differs from it: no more than
-    /// [`MANY`].
+    /// A recent reference mask that was built from the same lexeme mask, and the tokens, at most [`MANY`], in which
+    /// this mask differs from it. Where there is none, this mask becomes one.
     pub fn near(&mut self, words: &[u32], lexeme_mask: Option<&Arc<LexemeMask>>) -> (Arc<Base>, Vec<u32>) {
         let lexeme_mask = lexeme_mask.map_or(0, |lexeme_mask| Arc::as_ptr(lexeme_mask).addr());
         let few = |base: &Arc<Base>| Some((base.clone(), few_differences(words, &base.words)?));
@@ -69,7 +70,7 @@ impl Extension for Bases {
     }
 }
 
-/// The tokens that are in one of two masks only, if they are few.
+/// The tokens that only one of two masks has, if they are few.
 fn few_differences(a: &[u32], b: &[u32]) -> Option<Vec<u32>> {
     let mut tokens = Vec::new();
     for (index, (a, b)) in a.chunks(token_set::CHUNK).zip(b.chunks(token_set::CHUNK)).enumerate() {

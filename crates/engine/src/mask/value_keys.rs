@@ -12,11 +12,11 @@ use stencilm_support::{Extension, MANY, Map, SEARCHED};
 
 use crate::machine::layout::Machine;
 
-/// The structural key of a value, a number of one vocabulary's lexemes.
+/// The structural key of a value: a number that the grammars of a vocabulary share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct StructuralKey(u32);
 
-/// The keys of the descriptions that were seen.
+/// The descriptions so far, with their keys.
 #[derive(Default)]
 pub(crate) struct StructuralKeys {
     keys: FxHashMap<Box<[u32]>, StructuralKey>,
@@ -42,7 +42,7 @@ impl Extension for StructuralKeys {
     }
 }
 
-/// The structural keys of the values of one grammar, `None` of those that have none.
+/// The structural keys of the values of one grammar; `None` for a value without one.
 #[derive(Default)]
 struct KeysOfValues(Map<NodeId, Option<StructuralKey>>);
 
@@ -53,7 +53,8 @@ impl Extension for KeysOfValues {
 }
 
 impl Machine {
-    /// The structural key of a value; `None` where it is large, or made of what belongs to this grammar alone.
+    /// The structural key of a value; `None` where the value is large or depends on something that only this grammar
+    /// has.
     pub(crate) fn structural_key(&mut self, keys: &mut StructuralKeys, value: NodeId) -> Option<StructuralKey> {
         if let Some(&known) = self.extensions.get::<KeysOfValues>().0.get(&value) {
             return known;
@@ -64,12 +65,12 @@ impl Machine {
     }
 }
 
-/// A description in the making: nodes are numbered as they are reached, and refer to each other by these numbers.
+/// A description under construction. Nodes are numbered as they are reached, and refer to each other by these numbers.
 struct Description<'a> {
     machine: &'a Machine,
     nodes: Vec<NodeId>,
     words: Vec<u32>,
-    /// Whether everything so far may stand in a description.
+    /// Whether everything so far can be described.
     fits: bool,
 }
 
@@ -126,7 +127,7 @@ impl Description<'_> {
         }
     }
 
-    /// An expression by its number, which means the same in all grammars if it is one of those that they share.
+    /// An expression by its number, if all grammars share it: only then does the number mean the same in each.
     fn expr(&mut self, expr: ExprId) {
         self.fits &= self.machine.grammar().exprs().is_shared(expr);
         self.words.push(expr.index() as u32);
@@ -139,7 +140,7 @@ impl Description<'_> {
     fn members(&mut self, id: MembersId) {
         let grammar = self.machine.grammar().clone();
         let members = grammar.members(id);
-        // Names are texts, and objects that have some are hardly the same.
+        // Names are strings of one grammar, and two schemas seldom have objects with equal names.
         self.fits &= members.declared.is_empty()
             && members.additional.iter().all(|additional| additional.reserved.is_empty() && additional.last.is_none());
         self.words.extend([5, members.additional.len() as u32, members.min]);
@@ -162,7 +163,7 @@ impl Description<'_> {
     fn items(&mut self, id: ItemsId) {
         let grammar = self.machine.grammar().clone();
         let items = grammar.items(id);
-        // What such elements are compared with is in the text.
+        // The elements that new ones are compared with are in the text, which a description cannot hold.
         self.fits &= !items.compares() && items.prefix.len() < MANY;
         self.words.extend([6, items.prefix.len() as u32, items.contains.len() as u32, items.min]);
         self.bound(items.max);

@@ -21,15 +21,15 @@ use crate::vocabulary::json_text;
 use crate::vocabulary::tokens::Tokens;
 
 impl Run<'_> {
-    /// The tokens with which a thread of the configuration would end the key that it is writing, where its object has
-    /// that key already: an additional one, or a reserved one in a spelling that the automaton does not know.
+    /// The tokens with which a thread of the configuration would end the key being written, where the object already
+    /// has that key: an additional key, or a reserved name in a spelling that the automaton does not exclude.
     pub fn tokens_of_seen_keys(
         &mut self,
         vocabulary: &Tokens,
         configuration: SetId,
         tokens: &mut Vec<Unverified>,
     ) -> Result<(), EngineError> {
-        // Alternatives within the same key after the same keys: what these say is asked of the first one.
+        // Threads that read the same key after the same used keys have the same answer, so only the first one is asked.
         let mut asked: Vec<(DfaId, StateId, u32, u32)> = Vec::new();
         for index in 0..self.stacks.entries(configuration).len() {
             let thread = self.stacks.entries(configuration)[index];
@@ -51,7 +51,7 @@ impl Run<'_> {
             }
             let LexemeMaskAt { mask, .. } = self.lexeme_cache.mask(vocabulary, dfa, state)?;
             if !mask.unkept.is_empty() {
-                // Then the thread was walked like a narrow one, and the unverified tokens are known from there.
+                // Such a thread was walked as a sparse one, which found its unverified tokens.
                 continue;
             }
             if expansion.locally_finite {
@@ -73,7 +73,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The tokens of a lexeme mask that end a begun key where it is one that the object has already.
+    /// The tokens of a lexeme mask that end the begun key such that the object already has it.
     fn ends_of_seen_keys(
         &self,
         vocabulary: &Tokens,
@@ -85,7 +85,7 @@ impl Run<'_> {
         let BegunKey { members, class, so_far, seen } = begun;
         let body = so_far.trim_ascii_start().strip_prefix(b"\"").filter(|body| !body.contains(&b'\\'));
         let Some(body) = body else {
-            // With escapes so far, every way to end the key is looked at.
+            // The key so far has escapes, so every possible end is decoded and compared.
             for &node in mask.ends.iter() {
                 let below = trie.entries_below(node as usize);
                 let example = below.clone().next().expect("every node leads to a token");
@@ -118,7 +118,7 @@ impl Run<'_> {
         }
     }
 
-    /// Verifies the tokens for which an optimistic mask may be wrong: those after which nothing can follow are refused.
+    /// Verifies the tokens for which an optimistic mask may be wrong, and refuses those after which nothing can follow.
     pub(crate) fn refuse_unverified(
         &mut self,
         vocabulary: &Tokens,
@@ -149,7 +149,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Those of these tokens after which nothing can follow, without repetition. They are read in the order of their bytes.
+    /// Those of these tokens after which nothing can follow without repeating a key or an element. Reading them in the
+    /// order of their bytes reads common prefixes once.
     pub(crate) fn dead_tokens(
         &mut self,
         vocabulary: &Tokens,
@@ -162,7 +163,7 @@ impl Run<'_> {
         let seen_keys = self.stacks.seen_keys;
         let mut start = self.stacks.entries(configuration).to_vec();
         self.take_text(&mut start);
-        // What is left after each byte of the token before, up to the first byte after which nothing is, with the text.
+        // The threads, and the text, after each byte of the previous token, up to the first byte that leaves no thread.
         let mut after = vec![(start, self.text)];
         let mut before: &[u8] = &[];
         let mut kept = 0;
@@ -190,12 +191,12 @@ impl Run<'_> {
             before = bytes;
         }
         tokens.truncate(kept);
-        // Nothing of it stays.
+        // Undo what the walk recorded.
         (self.text, self.stacks.seen_keys) = (None, seen_keys);
         Ok(tokens)
     }
 
-    /// Whether any of these threads does not just repeat an element.
+    /// Whether any of these threads does more than repeat an element.
     fn goes_on(&mut self, threads: &[Entry]) -> Result<bool, EngineError> {
         if self.text.is_none() {
             return Ok(!threads.is_empty());
@@ -206,12 +207,12 @@ impl Run<'_> {
     }
 }
 
-/// A key under way that may become one which its object has already.
+/// A key being written that may become one which its object already has.
 struct BegunKey {
     members: MembersId,
     class: u32,
-    /// Its text so far.
+    /// The key's text so far.
     so_far: Vec<u8>,
-    /// The keys of its object; none where another thread has asked for them.
+    /// The keys of its object; empty where another thread has already asked for them.
     seen: Vec<Vec<u8>>,
 }

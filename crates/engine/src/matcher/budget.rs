@@ -1,8 +1,8 @@
-//! A budget of tokens for the whole text: masks keep the tokens after which the text can still be complete within it.
+//! A token budget for the whole text: masks keep the tokens after which the text can still be completed within it.
 //!
-//! One path to the end that fits is always known, so a mask is never empty. Far from the end, a bound shows that
-//! (`completion/bounds.rs`). It need not even be checked at every step: with every token the bound grows by a limited
-//! amount, and the budget shrinks by one.
+//! At least one path to the end that fits is always known, so a mask is never empty. Far from the end, a bound shows
+//! that no token can break the budget (`completion/bounds.rs`). The bound need not be checked at every step: each token
+//! increases it by a limited amount, and reduces the budget by one.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
 
-/// The path with fewer tokens, if there is any: the first one of two that have as many.
+/// The path with fewer tokens, if there is any; the first one if both are equally long.
 fn shorter(one: Option<Vec<u32>>, other: Option<Vec<u32>>) -> Option<Vec<u32>> {
     [one, other].into_iter().flatten().min_by_key(Vec::len)
 }
 
 impl GrammarMatcher {
-    /// Few tokens that complete the text, the stop token not counted: none where it is complete. They are those of a
-    /// shortest text of the grammar, spelled by as few tokens as can spell it, so that another text may take fewer; the
-    /// number is one with which a budget is kept. Nothing is changed.
+    /// The number of tokens on a short path to the end, without the stop token; 0 where the text is complete. It spells
+    /// a shortest text of the grammar with as few tokens as can spell it; a longer text may take fewer tokens. A budget
+    /// of this number can be kept. Nothing is changed.
     ///
     /// # Errors
-    /// [`MatcherError::NoTokensComplete`] where none are found, and limits.
+    /// [`MatcherError::NoTokensComplete`] where no path is found, and limits.
     pub fn tokens_to_end(&mut self) -> Result<usize, MatcherError> {
         if self.is_terminated() || self.may_stop() {
             return Ok(0);
@@ -36,33 +36,34 @@ impl GrammarMatcher {
         Ok(self.in_time(GrammarMatcher::path_to_end)?.len())
     }
 
-    /// How many tokens of the budget are left; less than none where more were accepted than it has, and `None` without a
-    /// budget. A text that was accepted counts as the fewest tokens that spell it.
+    /// The tokens left of the budget; negative where more were accepted, `None` without a budget. A text accepted
+    /// without tokens counts as the fewest tokens that spell it.
     pub fn token_budget_left(&self) -> Option<i64> {
         let budget = self.budget.as_ref()?;
         Some(budget.tokens as i64 - self.now().spent as i64)
     }
 
-    /// How many tokens the whole text may have, where that is bounded.
+    /// The number of tokens that the whole text may have, if there is a budget.
     pub fn token_budget(&self) -> Option<usize> {
         self.budget.as_ref().map(|budget| budget.tokens)
     }
 
-    /// Whether the mask that was filled last, of the step that the sequence is at, lacks tokens for the budget.
+    /// Whether the budget removed tokens from the mask of the current step that was filled last.
     pub fn is_narrowed(&self) -> bool {
         self.withheld().is_some()
     }
 
-    /// What the budget took from the mask that was filled last, one bit for each token; `None` where it took nothing.
+    /// The tokens that the budget removed from the last filled mask of the current step, one bit each; `None` where it
+    /// removed none.
     pub fn withheld(&self) -> Option<&[u32]> {
         let (step, withheld) = self.budget.as_ref()?.narrowed.as_ref()?;
         (*step == self.num_accepted_tokens()).then_some(&withheld[..])
     }
 
-    /// A matcher in the same state with the same history, whose text must be complete in so many tokens more.
+    /// A matcher in the same state and with the same history, whose text must be complete within `tokens` more tokens.
     ///
     /// # Errors
-    /// [`MatcherError::BudgetTooSmall`] where no path to the end is known that takes so few, and limits.
+    /// [`MatcherError::BudgetTooSmall`] where no path to the end takes so few, and limits.
     pub fn fork_within(&self, tokens: usize) -> Result<GrammarMatcher, MatcherError> {
         let mut fork = self.fork();
         fork.set_token_budget(tokens)?;
@@ -74,7 +75,7 @@ impl GrammarMatcher {
             return Err(EngineError::NotRun("a token_budget with a grammar that has parts with max_tokens").into());
         }
         let tokens_in_all = self.now().spent.saturating_add(tokens);
-        // A path that is known already may be shorter than what is found anew.
+        // A known path may be shorter than one that would be found now.
         let accepted = self.num_accepted_tokens();
         let fits = |(at, path): &(usize, Arc<[u32]>)| path.len() <= (accepted - at).saturating_add(tokens);
         let (path, left) = self.budget.take().map_or((None, None), |budget| (budget.path.filter(fits), budget.left));
@@ -87,7 +88,7 @@ impl GrammarMatcher {
         }
     }
 
-    /// How many tokens of the budget a text takes.
+    /// The number of tokens that a text takes from the budget.
     pub(super) fn tokens_of_text(&self, bytes: &[u8]) -> Result<usize, MatcherError> {
         if self.budget.is_none() {
             return Ok(0);
@@ -96,7 +97,7 @@ impl GrammarMatcher {
         Ok(count.min(bytes.len() as u64) as usize)
     }
 
-    /// Counts a text of so many tokens that was accepted in the last step.
+    /// Takes `tokens` from the budget for a text that was accepted in the last step.
     pub(super) fn spend_text(&mut self, tokens: usize) {
         let Some(budget) = &mut self.budget else { return };
         budget.free = None;
@@ -104,7 +105,7 @@ impl GrammarMatcher {
         step.spent += tokens;
     }
 
-    /// Forgets what was found after steps that were taken back.
+    /// Forgets results about steps that were taken back.
     pub(super) fn roll_budget_back(&mut self) {
         let accepted = self.num_accepted_tokens();
         let Some(budget) = &mut self.budget else { return };
@@ -119,7 +120,7 @@ impl GrammarMatcher {
         self.is_completed() && self.may_end_canonically()
     }
 
-    /// Whether masks must be narrowed here.
+    /// Whether masks must be narrowed at this step.
     pub(super) fn is_near_the_end(&mut self) -> Result<bool, MatcherError> {
         let accepted = self.num_accepted_tokens();
         let Some(budget) = &self.budget else { return Ok(false) };
@@ -134,14 +135,14 @@ impl GrammarMatcher {
         let (worst, step) =
             self.with_endings(|run, endings, here| run.most_after_a_token(endings, here, is_canonical))?;
         let Some(spare) = (left - 1).checked_sub(worst) else { return Ok(true) };
-        // A name that is being written makes all references to it longer.
+        // A name that is being declared makes all references to it longer, so the bound may grow without limit.
         let steps = if self.compiled.declares_names() { 0 } else { spare / step.saturating_add(1) };
         let free = accepted.saturating_add(steps as usize);
         self.budget.as_mut().expect("there is a budget").free = Some((accepted, free));
         Ok(false)
     }
 
-    /// Writes the mask of this step where it was narrowed before; says whether it was.
+    /// Writes the mask of this step if it was narrowed before; returns whether it was.
     pub(super) fn write_narrowed_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
         let step = self.num_accepted_tokens();
         let last = self.budget.as_ref().and_then(|budget| budget.last_mask.as_ref());
@@ -151,14 +152,14 @@ impl GrammarMatcher {
         let is_known = self.known_path().is_some();
         let budget = self.budget.as_mut().expect("it has the mask");
         budget.narrowed = last.withheld.map(|withheld| (step, withheld));
-        // Another path may have been found after a token that was taken back.
+        // After a rollback, the known path may be one that leads elsewhere.
         if let Some(path) = last.path.filter(|_| !is_known) {
             budget.path = Some((step, path));
         }
         Ok(true)
     }
 
-    /// Takes from a mask what would break the budget; says whether it did anything.
+    /// Removes the tokens that would break the budget from a mask; returns whether it removed any.
     pub(super) fn narrow(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
         if !self.is_near_the_end()? {
             return Ok(false);
@@ -177,7 +178,7 @@ impl GrammarMatcher {
                 }
             }
         } else {
-            // What was accepted has broken the budget, or spent it: the shortest way out is all that is left.
+            // The budget is exhausted or was broken by an accepted text: only the shortest path to the end is left.
             mask.fill(0);
         }
         if let Some(&next) = path.first() {
@@ -185,7 +186,7 @@ impl GrammarMatcher {
         }
         let stop_token_ids = self.stop_token_ids.clone();
         for &id in stop_token_ids.iter() {
-            // One that the grammar names here does not end the text.
+            // A stop token that the grammar names at this point does not end the text.
             if may_stop && !self.has_token_edge(id)? {
                 token_set::set(mask, id);
             }
@@ -197,14 +198,14 @@ impl GrammarMatcher {
         let budget = self.budget.as_mut().expect("there is a budget");
         budget.narrowed = withheld.clone().map(|withheld| (step, withheld));
         budget.left = Some((step, Arc::new(paths)));
-        // That no token fits is an error.
+        // An empty mask is reported as an error and must not be repeated.
         let is_kept = mask.iter().any(|&word| word != 0);
         let path = (!may_stop).then_some(path);
         budget.last_mask = is_kept.then(|| NarrowedMask { step, mask: (&*mask).into(), withheld, path });
         Ok(is_narrowed)
     }
 
-    /// What is left of the path that is known, where the text has gone along it.
+    /// The rest of the known path, if the text has followed it so far.
     fn known_path(&self) -> Option<Arc<[u32]>> {
         let (at, path) = self.budget.as_ref()?.path.as_ref()?;
         let mut taken = self.history[at + 1..].iter().map(|step| step.token);
@@ -213,13 +214,13 @@ impl GrammarMatcher {
         is_along.then(|| path[gone..].into())
     }
 
-    /// Tokens that complete the text from here: what is left of the path that is known, else a new one.
+    /// Tokens that complete the text from here: the rest of the known path, or else a new one.
     fn path_to_end(&mut self) -> Result<Arc<[u32]>, MatcherError> {
         let accepted = self.num_accepted_tokens();
         if let Some(path) = self.known_path() {
             return Ok(path);
         }
-        // Without a budget the fewest tokens are wanted that would be found within any.
+        // Without a budget, the search should find as few tokens as it would with any budget.
         let left = self.token_budget_left().map_or(0, |left| left.max(0) as u64);
         let path = match self.cursors.is_some() {
             true => self.canonical_path(left)?,
@@ -253,7 +254,7 @@ impl GrammarMatcher {
         Ok(self.keep_path(path.ok_or(MatcherError::NoTokensComplete)?))
     }
 
-    /// Keeps a path from here with the budget, if there is one.
+    /// Stores a path from here with the budget, if there is one.
     fn keep_path(&mut self, path: Vec<u32>) -> Arc<[u32]> {
         let accepted = self.num_accepted_tokens();
         let path: Arc<[u32]> = path.into();
@@ -263,7 +264,7 @@ impl GrammarMatcher {
         path
     }
 
-    /// Few tokens that complete the text and that the tokenizer itself would write; `None` where none are found.
+    /// A short canonical path to the end; `None` where none is found.
     fn canonical_path(&self, left: u64) -> Result<Option<Vec<u32>>, MatcherError> {
         let mut copy = self.clone();
         copy.budget = None;
@@ -277,13 +278,12 @@ impl GrammarMatcher {
         Ok(best)
     }
 
-    /// The tokens that the tokenizer would write for a text after those that were accepted, all of which are accepted in
-    /// turn and taken back.
+    /// The canonical tokens for a text after the accepted ones. They are accepted one by one and taken back.
     fn canonical_tokens(&mut self, pieces: &[Piece]) -> Result<Option<Vec<u32>>, MatcherError> {
         let compiled = self.compiled.clone();
         let vocabulary = compiled.vocabulary();
         let mut text: Vec<u8> = Vec::new();
-        // By where they stand the tokens that the grammar asks for.
+        // The single tokens that the grammar names, each with its position in the text.
         let mut edges: Vec<(usize, u32)> = Vec::new();
         for piece in pieces {
             match piece {
@@ -291,7 +291,8 @@ impl GrammarMatcher {
                 Piece::Token(token) => edges.push((text.len(), *token)),
             }
         }
-        // What was chosen, with how far the text and the edges are read before it, and what may be chosen instead.
+        // The choices so far: the positions in the text and in the edges before each, and the tokens that may be chosen
+        // instead.
         let mut steps: Vec<(usize, usize, Vec<u32>)> = Vec::new();
         let mut chosen: Vec<u32> = Vec::new();
         let (mut at, mut edge, mut tried) = (0, 0, 0);
@@ -348,7 +349,7 @@ impl GrammarMatcher {
         Ok(found.then_some(chosen))
     }
 
-    /// Tokens that complete the text, each of which is one of the mask that seems to lead to the end the soonest.
+    /// A path to the end that at each step takes the token of the mask that seems closest to the end.
     fn greedy_path(&mut self) -> Result<Option<Vec<u32>>, MatcherError> {
         let mut chosen: Vec<u32> = Vec::new();
         let mut mask = vec![0; self.compiled.vocabulary().mask_words()];
@@ -374,14 +375,13 @@ impl GrammarMatcher {
         Ok(found.then_some(chosen))
     }
 
-    /// Leaves those tokens of a canonical mask after which a canonical path to the end is found in time, of as many as are
-    /// tried.
+    /// Keeps the tokens of a canonical mask after which a canonical path to the end fits the budget. Only a limited
+    /// number is tried.
     fn narrow_canonical(&mut self, most: u64, mask: &mut [u32]) -> Result<(), MatcherError> {
         let likely = self.with_endings(|run, endings, here| run.likely_tokens(endings, here, mask))?;
         mask.fill(0);
         let mut copy = self.clone();
         copy.budget = None;
-        // For each a path to the end is looked for.
         for token in likely.into_iter().take(FEW) {
             if !copy.accept_token(token)? {
                 continue;

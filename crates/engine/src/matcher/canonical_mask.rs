@@ -1,4 +1,4 @@
-//! The canonical mask of a step: the plain one without what the tokenizer would not write.
+//! The canonical mask of a step: the plain mask without the tokens that the tokenizer would not write.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 impl Layout {
-    /// Writes the canonical mask of a configuration after a token and its cursor, without stop tokens. Says after
-    /// which tokens there is a continuation; `None` where the grammar alone allows none.
+    /// Writes the canonical mask of a configuration after a token and its cursor, without stop tokens. The result tells
+    /// which tokens have a canonical continuation; `None` where the grammar alone allows no token.
     pub(crate) fn fill_canonical_mask(
         &self,
         stacks: &mut Stacks,
@@ -41,7 +41,7 @@ impl Layout {
                 let listed = plain.kept.clone();
                 let kept = self.few(stacks, configuration, encoding, before, plain, mask)?;
                 match listed.as_deref().and_then(listed_tokens) {
-                    // A few bits are sooner cleared than a mask is.
+                    // Clearing a few bits is faster than clearing a mask.
                     Some(tokens) => tokens.for_each(|token| token_set::clear(mask, token)),
                     None => mask.fill(0),
                 }
@@ -52,7 +52,7 @@ impl Layout {
             _ => {
                 let fitting = encoding.fitting(&before.0, before.1);
                 let kept = plain.kept.as_deref();
-                // What is found is kept for sequences that have read something else, too.
+                // The result is cached for other sequences too, where these tokens may be allowed.
                 plain.refused.iter().for_each(|&token| token_set::set(mask, token));
                 let asked = AskedMask { fitting: &fitting, mask, kept };
                 let dead_ends = self.dead_ends(stacks, configuration, encoding, before, asked)?;
@@ -77,7 +77,7 @@ impl Layout {
             let Some(here) = run.without_text(configuration)? else { return Ok(None) };
             let saturated = run.saturated(here)?;
             let Some(known) = kept.find(run.machine, run.stacks, saturated) else { return Ok(None) };
-            // Which keys an object has seen is not in the description of a configuration.
+            // Which keys an object has used is no part of the cache key.
             let mut unverified = Vec::new();
             run.tokens_of_seen_keys(&self.vocabulary, configuration, &mut unverified)?;
             Ok(unverified.is_empty().then(|| known.clone()))
@@ -101,7 +101,7 @@ impl Layout {
             let mode = Mode::exact_if(here.is_none() && run.machine.keeps_text());
             let shown = (mask, plain.kept.as_deref());
             let (found, reads) = run.tracked(|run| {
-                // What it depends on is also what the plain mask does.
+                // The result depends on everything that the plain mask depends on.
                 plain.reads.iter().flatten().for_each(|&read| run.stacks.look_at(read));
                 run.in_mode(mode, |run| run.canonical_of_few(encoding, saturated, (cursor, *before), in_lexemes, shown))
             });
@@ -124,7 +124,7 @@ impl Layout {
     ) -> Result<Arc<DeadEnds>, EngineError> {
         let mut cache = self.canonical();
         self.with(stacks, |run| {
-            // What an array has seen is not in the description of a configuration.
+            // Which elements an array has is no part of the cache key.
             let here = run.without_text(configuration)?;
             let saturated = here.map_or(Ok(configuration), |here| run.saturated(here))?;
             let mode = Mode::exact_if(here.is_none());
@@ -157,7 +157,7 @@ impl Layout {
         }
         let mut is_taken_over = false;
         let (found, reads) = run.tracked(|run| {
-            // Nearly all of it is as where the piece becomes no whole one.
+            // Nearly all of the result is the same as if the piece were not a whole token.
             if let Some(without) = encoding.without_whole(cursor).filter(|_| keeps) {
                 is_taken_over = true;
                 let there = (without, token);
@@ -168,7 +168,7 @@ impl Layout {
             run.dead_ends(encoding, saturated, (cursor, token), lexemes, asked)
         });
         let found = Arc::new(found?);
-        // The slow twin of what is taken over from elsewhere: asked for anew.
+        // The slow reference of a reused result is to compute it anew.
         debug_assert!(
             !is_taken_over || {
                 let lexemes =

@@ -1,7 +1,7 @@
-//! Masks of a matcher: written in full, as a patch of a row, or checked for one token.
+//! The masks of a matcher: written in full, as a patch of a row, or checked for one token.
 //!
-//! `mask/` decides what the grammar allows, or with canonical tokens `canonical/`; a sequence adds its stop tokens and
-//! removes what its budgets leave no room for.
+//! `mask/` decides what the grammar allows, and `canonical/` which of that is canonical. A sequence adds its stop
+//! tokens and removes the tokens that exceed its budgets.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::mask::pipeline::DecidedMask;
 use crate::vocabulary::token_set;
 
 thread_local! {
-    /// Where a mask is computed of which only the patch is asked for.
+    /// Scratch space for a mask of which only the patch is returned.
     static SCRATCH_MASK: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
 impl GrammarMatcher {
     /// The tokens that may come next, as a row and the few tokens in which they differ from it. Rows are shared by all
-    /// grammars of a vocabulary and never change, so a caller may keep them wherever masks are used.
+    /// grammars of a vocabulary and never change, so a caller may copy them to the device that applies the masks.
     ///
     /// # Errors
     /// As [`GrammarMatcher::fill_mask`].
@@ -31,7 +31,7 @@ impl GrammarMatcher {
         Ok(patch)
     }
 
-    /// The same, with the tokens in any order.
+    /// The same, with the tokens in no particular order.
     ///
     /// # Errors
     /// As [`GrammarMatcher::fill_mask`].
@@ -40,7 +40,7 @@ impl GrammarMatcher {
     }
 
     fn unordered_mask_patch_by_parts(&mut self) -> Result<MaskPatch, MatcherError> {
-        // A mask that is computed the first time is mostly known the second time.
+        // A mask that is computed in the first round is mostly cached in the second.
         for _ in 0..2 {
             if let Some(patch) = self.known_mask_patch()? {
                 return Ok(patch);
@@ -57,7 +57,7 @@ impl GrammarMatcher {
         Ok(MaskPatch { row, flipped: token_set::difference(&mask, &words) })
     }
 
-    /// What is decided of the mask without canonical tokens, budgets and stop tokens.
+    /// Decides the mask, still without canonical tokens, budgets and stop tokens.
     fn decide_mask(&mut self) -> Result<DecidedMask, MatcherError> {
         let (layout, now) = (self.layout()?, self.now());
         let words = self.compiled.vocabulary().mask_words();
@@ -70,7 +70,8 @@ impl GrammarMatcher {
         Ok(decided.inspect_err(|error| retire_if_full(&self.compiled, &layout, error))?)
     }
 
-    /// The patch of a mask that is kept, without writing any words; `None` where there is none, or where more is to be said.
+    /// The patch of a cached mask, without writing any words; `None` where the mask is not cached or needs more
+    /// decisions.
     fn known_mask_patch(&mut self) -> Result<Option<MaskPatch>, MatcherError> {
         if self.now().stopped || self.now().is_spent || self.cursors.is_some() || self.compiled.tokens().any() {
             return Ok(None);
@@ -81,7 +82,7 @@ impl GrammarMatcher {
         let DecidedMask { known: Some(kept), refused, .. } = self.decide_mask()? else { return Ok(None) };
         let mut flipped = Vec::with_capacity(kept.flipped().len() + self.stop_token_ids.len());
         flipped.extend_from_slice(kept.flipped());
-        // Whether this changed anything.
+        // Returns whether the bit changed.
         let mut set = |token: u32, is_allowed: bool| {
             let place = flipped.iter().position(|&flipped| flipped == token);
             match (kept.row_has(token) != is_allowed, place) {
@@ -101,19 +102,19 @@ impl GrammarMatcher {
                 false => allowed.saturating_sub(usize::from(changed)),
             };
         }
-        // What is wrong then, the mask itself says.
+        // An empty mask is an error, which filling it reports.
         Ok((allowed > 0).then(|| MaskPatch { row: self.compiled.give_row(kept), flipped }))
     }
 
-    /// Writes the tokens that may come next, one bit each; says `false` when that is every token, so that the mask
-    /// need not be applied.
+    /// Writes the tokens that may come next, one bit each. Returns `false` if every token is allowed and the mask need
+    /// not be applied.
     ///
     /// # Errors
     /// [`MatcherError::MaskSize`] for a mask of the wrong size, [`MatcherError::Terminated`] after a stop token,
-    /// [`MatcherError::NoTokenFits`] when the vocabulary cannot spell any continuation, [`MatcherError::NoStopToken`] when the
-    /// text can only end but nothing ends it, and limits.
+    /// [`MatcherError::NoTokenFits`] when no token of the vocabulary fits the grammar, [`MatcherError::NoStopToken`]
+    /// when the text can only end and no stop token is known, and limits.
     pub fn fill_mask(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
-        // Mostly a mask is one part, which has its deadline.
+        // Without budgets and canonical tokens a mask is a single part, which has its own deadline.
         match self.budget.is_some() || self.cursors.is_some() {
             true => self.in_time(|matcher| matcher.fill_mask_by_parts(mask)),
             false => self.fill_mask_by_parts(mask),
@@ -121,7 +122,7 @@ impl GrammarMatcher {
     }
 
     fn fill_mask_by_parts(&mut self, mask: &mut [u32]) -> Result<bool, MatcherError> {
-        // The grammar's own count: all threads would wait for the one of the vocabulary.
+        // The compiled grammar's reference count is used, since all threads contend for that of the vocabulary.
         let compiled = self.compiled.clone();
         let vocabulary = compiled.vocabulary();
         if mask.len() != vocabulary.mask_words() {
@@ -181,7 +182,7 @@ impl GrammarMatcher {
         if self.narrow(mask)? {
             counted = None;
         }
-        // Where they were not counted, a look at the first words nearly always answers what is asked of their number.
+        // Where the number was not counted, the first words nearly always answer what is asked about it.
         let allowed = counted.unwrap_or_else(|| match () {
             () if mask.iter().all(|&word| word == 0) => 0,
             () if token_set::has_all(mask, size) => size,
@@ -197,7 +198,7 @@ impl GrammarMatcher {
         Ok(allowed < size)
     }
 
-    /// Adds to a canonical mask the single tokens that the grammar asks for by name, which say nothing of a text.
+    /// Adds to a canonical mask the single tokens that the grammar names, to which the tokenizer's rules do not apply.
     fn add_token_edges(&mut self, mask: &mut [u32]) -> Result<(), MatcherError> {
         if !self.compiled.tokens().any() || !self.may_end_canonically() {
             return Ok(());
@@ -211,7 +212,7 @@ impl GrammarMatcher {
         Ok(())
     }
 
-    /// Whether a token may come next, without a mask.
+    /// Whether a token may come next, decided without a mask.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
@@ -246,7 +247,7 @@ impl GrammarMatcher {
         self.probe(|run, here| run.survives(here, bytes))
     }
 
-    /// How many tokens may come next, stop tokens included.
+    /// The number of tokens that may come next, stop tokens included.
     ///
     /// # Errors
     /// As [`GrammarMatcher::fill_mask`].

@@ -1,12 +1,12 @@
-//! Masks found before they are needed, by a walk through the grammar.
+//! Masks computed before they are needed, by a walk through the grammar.
 //!
-//! The walk takes places in the order of how likely a model is to reach them, computes the mask of each, and goes on
-//! with tokens that a model may write there: all if they are few; if they are many, the names of the grammar, the
-//! tokens that end a lexeme, and two common ones for all that stay in it. It leaves what a mask would have left,
-//! entries in the caches of machine and lexemes, so no mask changes.
+//! The walk visits places in the order of how likely a model is to reach them and computes the mask of each. It goes on
+//! with tokens that a model may write there: all of them if they are few; if they are many, the names of the grammar,
+//! the tokens that end a lexeme, and two common ones for all that stay within it. The results are entries in the caches
+//! of machine and lexemes, as if the masks had been asked for, so no mask changes.
 //!
-//! It gives way: as soon as somebody waits for a lock that it holds, the unfinished mask is dropped, and started again
-//! later.
+//! The walk yields to others: as soon as a thread waits for a lock that it holds, the unfinished mask is dropped and
+//! started again later.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,19 +26,19 @@ use crate::state::stacks::{SetId, Stacks};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// Of the tokens in which a mask differs from its row so many are taken with the same beginning.
+/// Of the tokens in which a mask differs from its row, at most this many with the same beginning are followed.
 const MAX_SAME_BEGINNING: u32 = 6;
 
-/// So many visits go by until a layout is measured again, which takes as long as some masks.
+/// A layout is measured once per this many visits, since that takes as long as some masks.
 const VISITS_MEASURED: usize = 8;
 
-/// What a step of the walk adds to the cost of a place: the lower, the more likely.
+/// The cost that a step of the walk adds to a place; the lower the cost, the more likely the place.
 const STEP: u32 = 4;
 
-/// How much a preparation may take.
+/// The limits of a preparation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PreparationBudget {
-    /// Wall-clock time, from the first step on.
+    /// Wall-clock time from the first step on.
     pub time: Duration,
     /// Bytes by which the grammar and the lexemes of its vocabulary may grow.
     pub bytes: usize,
@@ -49,9 +49,9 @@ pub struct PreparationBudget {
 pub enum PreparationEnd {
     /// Every likely place was visited.
     Complete,
-    /// Its time is over.
+    /// Its time is up.
     Time,
-    /// What it may hold is full.
+    /// It has added as many bytes as it may.
     Bytes,
     /// It was cancelled.
     Cancelled,
@@ -59,53 +59,53 @@ pub enum PreparationEnd {
     Dropped,
 }
 
-/// How a step of a preparation has ended.
+/// The result of one step of a preparation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PreparationStep {
     /// There is more to do.
     Done,
-    /// Others need what the step holds, or the host has stopped it: it is to be done again a little later.
+    /// Another thread needs what the step holds, or the host stopped it: try again a little later.
     Interrupted,
     /// There is nothing more to do.
     Ended(PreparationEnd),
 }
 
-/// How a place is reached: it is gone to when its turn comes, since most never have one.
+/// How a place is reached. The place itself is computed when its turn comes, since most never have one.
 struct Path {
     from: Step,
-    /// The token that leads there; `None` for the beginning.
+    /// The token that leads to the place; `None` for the start of the text.
     token: Option<u32>,
-    /// What is left of a name that has begun.
+    /// The rest of a name of which the token is the beginning.
     rest: Box<[u8]>,
 }
 
-/// A walk through a grammar that finds the masks which are asked for first. It holds no grammar: where all others let go of
-/// it, the walk ends.
+/// A walk through a grammar that computes the masks that will be asked for first. It does not keep the grammar alive:
+/// when all others have dropped it, the walk ends.
 pub struct Preparation {
     compiled: Weak<CompiledGrammar>,
     layout: Weak<Layout>,
     cancel: CancelToken,
     budget: PreparationBudget,
     begun: Option<Instant>,
-    /// The time from the first step to the end.
+    /// The time from the first step to the end, once it has ended.
     took: Option<Duration>,
-    /// The bytes that the grammar and the lexemes held when it began.
+    /// The bytes that the grammar and the lexemes held when the walk began.
     held: usize,
     grown: usize,
     layout_bytes: usize,
     visits: usize,
-    /// The most that one step has added.
+    /// The most bytes that one step has added.
     largest: usize,
     masks: usize,
     stacks: Stacks,
     paths: Vec<Path>,
-    /// Those that were not gone yet, the cheapest first.
+    /// The places that were not visited yet, the cheapest first.
     open: BinaryHeap<Reverse<(u32, u32)>>,
     seen: FxHashSet<SetId>,
-    /// The place whose mask was found last that was not known before.
+    /// The last place whose mask was new.
     found: Option<SetId>,
     words: Vec<u32>,
-    /// The names of the grammar that may stand among others.
+    /// The names of the grammar that may begin at a place with many tokens.
     names: Vec<Box<[u8]>>,
     end: Option<PreparationEnd>,
 }
@@ -137,22 +137,23 @@ impl Preparation {
         }
     }
 
-    /// How many masks it has found that were not known.
+    /// The number of new masks so far.
     pub fn masks(&self) -> usize {
         self.masks
     }
 
-    /// The bytes by which the grammar and the lexemes of its vocabulary have grown; others may have added to the latter.
+    /// The bytes by which the grammar and the lexemes of its vocabulary have grown; other grammars may have added to
+    /// the latter.
     pub fn bytes(&self) -> usize {
         self.grown
     }
 
-    /// The time since the first step, up to the end.
+    /// The time since the first step, up to the end of the walk.
     pub fn elapsed(&self) -> Duration {
         self.took.or_else(|| self.begun.map(|begun| begun.elapsed())).unwrap_or_default()
     }
 
-    /// Why it has ended.
+    /// Why the walk has ended; `None` while it goes on.
     pub fn end(&self) -> Option<PreparationEnd> {
         self.end
     }
@@ -166,7 +167,7 @@ impl Preparation {
                 Ok(PreparationStep::Ended(end)) | Err(end) => {
                     self.end = Some(end);
                     self.took = Some(begun.elapsed());
-                    // Nothing of it is needed any more.
+                    // The memory of a finished walk is freed at once.
                     (self.stacks, self.paths, self.open) = (Stacks::new(), Vec::new(), BinaryHeap::new());
                     (self.seen, self.words, self.names) = (FxHashSet::default(), Vec::new(), Vec::new());
                 }
@@ -184,7 +185,7 @@ impl Preparation {
         if is_cancelled() {
             return Err(PreparationEnd::Cancelled);
         }
-        // A budget that no clock can count to is none.
+        // A time too large for the clock is no limit.
         let due = begun.checked_add(self.budget.time);
         let is_due = move || due.is_some_and(|due| Instant::now() >= due);
         if is_due() {
@@ -192,7 +193,7 @@ impl Preparation {
         }
         let layout = match self.layout.upgrade() {
             Some(layout) => HeldLayout::new(layout),
-            // The lexemes were full.
+            // The walk has no layout yet. If it had one that is gone, the lexeme cache was full.
             None if self.layout.ptr_eq(&Weak::new()) => self.begin(&compiled),
             None => return Err(PreparationEnd::Bytes),
         };
@@ -217,10 +218,10 @@ impl Preparation {
                     () => Ok(PreparationStep::Interrupted),
                 };
             }
-            // A mask beyond a limit is none to be had; what lies elsewhere may be.
+            // Where a mask exceeds a limit, the walk goes on elsewhere.
             Err(_) => _ = self.open.pop(),
         }
-        // The next step may add as much as the largest.
+        // The next step may add as much as the largest so far.
         if self.grown.saturating_add(self.largest) > self.budget.bytes || self.stacks.memory_bytes() > self.budget.bytes
         {
             return Err(PreparationEnd::Bytes);
@@ -228,7 +229,7 @@ impl Preparation {
         Ok(PreparationStep::Done)
     }
 
-    /// Takes the layout of the grammar, and with it the vocabulary.
+    /// Takes the layout of the grammar and the names in it.
     fn begin(&mut self, compiled: &Arc<CompiledGrammar>) -> HeldLayout {
         let layout = HeldLayout::new(compiled.layout());
         self.layout = Arc::downgrade(layout.layout());
@@ -243,8 +244,8 @@ impl Preparation {
         layout
     }
 
-    /// Goes to the cheapest place, finds its mask, and adds the continuations; `false` where no place is left. Where it fails,
-    /// nothing has happened.
+    /// Goes to the cheapest place, computes its mask, and adds its continuations; `false` where no place is left. On an
+    /// error nothing has changed.
     fn visit(&mut self, compiled: &CompiledGrammar, layout: &Layout) -> Result<bool, EngineError> {
         if self.paths.is_empty() {
             let configuration = layout.with(&mut self.stacks, |run| run.initial())?;
@@ -276,7 +277,7 @@ impl Preparation {
             }
             decided.refused.into_iter().for_each(|token| token_set::clear(&mut self.words, token));
             let is_new = self.found == Some(place.configuration);
-            // What lies after a mask that was known is likely known, too.
+            // The masks after a cached one are likely cached too.
             let cost = if is_new { cost + STEP } else { cost + 3 * STEP };
             let rest = &self.paths[index as usize].rest;
             for (more, token, rest) in self.likely(compiled.vocabulary(), decided.known.as_deref(), rest) {
@@ -284,7 +285,7 @@ impl Preparation {
             }
             self.seen.insert(place.configuration);
         }
-        // What was added costs more, so this one is still the first.
+        // The added places cost more, so this one is still the first.
         self.open.pop();
         Ok(true)
     }
@@ -301,7 +302,7 @@ impl Preparation {
             Some(bytes) if !compiled.tokens().any() => Input::Token(token, bytes),
             bytes => Input::Named(token, bytes),
         };
-        // What other places need lies after the mark of this one.
+        // The memory of other places lies after the mark of this one.
         let from = Step { mark: self.stacks.mark(), ..from };
         next_step(layout, &mut self.stacks, from, input)
     }
@@ -313,7 +314,6 @@ impl Preparation {
         decided
     }
 
-    /// Takes note of what there is now.
     fn measure(&mut self, layout: &Layout) {
         self.visits += 1;
         if self.visits.is_multiple_of(VISITS_MEASURED) {
@@ -331,8 +331,7 @@ impl Preparation {
         }
     }
 
-    /// Tokens of the mask that a model may write, each with what it adds to the cost and what is left of the name that it
-    /// begins.
+    /// Tokens of the mask that a model is likely to write, each with its cost and the rest of the name that it begins.
     fn likely(&self, tokens: &Tokens, kept: Option<&KeptMask>, rest: &[u8]) -> Vec<(u32, u32, Box<[u8]>)> {
         let is_allowed = |token: u32| token_set::get(&self.words, token);
         let few = kept.and_then(|kept| kept.few_tokens(FEW)).map(|mut few| {
@@ -343,7 +342,7 @@ impl Preparation {
         let mut likely = Vec::new();
         if let Some(few) = few {
             for (rank, &token) in (0..).zip(&few) {
-                // Words are written whole.
+                // Models write words whole, so a token that only begins a word is unlikely.
                 let cost = if is_part_of_a_word(tokens, &few, token) { 2 * STEP } else { rank / 4 };
                 likely.push((cost, token, Box::default()));
             }
@@ -366,7 +365,7 @@ impl Preparation {
         let before = likely.len();
         likely.extend(common.map(|token| (1, token, Box::default())));
         if likely.len() == before {
-            // No words: digits, or another script.
+            // The mask has no words: it allows digits, or another script.
             let spelled = |least: usize| {
                 let mut allowed = token_set::iter(&self.words);
                 allowed.find(|&token| tokens.token_bytes(token).is_some_and(|bytes| bytes.len() >= least))
@@ -377,8 +376,8 @@ impl Preparation {
     }
 }
 
-/// Of ascending tokens the first ones with each beginning, with their rank there: what begins otherwise mostly leads
-/// elsewhere.
+/// The first few tokens with each beginning, out of ascending ones, with their rank: tokens with different beginnings
+/// mostly lead to different places.
 fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u32, u32)> + '_ {
     let mut by_beginning: FxHashMap<(bool, u8), u32> = FxHashMap::default();
     let ranked = ascending.into_iter().filter_map(move |token| {
@@ -396,14 +395,14 @@ fn by_beginning(tokens: &Tokens, ascending: Vec<u32>) -> impl Iterator<Item = (u
     ranked.take(FEW)
 }
 
-/// The longest token that a text begins with, and its length.
+/// The longest token that is a prefix of a text, and its length.
 fn longest_token(tokens: &Tokens, text: &[u8]) -> Option<(u32, usize)> {
     let trie = tokens.trie();
     let token = |len: usize| trie.find(&text[..len]).and_then(|node| trie.entry_at(node)).map(|token| (token, len));
     (1..=text.len().min(trie.max_depth())).rev().find_map(token)
 }
 
-/// Whether a token is a word that another of these goes on with.
+/// Whether a token ends in a letter or digit that another of these tokens continues.
 fn is_part_of_a_word(tokens: &Tokens, few: &[u32], token: u32) -> bool {
     let Some(bytes) = tokens.token_bytes(token) else { return false };
     let goes_on =

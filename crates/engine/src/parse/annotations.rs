@@ -1,11 +1,12 @@
-//! Budgets of tokens and temperatures: what marked parts of a grammar say about the tokens within them.
+//! Token budgets and temperatures: what marked parts of a grammar say about the tokens within them.
 //!
-//! A marked part puts a separate frame under what it reads, so a stack shows which marked parts a thread is in, and the
-//! register of the frame shows after how many tokens the part began: nothing is counted, and rolling back and forking
-//! need no care. Where a part with a budget may end, a thread without a continuation is in the configuration and says
-//! so. A budget is *spent* when as many tokens have begun within the part; from then on, wherever the part may end, the
-//! threads within it are dropped. That is done between tokens, and within tokens only while a part with a spent budget
-//! cannot end yet; of the mask, as always, the tokens are then read again that lead over an end of the part.
+//! A marked part has a frame of its own below everything that it reads. So a stack shows which marked parts a thread is
+//! in, and the register of the frame shows after how many tokens the part began: nothing is counted, and rolling back
+//! and forking need no extra work. Where a part with a budget may end, the configuration has a thread that says so and
+//! reads nothing. A budget is *exhausted* when as many tokens have begun within the part. From then on, wherever the
+//! part may end, the threads within it are dropped. This happens between tokens, and within a token only while a part
+//! with an exhausted budget cannot end yet. For a mask, the tokens that cross an end of such a part are then read
+//! again.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_grammar::{Mark, Node, Temperature};
@@ -20,7 +21,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
 impl Machine {
-    /// What a frame says of the tokens above it.
+    /// What a frame says about the tokens above it.
     fn mark(&self, frame: FrameId) -> Option<&Mark> {
         let Frame::End(node) = self.frame(frame) else { return None };
         match self.grammar().node(node) {
@@ -29,14 +30,14 @@ impl Machine {
         }
     }
 
-    /// Whether an entry of a stack stands for a part whose budget is spent after so many tokens.
+    /// Whether an entry of a stack is a part whose budget is exhausted after `tokens` tokens.
     fn is_spent(&self, entry: Entry, tokens: u32) -> bool {
         entry != Entry::BOTTOM
             && matches!(self.mark(FrameId(entry.head)), Some(&Mark::MaxTokens(budget))
                 if tokens.saturating_sub(entry.register) >= budget)
     }
 
-    /// The entry of a part with a budget that may end here, if that is what a thread says.
+    /// The entry of a part with a budget that may end here, if the thread is there to say that.
     fn may_end(&self, thread: Entry) -> Option<Entry> {
         if thread == Entry::BOTTOM || !offers_tokens(thread) {
             return None;
@@ -45,20 +46,20 @@ impl Machine {
         matches!(self.frame(frame), Frame::End(_)).then_some(Entry { head: frame.0, state: 0, ..thread })
     }
 
-    /// Whether a thread says that a part may end here whose budget is spent after so many tokens.
+    /// Whether the thread says that a part may end here whose budget is exhausted after `tokens` tokens.
     pub(crate) fn ends_spent_part(&self, thread: Entry, tokens: u32) -> bool {
         self.may_end(thread).is_some_and(|entry| self.is_spent(entry, tokens))
     }
 
-    /// Whether a thread only says something of the configuration, and has no continuation.
+    /// Whether a thread only says something about the configuration and reads nothing.
     pub(crate) fn is_remark(&self, thread: Entry) -> bool {
         self.is_text(thread) || (self.marks.budgets && self.may_end(thread).is_some())
     }
 }
 
 impl Run<'_> {
-    /// Adds the threads that start in the marked parts that may come first at a frame, with those parts below them. What
-    /// a part matches when it matches nothing is no matter here: a frame knows beforehand whether it may be left out.
+    /// Adds the threads that start in the marked parts that may come first at a frame, above the frames of these parts.
+    /// Parts that match nothing add no threads here; a frame already knows whether it may be left out.
     pub(crate) fn open(
         &mut self,
         expansion: ExpansionId,
@@ -90,21 +91,21 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the threads that start at an expansion, and gives the next expansion of its frame.
+    /// Adds the threads that start at an expansion; returns the next expansion of its frame.
     pub(crate) fn begin(&mut self, id: ExpansionId, frame: Entry, threads: &mut Vec<Entry>) -> Option<ExpansionId> {
         let frame = Entry { below: self.with_names(frame.below), ..frame };
         let expansion = self.machine.fork(id);
         if expansion.has_lexemes() {
             threads.push(Entry { head: id.0, state: expansion.start(), ..frame });
         }
-        // Stands for "a single token may come here": no byte is live in the dead state.
+        // This thread stands for the single tokens that may come here: in the dead state no byte is live.
         if !expansion.tokens.is_empty() {
             threads.push(Entry { head: id.0, state: StateId::DEAD.0, ..frame });
         }
         expansion.also
     }
 
-    /// Where a frame is the end of a part with a budget: the thread that says that the part may end here.
+    /// If a frame is the end of a part with a budget, the thread that says that the part may end here.
     pub(crate) fn remark(&mut self, frame: Entry) -> Result<Option<Entry>, EngineError> {
         let id = FrameId(frame.head);
         if !matches!(self.machine.mark(id), Some(Mark::MaxTokens(_))) {
@@ -114,14 +115,14 @@ impl Run<'_> {
         Ok(Some(Entry { head: expansion.0, state: StateId::DEAD.0, ..frame }))
     }
 
-    /// Finds out what the sets hold that were made since the last time.
+    /// Computes the marks of the sets that were made since the last call.
     fn look_for_marks(&mut self) {
         let machine = &*self.machine;
         self.stacks.extend_holds(|holds, entries| {
             let mut here = Holds::default();
             for entry in entries.iter().filter(|&&entry| entry != Entry::BOTTOM) {
                 let below: Holds = holds[entry.below.0 as usize];
-                // A configuration holds expansions in place of frames; what is said of one is never asked for.
+                // The entries of a configuration are expansions and not frames; nobody asks for their marks.
                 let mark =
                     if machine.has_frame(FrameId(entry.head)) { machine.mark(FrameId(entry.head)) } else { None };
                 here.budget |= below.budget || matches!(mark, Some(Mark::MaxTokens(_)));
@@ -131,10 +132,10 @@ impl Run<'_> {
         });
     }
 
-    /// Drops the threads in parts that may end and whose budget is spent, where that leaves any.
+    /// Drops the threads in parts that may end and whose budget is exhausted, if that leaves any thread.
     pub(crate) fn drop_spent(&mut self, threads: &mut Vec<Entry>, tokens: u32) -> Result<(), EngineError> {
         let machine = &*self.machine;
-        // By frame and register the stacks below.
+        // The stacks below each pair of frame and register.
         let mut ended: FxHashMap<(u32, u32), SetId> = FxHashMap::default();
         for &thread in threads.iter() {
             let Some(entry) = machine.may_end(thread).filter(|&entry| machine.is_spent(entry, tokens)) else {
@@ -168,7 +169,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A stack without the paths through these entries; `None` where there is no other.
+    /// A stack without the paths through these entries; `None` where no path is left.
     fn without_parts(
         &mut self,
         stack: SetId,
@@ -200,7 +201,7 @@ impl Run<'_> {
                     continue;
                 }
                 let Some(mut below) = known[&entry.below] else { continue };
-                // The same part may stand on more stacks here than on those where it ends.
+                // The same part may be on more stacks here than there are where it ends.
                 if let Some(&ended) = parts.get(&(entry.head, entry.register)) {
                     match self.without_stacks(below, ended)? {
                         Some(others) => below = others,
@@ -215,7 +216,7 @@ impl Run<'_> {
         Ok(known[&stack])
     }
 
-    /// The stacks of a set that are not in another; `None` where there are none.
+    /// The stacks of a set that are not in another set; `None` where there are none.
     fn without_stacks(&mut self, stacks: SetId, others: SetId) -> Result<Option<SetId>, EngineError> {
         let mut known: FxHashMap<(SetId, SetId), Option<SetId>> = FxHashMap::default();
         let mut work = vec![(stacks, others)];
@@ -257,8 +258,9 @@ impl Run<'_> {
         Ok(known[&(stacks, others)])
     }
 
-    /// The configuration between two tokens, of which so many were accepted: without the threads in parts that end here
-    /// because their budget is spent. Says whether a part is left whose budget is spent and that cannot end here.
+    /// The configuration between two tokens, after `tokens` tokens: without the threads in parts that end here because
+    /// their budget is exhausted. The flag says whether a part is left whose budget is exhausted and which cannot end
+    /// here.
     pub fn settled(&mut self, configuration: SetId, tokens: u32) -> Result<(SetId, bool), EngineError> {
         let mut threads = self.stacks.entries(configuration).to_vec();
         self.drop_spent(&mut threads, tokens)?;
@@ -279,8 +281,8 @@ impl Run<'_> {
         Ok((self.stacks.configuration(&mut threads)?, is_spent))
     }
 
-    /// The highest temperature at which some continuation wants the next token sampled: of each thread that of the innermost
-    /// part around it that has one.
+    /// The highest temperature at which some thread wants the next token sampled. A thread has the temperature of the
+    /// innermost part around it that has one.
     pub fn temperature(&mut self, configuration: SetId) -> Result<Option<Temperature>, EngineError> {
         self.look_for_marks();
         let threads = self.stacks.entries(configuration).to_vec();
@@ -303,9 +305,9 @@ impl Run<'_> {
         Ok(highest)
     }
 
-    /// Takes out of the mask of a configuration in a part that ought to end and cannot end yet what goes on within the part
-    /// after a place where it can. Those places are looked for as a mask is made, and only the tokens that lead over one
-    /// are read with the part left there. Without stop tokens.
+    /// For a configuration in a part that should end but cannot end yet: removes the tokens from the mask that go past
+    /// a point where the part can end and stay within it. Such points are found by a walk as for a mask, and only the
+    /// tokens that go past one are read again, with the part left there. Stop tokens are not handled.
     pub fn leave_spent_parts(
         &mut self,
         vocabulary: &Tokens,
@@ -320,7 +322,7 @@ impl Run<'_> {
         let ends =
             self.in_mode(Mode::Optimistic, |run| Walk::new(run).ends_of_spent_parts(vocabulary, &lexemes, tokens));
         let mut known: FxHashMap<(u32, u8), u32> = FxHashMap::default();
-        // The parts of the trie to read again: all of it where the paths are too many to be distinguished.
+        // The parts of the trie to read again; the whole trie where there are too many paths.
         let mut parts: Vec<((usize, usize), usize, SetId)> = Vec::new();
         match ends? {
             None => parts.push(((0, trie.len()), 0, configuration)),
@@ -381,7 +383,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// As [`Run::step`], looked up where it is known.
+    /// [`Run::step`] with a memo.
     fn step_known(&mut self, known: &mut FxHashMap<(u32, u8), u32>, set: u32, byte: u8) -> Result<u32, EngineError> {
         if let Some(&next) = known.get(&(set, byte)) {
             return Ok(next);

@@ -1,4 +1,4 @@
-//! Configurations that have one mask: counts far from their bounds make no difference to the next token.
+//! Clamping: configurations that differ only in counts far from their bounds have the same mask.
 
 use stencilm_regex::StateId;
 
@@ -11,7 +11,7 @@ use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
 
 impl Run<'_> {
-    /// A configuration with the same mask, common to all that differ only in counts far from their bounds.
+    /// The configuration that stands for all that differ from this one only in counts far from their bounds.
     pub fn saturated(&mut self, configuration: SetId) -> Result<SetId, EngineError> {
         let mut threads = self.threads_of(configuration);
         let is_other = self.saturate(&mut threads)?;
@@ -20,7 +20,7 @@ impl Run<'_> {
         found
     }
 
-    /// The threads of a configuration, in a list that is handed on from one operation to the next.
+    /// The threads of a configuration, in a reused list.
     pub fn threads_of(&mut self, configuration: SetId) -> Vec<Entry> {
         let mut threads = std::mem::take(&mut self.scratch.saturated);
         threads.clear();
@@ -28,7 +28,7 @@ impl Run<'_> {
         threads
     }
 
-    /// Turns the threads of a configuration into those of [`Run::saturated`]. Says whether these are others.
+    /// Clamps the threads of a configuration as [`Run::saturated`] does; returns whether that changed any.
     pub fn saturate(&mut self, threads: &mut Vec<Entry>) -> Result<bool, EngineError> {
         let mut is_other = false;
         for thread in &mut *threads {
@@ -44,8 +44,9 @@ impl Run<'_> {
         Ok(is_other)
     }
 
-    /// The same, and the tokens that are in the mask of those threads only: few. So all lengths of a text, but for the last,
-    /// have one mask.
+    /// The same, but also treats a bounded text as unbounded where their masks differ in few tokens, and returns these
+    /// tokens: only the mask of the clamped threads has them. So all lengths of a text except the last ones share a
+    /// mask.
     pub fn saturate_but_for(&mut self, threads: &mut Vec<Entry>) -> Result<Vec<u32>, EngineError> {
         let [thread] = &mut **threads else {
             self.saturate(threads)?;
@@ -65,7 +66,7 @@ impl Run<'_> {
         Ok(Vec::new())
     }
 
-    /// The automaton that a thread is in, if it is in one.
+    /// The automaton that a thread is in, if any.
     fn automaton_of(&self, thread: Entry) -> Option<DfaId> {
         if thread == Entry::BOTTOM || offers_tokens(thread) || thread.state & IN_WHITESPACE != 0 {
             return None;

@@ -1,4 +1,4 @@
-//! The bytes with which a thread goes on after a lexeme, from the frames on its stack, without building any of them.
+//! The bytes that a thread may read after a lexeme, computed from the frames on its stack without expanding them.
 
 use stencilm_regex::{ByteSet, Tag};
 use stencilm_support::FEW;
@@ -11,8 +11,8 @@ use crate::state::stacks::Entry;
 use crate::switches::Switch;
 
 impl Run<'_> {
-    /// The bytes with which a thread may go on after some of its lexemes, perhaps some more; `None` where only laying out what
-    /// follows decides them.
+    /// The bytes that a thread may read after some of its lexemes; the set may be too large. `None` where only
+    /// expanding what follows would tell.
     pub(crate) fn first_after(
         &mut self,
         expansion: &Expansion,

@@ -2,13 +2,14 @@
 //! grammar.
 //!
 //! All threads of a configuration have read the same bytes, but one may have declared a name in them where another has
-//! not. So the names are on top of each stack, as a frame whose register is their list. What is pushed goes below it,
-//! and where a declaration ends while threads start, the list below it is one longer. A reference is a separate lexeme
-//! for each set of names, the trie of their spellings, so masks, bytes and completions need to know nothing more. The
-//! grammar says beforehand where there is any name to refer to (`ir/names.rs` of the grammar's crate).
+//! not. So each stack has its names on top, as a frame whose register is the list of names. Other frames are pushed
+//! below that frame, and where a declaration ends while threads start, the list becomes one longer. A reference is a
+//! separate lexeme for each set of names, the trie of their spellings, so masks, bytes and completions need not know
+//! about names. The grammar tells in advance at which points any name can have been declared (`ir/names.rs` of the
+//! grammar's crate).
 //!
-//! A mask does not know what a token spells on its way, so where a declaration ends within a token, it treats whatever
-//! could be declared as declared. Tokens that then begin a reference are unverified, and are read for real.
+//! A mask does not know the bytes of a token that is being walked, so where a declaration ends within a token, the mask
+//! treats every possible name as declared. Tokens that then begin a reference are unverified, and are read exactly.
 
 use stencilm_grammar::NodeId;
 
@@ -28,7 +29,8 @@ impl Run<'_> {
         }
     }
 
-    /// The stacks with the frames of a continuation below the names, for each list of names that a thread may have.
+    /// For each list of names that a thread may have: the stack with the frames of a continuation pushed below the
+    /// names.
     pub(crate) fn push_below_names(
         &mut self,
         expansion: &Expansion,
@@ -48,7 +50,7 @@ impl Run<'_> {
         Ok(self.stacks.stack_of(pushed))
     }
 
-    /// Adds the threads that start at a stack with names on top, each with the names that it has then.
+    /// Adds the threads that start at a stack with names on top, each with the names that hold for it.
     pub(crate) fn start_with_names(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         let outer = self.names;
         let mut work: Vec<(SetId, u32)> = Vec::new();
@@ -100,20 +102,20 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The names after a declaration that ends here.
+    /// The list of names after a declaration that ends here.
     fn declared(&mut self, end: Entry, names: u32) -> u32 {
         let text = self.text.filter(|_| self.is_exact() && end.register != UNKNOWN_TEXT);
         let (Some(text), false) = (text, names == UNKNOWN_NAMES) else { return UNKNOWN_NAMES };
         let Frame::End(node) = self.machine.frame(FrameId(end.head)) else { return names };
         let written = self.stacks.since(text, end.register);
         let name = self.stacks.intern_text(&written);
-        // No byte is as large, so this ends the name.
+        // The number of the set is larger than any byte, so it also ends the name.
         let set = 256 + self.machine.set_of(node).0 as u32;
         let entry = self.stacks.append(name, set);
         if self.stacks.seen.has(names, entry) { names } else { self.stacks.seen.append(names, entry) }
     }
 
-    /// The frame of a reference that begins here, with the names that there are.
+    /// The frame of a reference that begins here, with the current names.
     pub(crate) fn reference_here(&mut self, node: NodeId) -> FrameId {
         let names = match self.names {
             UNKNOWN_NAMES => {

@@ -1,18 +1,18 @@
-//! Parts of an operation that report what they read.
+//! Parts of an operation that report which sets they read.
 
 use crate::parse::stepper::Run;
 use crate::state::ids::SetId;
 
 impl Run<'_> {
-    /// Does a part of an operation, and reports which sets it has read of those that were there before; `None` where they are
-    /// very many. What is tracked around it has read them, too.
+    /// Runs a part of an operation and returns which of the sets that existed before were read; `None` where there are
+    /// too many. They count as reads of whatever is tracked around the part, too.
     pub(crate) fn tracked<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> (T, Option<Vec<SetId>>) {
         let around = self.stacks.reads.begin(self.stacks.num_sets());
         let found = part(self);
         (found, self.stacks.reads.end(around))
     }
 
-    /// Does a part of an operation that hangs on none of the sets that are there, whatever it looks at.
+    /// Runs a part of an operation whose result does not depend on existing sets, whatever it reads.
     pub(crate) fn untracked<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> T {
         let around = self.stacks.reads.pause();
         let found = part(self);

@@ -1,4 +1,4 @@
-//! One operation of a matcher: it has the shared machine and lexeme cache and the matcher's own memory.
+//! An operation of a matcher: it has the shared machine and lexeme cache, and the matcher's own memory.
 //!
 //! A configuration is the set of all threads that are still alive. It is *closed*: where a lexeme has matched, the
 //! lexemes that may follow are in the configuration too, and the end of the text is a separate thread
@@ -21,11 +21,11 @@ use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
 use crate::vocabulary::trie::Path;
 
-/// No leader.
+/// The end of a list of leaders.
 const NONE: u32 = u32::MAX;
 
-/// A nullable frame whose thread has started, on the path down to what lies below it: the threads of the same frame further
-/// down add nothing to that one, which may leave out whatever comes before them.
+/// A nullable frame that has already been started, above the stack now visited. The same frame further down adds no
+/// threads, since the upper one may leave out everything in between.
 #[derive(Clone, Copy)]
 struct Leader {
     expansion: ExpansionId,
@@ -34,12 +34,12 @@ struct Leader {
     above: u32,
 }
 
-/// The stacks below one whose threads start, as far as what lies above them may match nothing.
+/// A search down from a stack for the frames that start: it goes below a frame only if the frame may match nothing.
 #[derive(Default)]
 struct Descent {
-    /// Each with its leader, in the order in which they were reached.
+    /// The stacks in the order in which they were reached, each with its leader.
     work: Map<SetId, u32>,
-    /// How many of them were looked at.
+    /// How many of them were visited.
     done: usize,
     leaders: Vec<Leader>,
 }
@@ -53,7 +53,7 @@ impl Descent {
         self.done = 0;
     }
 
-    /// The next stack to look at, and its leader.
+    /// The next stack to visit, and its leader.
     #[inline]
     fn next(&mut self) -> Option<(SetId, u32)> {
         let (&stack, &leader) = self.work.at(self.done)?;
@@ -61,7 +61,7 @@ impl Descent {
         Some((stack, leader))
     }
 
-    /// Whether a leader on the path down reads the same with the same register.
+    /// Whether the leader, or one above it, has the same expansion and register.
     #[inline]
     fn is_led(&self, mut leader: u32, expansion: ExpansionId, register: u32) -> bool {
         while leader != NONE {
@@ -74,13 +74,13 @@ impl Descent {
         false
     }
 
-    /// Where a stack is among those reached; a new one comes last, with this leader.
+    /// The position of a stack among those reached; a new one is added last, with this leader.
     #[inline]
     fn reach(&mut self, stack: SetId, leader: u32) -> usize {
         self.work.place_or_insert_with(stack, || leader)
     }
 
-    /// Adds a leader to a stack. What was looked at already keeps the leaders it had.
+    /// Gives a stack a further leader. A stack that was already visited keeps the leaders it had.
     #[inline]
     fn lead(&mut self, at: usize, expansion: ExpansionId, register: u32) {
         let Some((_, &mut above)) = self.work.at_mut(at).filter(|_| at >= self.done) else { return };
@@ -92,40 +92,40 @@ impl Descent {
     }
 }
 
-/// What was assumed where a key was taken for a new one.
+/// What an optimistic step assumed when it took a key or an element for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Assumptions {
-    /// Its object has seen additional keys.
+    /// The object of the key has used additional keys before.
     pub seen: bool,
-    /// Its object has names that are reserved. Those that are spelled plainly are known beforehand, except where the
-    /// whole key lies within one token.
+    /// The object of the key has reserved names. The walk itself excludes those in plain spelling, unless the whole key
+    /// lies within one token.
     pub reserved: bool,
     /// The whole key lies within the token.
     pub whole: bool,
-    /// Not a key but an element of an array whose elements must differ, after others.
+    /// An element is new, of an array that has others and whose elements must differ.
     pub element: bool,
-    /// Nor a new one, but an element taken for one that was there before, of an array of which two must be equal.
+    /// An element repeats an earlier one, in an array that needs two equal elements.
     pub repeat: bool,
-    /// The token ends within a key of which only few may go on, after or beside others.
+    /// The token ends within a key that only a few further keys begin with, and some may be used.
     pub locally_finite: bool,
-    /// Not of the key, but of the thread that this is said of: it began within the token.
+    /// The thread that this belongs to began within the token. This is no assumption.
     pub later: bool,
 }
 
 impl Assumptions {
-    /// Whether anything was taken for new.
+    /// Whether anything was assumed.
     #[inline]
     pub fn is_any(&self) -> bool {
         self.seen | self.reserved | self.whole | self.element | self.repeat | self.locally_finite
     }
 }
 
-/// How keys and elements are read that must be new.
+/// How keys and elements that must be new are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// They are recorded byte by byte, and compared with those seen.
+    /// They are recorded byte by byte and compared with the used ones.
     Exact,
-    /// As a mask does it: each is taken for a new one, and [`Run::assumed`] says where that may be wrong.
+    /// As in a mask: each is taken for a new one, and [`Run::assumed`] says where that may be wrong.
     Optimistic,
 }
 
@@ -136,58 +136,57 @@ impl Mode {
     }
 }
 
-/// Everything that one operation works on.
+/// The context of one operation.
 pub(crate) struct Run<'a> {
     pub machine: &'a mut Machine,
     pub lexeme_cache: &'a mut LexemeCache,
     pub stacks: &'a mut Stacks,
     pub scratch: &'a mut Scratch,
     pub mode: Mode,
-    /// What was read so far, where elements of an array must differ.
+    /// The text so far, where elements of an array must differ.
     pub text: Option<u32>,
-    /// The list of names that what starts has, where a grammar declares names.
+    /// The list of names for threads that start now, where the grammar declares names.
     pub names: u32,
-    /// Set when a key or an element was taken for a new one.
+    /// What was assumed so far.
     pub assumed: Assumptions,
-    /// How many tokens were accepted when a part begins that begins in this operation.
+    /// The number of accepted tokens, for the register of parts that begin in this operation.
     pub tokens: u32,
-    /// While a part with a spent budget cannot end yet: how many tokens were accepted before this operation.
+    /// While a part with an exhausted budget cannot end yet: the number of tokens accepted before this operation.
     pub spent_at: Option<u32>,
-    /// What a mask has found out, once it follows all threads of a very ambiguous grammar together.
+    /// The memo of a mask that follows all threads of a very ambiguous grammar together.
     pub known: Option<Box<Known>>,
-    /// The elements and keys that were held against others, where that is asked for.
+    /// The comparisons of elements and keys, if they are asked for.
     pub compared: Option<Vec<Compared>>,
 }
 
-/// An element or a key that was held against those before it.
+/// An element or a key that was compared with earlier ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Compared {
-    /// An element that must be new: the text before it, the text up to its end, and the list of those before it.
+    /// An element that must be new: the text before it, the text up to its end, and the list of earlier ones.
     Element { start: u32, end: u32, seen: u32 },
-    /// A key that must be new: what is written of it, and the list of those before it.
+    /// A key that must be new: what is written of it, and the list of earlier ones.
     Key { object: MembersId, class: u32, written: u32, seen: u32 },
-    /// What must not just be new, or is not known.
+    /// A comparison for another purpose, or one with an unknown element.
     Other,
 }
 
-/// Lists that operations make on their way, handed on from one to the next: a mask would make some fifty of them, each short.
+/// Lists that operations reuse: one mask alone would otherwise allocate about fifty short ones.
 #[derive(Default)]
 pub(crate) struct Scratch {
     descent: Descent,
     /// The threads before a byte, and those after it.
     threads: Vec<Entry>,
     next: Vec<Entry>,
-    /// Those whose mask is asked for.
+    /// The threads whose mask is computed.
     pub saturated: Vec<Entry>,
-    /// The tokens in which a mask differs from the lexeme mask that it began with.
+    /// The tokens in which a mask differs from the lexeme mask that it started from.
     pub flipped: Vec<u32>,
     pub path: Path,
 }
 
 impl Extension for Scratch {}
 
-/// Steps of configurations and what starts at stacks, as one mask has found them: the same few are found at thousands of
-/// places of a vocabulary.
+/// A memo of steps and starts for one mask: it meets the same few configurations at thousands of nodes of the trie.
 #[derive(Default)]
 pub(crate) struct Known {
     /// With all threads, and with [thin](Stacks::thin) stacks.
@@ -195,15 +194,15 @@ pub(crate) struct Known {
     starts: FxHashMap<SetId, Rc<[Entry]>>,
 }
 
-/// Where bytes lead the automaton of each thread, and whether lexemes are complete there.
+/// The state of each thread's automaton after a byte, and whether lexemes are complete there.
 type States = Box<[(u32, bool)]>;
 
-/// Steps of configurations.
+/// A memo of steps.
 #[derive(Default)]
 struct Steps {
-    /// The configuration after a byte, and what was unverified on the way.
+    /// The configuration after a byte, and what was assumed on the way.
     by_byte: FxHashMap<(SetId, u8), (SetId, Assumptions)>,
-    /// The same by the states after the byte: bytes that lead all threads to the same states are equivalent.
+    /// The same, keyed by the states after the byte: bytes that lead all threads to the same states are equivalent.
     by_states: FxHashMap<(SetId, States), (SetId, Assumptions)>,
 }
 
@@ -213,7 +212,7 @@ pub(crate) fn offers_tokens(thread: Entry) -> bool {
 }
 
 impl Run<'_> {
-    /// Does a part of an operation in a mode. What is known of steps is good for one part only.
+    /// Runs a part of an operation in a mode. A memo of steps is valid for one such part only.
     pub fn in_mode<T>(&mut self, mode: Mode, part: impl FnOnce(&mut Self) -> T) -> T {
         let before = (std::mem::replace(&mut self.mode, mode), self.known.take());
         let found = part(self);
@@ -221,15 +220,13 @@ impl Run<'_> {
         found
     }
 
-    /// Whether keys and elements are compared with those seen.
+    /// Whether keys and elements are compared with the used ones.
     #[inline]
     pub fn is_exact(&self) -> bool {
         self.mode == Mode::Exact
     }
 
-    /// The configuration before the first byte.
-    ///
-    /// What the grammar says to stand before every text is read first.
+    /// The configuration before the first byte. It has already read the text that the grammar puts before every text.
     pub fn initial(&mut self) -> Result<SetId, EngineError> {
         let first = self.initial_at(Machine::ROOT)?;
         let grammar = self.machine.grammar().clone();
@@ -244,7 +241,7 @@ impl Run<'_> {
         }
     }
 
-    /// The configuration before the first byte of a part that stands alone.
+    /// The configuration before the first byte of a part by itself.
     pub fn initial_at(&mut self, frame: FrameId) -> Result<SetId, EngineError> {
         let stack = self.stacks.push(frame.0, 0, SetId::BOTTOM);
         self.names = NIL;
@@ -256,7 +253,8 @@ impl Run<'_> {
         self.stacks.configuration(&mut threads)
     }
 
-    /// Adds the threads that start at a stack: its frames, and what lies below those that may match nothing.
+    /// Adds the threads that start at a stack: those of its frames, and of the stacks below frames that may match
+    /// nothing.
     pub(crate) fn start(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         if let Some(started) = self.known.as_ref().and_then(|known| known.starts.get(&stack)) {
             threads.extend_from_slice(started);
@@ -270,7 +268,8 @@ impl Run<'_> {
         if let Some(known) = self.known.as_mut().filter(|_| !self.machine.keeps_text()) {
             known.starts.insert(stack, threads[before..].into());
         }
-        // The next stacks will be others on top of the same, which then need not be walked again.
+        // The next stacks will have other frames on top of the same stack, so caching the start of that one saves
+        // walking it again.
         if let Some(below) = below
             && self.stacks.starts(below).is_none()
         {
@@ -279,8 +278,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the threads that start at a stack. Where that is a long way down, they are kept, and the stack below the
-    /// first frame is returned.
+    /// Adds the threads that start at a stack. If that visits many sets, the threads are cached, and the stack below
+    /// the first frame is returned.
     fn walk_down(&mut self, stack: SetId, threads: &mut Vec<Entry>) -> Result<Option<SetId>, EngineError> {
         let before = threads.len();
         let mut descent = std::mem::take(&mut self.scratch.descent);
@@ -308,7 +307,7 @@ impl Run<'_> {
                 }
                 let mut frames = [Some(frame), None];
                 if self.ends_compared_element(frame) {
-                    // What comes of it depends on the text, too.
+                    // Then the threads also depend on the text.
                     by_text = true;
                     frames = self.ended(frame);
                 }
@@ -332,7 +331,7 @@ impl Run<'_> {
                     if self.machine.marks.any()
                         && let Some(remark) = self.remark(frame)?
                     {
-                        // The threads above may be dropped where those below stay, so they do not stand for them.
+                        // A thread above the end may be dropped while those below stay, so it must not stand for them.
                         leader = NONE;
                         has_ended = true;
                         has_marks = true;
@@ -346,7 +345,8 @@ impl Run<'_> {
             }
         }
         if many {
-            // Sets on the way may have kept the same threads; kept with every set above, those would double at each.
+            // Several sets on the way may have cached the same threads. If duplicates were cached again with every set
+            // above, they would double each time.
             let mut found = threads.split_off(before);
             found.sort();
             found.dedup();
@@ -361,7 +361,7 @@ impl Run<'_> {
         Ok(below)
     }
 
-    /// Puts the threads after several bytes in the place of `threads`; none where nothing can go on.
+    /// Replaces `threads` by the threads after several bytes; none where nothing can follow.
     fn read(&mut self, configuration: SetId, bytes: &[u8], threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         threads.clear();
         threads.extend_from_slice(self.stacks.entries(configuration));
@@ -384,7 +384,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the threads after one byte to `next`, which are none where nothing can go on. The text goes on as well.
+    /// Adds the threads after one byte to `next`; none where nothing can follow. The text is extended as well.
     pub fn read_byte(&mut self, threads: &[Entry], byte: u8, next: &mut Vec<Entry>) -> Result<(), EngineError> {
         if let Some(text) = self.text {
             self.text = Some(self.stacks.append(text, u32::from(byte)));
@@ -399,7 +399,7 @@ impl Run<'_> {
         }
     }
 
-    /// The configuration after several bytes; [`SetId::EMPTY`] where nothing can go on.
+    /// The configuration after several bytes; [`SetId::EMPTY`] where nothing can follow.
     pub fn run(&mut self, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
         let mut threads = std::mem::take(&mut self.scratch.threads);
         self.read(configuration, bytes, &mut threads)?;
@@ -408,12 +408,12 @@ impl Run<'_> {
         found
     }
 
-    /// The configuration after one byte; [`SetId::EMPTY`] where nothing can go on.
+    /// The configuration after one byte; [`SetId::EMPTY`] where nothing can follow.
     pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
         if self.compares_elements() || self.spent_at.is_some() {
             return self.run(configuration, &[byte]);
         }
-        // One byte is asked for very often, so it makes no room for threads.
+        // Single bytes are read very often, so the list of threads is reused.
         self.stacks.allow(1);
         let mut next = std::mem::take(&mut self.scratch.next);
         next.clear();
@@ -426,7 +426,7 @@ impl Run<'_> {
         found
     }
 
-    /// As [`Run::step`] within a mask, with what is unverified of it. What was found is remembered to the end of the mask.
+    /// [`Run::step`] within a mask, with what was assumed. The result is remembered until the mask is complete.
     pub fn known_step(&mut self, configuration: SetId, byte: u8) -> Result<(SetId, Assumptions), EngineError> {
         debug_assert!(!self.is_exact(), "only a mask takes every key for a new one");
         let thin = usize::from(self.stacks.thin);
@@ -434,7 +434,7 @@ impl Run<'_> {
         if let Some(&found) = known.by_byte.get(&(configuration, byte)) {
             return Ok(found);
         }
-        // What is compared with other texts hangs on the byte itself.
+        // Where texts are compared, the result depends on the byte itself and not only on the states.
         let key = match self.machine.keeps_text() || !Switch::ParseStates.is_on() {
             true => None,
             false => Some((configuration, self.states_after(configuration, byte)?)),
@@ -456,7 +456,7 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// Where a byte leads the threads of a configuration.
+    /// The states of the threads of a configuration after a byte.
     fn states_after(&mut self, configuration: SetId, byte: u8) -> Result<States, EngineError> {
         let mut states = Vec::with_capacity(self.stacks.entries(configuration).len());
         for index in 0..self.stacks.entries(configuration).len() {
@@ -470,19 +470,19 @@ impl Run<'_> {
         Ok(states.into())
     }
 
-    /// Whether anything can follow these bytes.
+    /// Whether the configuration can read these bytes.
     pub fn survives(&mut self, configuration: SetId, bytes: &[u8]) -> Result<bool, EngineError> {
         let mut threads = std::mem::take(&mut self.scratch.threads);
         let seen_keys = self.stacks.seen_keys;
         self.read(configuration, bytes, &mut threads)?;
-        // Nothing of it stays.
+        // Undo what the bytes recorded.
         self.stacks.seen_keys = seen_keys;
         let survives = !threads.is_empty();
         self.scratch.threads = threads;
         Ok(survives)
     }
 
-    /// Whether an additional key has begun.
+    /// Whether the end of the text is within an additional key.
     pub fn is_within_additional_key(&self, configuration: SetId) -> bool {
         self.stacks.entries(configuration).iter().any(|&thread| {
             thread != Entry::BOTTOM
@@ -492,8 +492,9 @@ impl Run<'_> {
         })
     }
 
-    /// Whether some key that lies whole within these bytes may be a known one: one that was seen, one that ends within
-    /// them, or a name that its object has. A key reads from one quote to the next, but for escapes.
+    /// Whether some key that lies within these bytes may be a known one: a used key, one that ends earlier within the
+    /// bytes, or a name of its object. Every text between two quotes counts as a key; bytes with escapes are never
+    /// decided here.
     pub fn may_repeat_a_key(&self, bytes: &[u8], within_key: bool) -> bool {
         if bytes.contains(&b'\\') {
             return true;
@@ -508,14 +509,14 @@ impl Run<'_> {
         })
     }
 
-    /// Whether some key that lies whole within a token which holds nothing unclear may be a known one: one that was seen, or a
-    /// name that some object has. No key has begun before the token.
+    /// Whether some key within a token may be a known one: a used key, or a name of some object. The token must not be
+    /// unclear, and no key may have begun before it.
     pub fn may_repeat_a_whole_key(&mut self, keys: &WholeKeys, token: u32) -> bool {
         let named = self.machine.named_keys(keys);
         keys.of_token(token).any(|(position, key)| named[position] || self.stacks.has_seen_key(key))
     }
 
-    /// Whether a single token that the grammar asks for may be this one.
+    /// Whether the grammar names this single token here.
     pub fn has_token_edge(&self, configuration: SetId, id: u32) -> bool {
         let machine = &*self.machine;
         machine.tokens.any()
@@ -529,7 +530,7 @@ impl Run<'_> {
             })
     }
 
-    /// Adds all single tokens that the grammar asks for to a set.
+    /// Adds all single tokens that the grammar names here to a set.
     pub fn token_edges(&self, configuration: SetId, set: &mut [u32]) {
         let machine = &*self.machine;
         for &thread in self.stacks.entries(configuration).iter().filter(|&&thread| offers_tokens(thread)) {
@@ -539,8 +540,8 @@ impl Run<'_> {
         }
     }
 
-    /// The configuration after a token: where the grammar asks for a single token and this is one, or where it goes on
-    /// with the bytes that the token spells. A token that spells none is one step all the same.
+    /// The configuration after a token: as the single token that the grammar names, or with its bytes. A token without
+    /// bytes is one step as well.
     pub fn step_token(&mut self, configuration: SetId, id: u32, bytes: Option<&[u8]>) -> Result<SetId, EngineError> {
         let spelled = match bytes {
             Some(bytes) => self.run(configuration, bytes)?,
@@ -569,7 +570,7 @@ impl Run<'_> {
         self.stacks.configuration(&mut threads)
     }
 
-    /// Adds what one thread becomes after one byte.
+    /// Adds the threads that one thread becomes after one byte.
     pub(crate) fn step_thread(&mut self, thread: Entry, byte: u8, threads: &mut Vec<Entry>) -> Result<(), EngineError> {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
             return Ok(());
@@ -601,7 +602,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the threads that go on after a lexeme which has matched.
+    /// Adds the threads that follow a complete lexeme.
     pub fn follow(
         &mut self,
         expansion: &Expansion,
@@ -617,7 +618,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The lexemes that a thread may still read, without whitespace before them.
+    /// The lexemes that a thread may still read, without the whitespace before them.
     pub fn lexemes(&mut self, thread: Entry) -> Vec<(Tag, ExprId)> {
         let state = if thread.state & IN_WHITESPACE != 0 { StateId::START } else { StateId(thread.state) };
         match &self.machine.fork(ExpansionId(thread.head)).automaton {
@@ -629,7 +630,7 @@ impl Run<'_> {
         }
     }
 
-    /// The stack with the frames of a continuation on top; `None` where a key would come a second time.
+    /// The stack with the frames of a continuation on top; `None` where a key would be repeated.
     pub(crate) fn push(
         &mut self,
         expansion: &Expansion,
@@ -642,7 +643,7 @@ impl Run<'_> {
         }
     }
 
-    /// The same on a stack without names on top.
+    /// The same for a stack without names on top.
     pub(crate) fn push_frames(
         &mut self,
         expansion: &Expansion,

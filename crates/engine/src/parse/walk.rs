@@ -1,14 +1,14 @@
 //! Which strings of a trie can be read from a thread, each alternative separately.
 //!
-//! A walk keeps one small number per depth, the state of one thread's automaton. Where a lexeme is complete, the
-//! threads that follow it are walked separately, each over the subtree below that place: the union of what they read is
-//! what the grammar allows, so no set of threads is made on the way. What does not change along a lexeme is kept once
-//! as a *context*; a *spot* is a context and a state.
+//! A walk keeps one small number for each depth, the state of one thread's automaton. Where a lexeme is complete, each
+//! thread that follows is walked separately over the subtree below that node. The union of what they read is what the
+//! grammar allows, so no sets of threads are built. What stays the same within a lexeme is stored once as a *context*;
+//! a *spot* is a context and a state.
 //!
 //! A grammar may be so ambiguous that one text can be read in exponentially many ways, which differ in their stacks.
-//! Then the walk starts again with all threads together in sets, where equal tops are joined. The sets of stacks below
-//! these may grow with every byte, so it first uses thin stacks, in which each top has only one: what can be read with
-//! these can be read. Only the strings that are left are then walked with all stacks.
+//! Then the walk starts again with all threads together in sets, in which equal tops are joined. The sets of stacks
+//! below them may grow with every byte, so the walk first uses thin stacks, where each top has only one stack below it:
+//! whatever these can read can be read. Only the remaining strings are then walked with all stacks.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::state::stacks::{Entry, SetId};
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::{Path, Reader, Trie};
 
-/// Where a walk is, as numbers of one [`Walk`].
+/// The position of a walk, by numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Spot {
     context: u32,
@@ -33,48 +33,49 @@ struct Spot {
 }
 
 struct Context {
-    /// The thread; of its state only whether its lexemes begin there.
+    /// The thread. Its state is replaced by a flag that says whether its lexemes begin there.
     thread: Entry,
     expansion: Arc<Expansion>,
     assumed: Assumptions,
-    /// Where the lexemes of the expansion begin.
+    /// The state in which the lexemes of the expansion begin.
     start: StateId,
 }
 
-/// The spots after the lexemes that are complete at a spot, as a part of the followers, and the assumptions that they share.
+/// The spots after the lexemes that are complete at a spot, as a range of the list of followers, and their common
+/// assumptions.
 #[derive(Clone, Copy)]
 struct Behind {
     start: u32,
     end: u32,
     assumed: Assumptions,
-    /// Whether a part may end here whose budget is spent.
+    /// Whether a part with an exhausted budget may end here.
     ends_spent: bool,
     /// Whether the text may end here.
     ends_text: bool,
 }
 
-/// A part of a trie that is still to be walked: the nodes from one to before another, which lie below this depth.
+/// A part of a trie still to be walked: a range of nodes below this depth.
 struct Job {
     nodes: (usize, usize),
     depth: usize,
     spot: Spot,
 }
 
-/// What a walk makes on its way. It is handed on from one to the next: most walks are short, and took as long to make it as
-/// to walk.
+/// The data structures of a walk, passed on from one walk to the next: most walks are so short that allocating these
+/// would take as long.
 #[derive(Default)]
 pub(crate) struct WalkScratch {
     contexts: Vec<Context>,
     index: FxHashMap<(Entry, Assumptions), u32>,
     after: FxHashMap<Spot, Behind>,
-    /// The bytes with which anything goes on after the lexemes that are complete at a spot; `None` where only laying it out
-    /// decides them.
+    /// The bytes that may follow the lexemes that are complete at a spot; `None` where only expanding what follows
+    /// would tell.
     first_after: FxHashMap<Spot, Option<ByteSet>>,
     followers: Vec<Spot>,
     jobs: Vec<Job>,
     done: FxHashSet<(u32, Spot)>,
     path: Path,
-    /// The nodes where a lexeme is complete on the path of the walk under way, each with the state there.
+    /// The nodes on the current path where a lexeme is complete, each with the state there.
     ends: Vec<(u32, u32)>,
     /// The threads after a spot.
     threads: Vec<Entry>,
@@ -83,7 +84,8 @@ pub(crate) struct WalkScratch {
 impl Extension for WalkScratch {}
 
 impl WalkScratch {
-    /// Empties it. A new one is made where a long walk has made it so large that emptying takes longer than a short walk.
+    /// Empties it. A long walk may have made it so large that emptying it would take longer than a short walk; then it
+    /// is replaced.
     fn emptied(mut self) -> WalkScratch {
         let places = self.index.capacity() + self.after.capacity() + self.first_after.capacity();
         if places + self.done.capacity() > LOOKED_AT {
@@ -101,15 +103,14 @@ impl WalkScratch {
     }
 }
 
-/// The contexts of one walk; it may go over several tries.
+/// The contexts of one walk, which may go over several tries.
 pub(crate) struct Walk<'r, 'a> {
     pub run: &'r mut Run<'a>,
     scratch: WalkScratch,
-    /// How many tokens were accepted, where it is asked at which nodes parts may end whose budgets are spent then.
+    /// The number of accepted tokens, if the walk has to find the nodes where parts with exhausted budgets may end.
     spent_at: Option<u32>,
-    /// Those nodes.
     ends_spent: Vec<u32>,
-    /// The nodes at which the text is complete and something is below, where it is asked for.
+    /// The nodes at which the text is complete and strings go on, if they are asked for.
     complete: Option<Vec<(u32, Assumptions)>>,
 }
 
@@ -120,14 +121,13 @@ impl Drop for Walk<'_, '_> {
 }
 
 impl<'r, 'a> Walk<'r, 'a> {
-    /// A walk that has not begun.
     pub fn new(run: &'r mut Run<'a>) -> Walk<'r, 'a> {
         let scratch = std::mem::take(run.lexeme_cache.extensions.get());
         Walk { run, scratch, spent_at: None, ends_spent: Vec::new(), complete: None }
     }
 
-    /// The nodes of a vocabulary's trie at which a part may end whose budget is spent after so many tokens, on some path that
-    /// the threads can read, perhaps also some others. `None` where the paths are too many.
+    /// The nodes of a vocabulary's trie at which a part may end whose budget is exhausted after `tokens` tokens, on
+    /// some path that the threads can read; perhaps some others as well. `None` where there are too many paths.
     pub fn ends_of_spent_parts(
         mut self,
         vocabulary: &Tokens,
@@ -140,14 +140,14 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(found.then(|| std::mem::take(&mut self.ends_spent)))
     }
 
-    /// The spot of a thread. What begins there, begins as if counts that are too large to matter were none.
+    /// The spot of a thread. Lexemes that begin there are clamped.
     fn spot(&mut self, thread: Entry, mut assumed: Assumptions) -> Result<Spot, EngineError> {
         let id = ExpansionId(thread.head);
         let expansion = self.run.machine.fork(id);
-        // A token that ends within such a key may leave no new one.
+        // A token that ends within such a key may leave no new key.
         assumed.locally_finite |= expansion.locally_finite && self.run.may_run_out(expansion, thread);
         assumed.repeat |= self.run.hangs_on_a_repeat(thread);
-        // The thread whose mask is asked for is in such a state already.
+        // The threads whose mask is computed are clamped already.
         let saturated = |dfa| self.run.lexeme_cache.is_saturated_start(dfa, StateId(thread.state));
         let begun = thread.state == StateId::START.0 || expansion.dfa().is_some_and(saturated);
         let begins = begun || thread.state & IN_WHITESPACE != 0;
@@ -165,8 +165,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(Spot { context, state })
     }
 
-    /// Calls `reached` for the entry of every string of the trie that the threads can read, once or more; with whether
-    /// it may have been wrong to take the keys on the path for new ones. `assumed` is what was assumed before.
+    /// Calls `reached`, at least once, for the entry of every string of the trie that the threads can read, with the
+    /// assumptions made on the path. `assumed` is what was assumed before.
     pub fn over(
         &mut self,
         trie: &Trie,
@@ -190,7 +190,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(())
     }
 
-    /// As [`Walk::over`], and the nodes at which the text is complete and strings go on. `None` where the paths are too many.
+    /// As [`Walk::over`]; returns the nodes at which the text is complete and strings go on. `None` where there are too
+    /// many paths.
     pub fn up_to_the_end(
         mut self,
         trie: &Trie,
@@ -203,8 +204,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(if self.apart(trie, &mut reached)? { self.complete.take() } else { None })
     }
 
-    /// As [`Walk::over`], of the strings that go on after some nodes, at each of which something else is assumed. Whether it
-    /// was done: not where the paths are too many.
+    /// As [`Walk::over`], for the strings that go on after some nodes, each with its own assumptions. Returns `false`
+    /// where there are too many paths.
     pub fn after_nodes(
         &mut self,
         trie: &Trie,
@@ -223,8 +224,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.apart(trie, &mut reached)
     }
 
-    /// As [`Walk::over`], of the strings after the nodes above some nodes; their entries are given. Whether it was done: not
-    /// where the paths are too many.
+    /// As [`Walk::over`], for the strings that pass through some nodes; reading starts with the byte of each node.
+    /// Returns `false` where there are too many paths.
     pub fn below(
         &mut self,
         trie: &Trie,
@@ -246,7 +247,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.apart(trie, &mut reached)
     }
 
-    /// As [`Walk::over`] the tokens of a vocabulary, but for those that are only whitespace before a lexeme.
+    /// As [`Walk::over`] for the tokens of a vocabulary, without those that are only whitespace before a lexeme.
     pub fn over_tokens(
         &mut self,
         vocabulary: &Tokens,
@@ -284,8 +285,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(())
     }
 
-    /// Does all jobs, every alternative on its own; gives up, saying so, where they are too many. Where they were once in
-    /// this mask, they mostly are again.
+    /// Does all jobs, each alternative separately. Returns `false` where there are too many; after that, the rest of
+    /// this mask does not try again, since most walks of a mask are alike.
     fn apart(&mut self, trie: &Trie, reached: &mut impl FnMut(u32, Assumptions)) -> Result<bool, EngineError> {
         if self.run.known.is_some() {
             self.scratch.jobs.clear();
@@ -296,7 +297,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             let WalkScratch { contexts, path, ends, .. } = &mut self.scratch;
             let Context { ref expansion, assumed, start, .. } = contexts[job.spot.context as usize];
             let (lexeme_cache, additional) = (&mut *self.run.lexeme_cache, expansion.additional);
-            // Whitespace and names take the general step, everything else is a table.
+            // Whitespace and names need the general step; all other automata are tables.
             let dfa = match expansion.automaton {
                 Automaton::Dfa(dfa) if job.spot.state & IN_WHITESPACE == 0 => Some(dfa),
                 _ => None,
@@ -320,8 +321,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(true)
     }
 
-    /// Makes jobs of what follows a lexeme at the nodes where it is complete, which are forgotten with that. Gives up, saying
-    /// so, where they are too many.
+    /// Turns the nodes at which a lexeme is complete into jobs for what follows it. Returns `false` where there are too
+    /// many.
     fn go_on_after_ends(
         &mut self,
         trie: &Trie,
@@ -329,7 +330,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         additional: bool,
         reached: &mut impl FnMut(u32, Assumptions),
     ) -> Result<bool, EngineError> {
-        // What is after one of them adds to the room, but no ends.
+        // What follows a lexeme adds to the scratch space, but adds no ends.
         let mut ends = std::mem::take(&mut self.scratch.ends);
         for (node, state) in ends.drain(..) {
             let spot = Spot { state, ..spot };
@@ -343,7 +344,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             if ends_text && let Some(complete) = &mut self.complete {
                 complete.push((node, assumed));
             }
-            // What ends with the key itself is as unverified as what goes on after it.
+            // A token that ends with the key is as unverified as one that goes on after it.
             if additional && let Some(entry) = trie.entry_at(node as usize) {
                 reached(entry, assumed);
             }
@@ -363,8 +364,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(true)
     }
 
-    /// Whether some string may go on below a node after the lexemes that are complete at a spot. Most end within a word of the
-    /// vocabulary: to lay out what follows them took longer than all the rest of a walk.
+    /// Whether some string below a node may continue after the lexemes that are complete at a spot. Most lexemes end
+    /// within a word of the vocabulary, and expanding what follows them took longer than the rest of the walk.
     fn may_go_on(&mut self, trie: &Trie, node: usize, spot: Spot) -> Result<bool, EngineError> {
         if self.scratch.after.contains_key(&spot) || self.spent_at.is_some() || self.complete.is_some() {
             return Ok(true);
@@ -395,7 +396,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             true => None,
             false => Some(self.over_thin_stacks(trie, threads, &mut reached)?),
         };
-        // How many strings end at a node or below it that have not been reached.
+        // Whether some string that was not reached ends at a node or below it.
         let left_below = |node: usize| left.as_ref().is_none_or(|left| left[node + trie.size(node)] > left[node]);
         let run = &mut *self.run;
         let start = run.stacks.configuration(&mut threads.to_vec())?;
@@ -407,7 +408,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 }
                 let (next, Assumptions { seen, reserved, element, repeat, locally_finite, .. }) =
                     run.known_step(set, byte)?;
-                // Which key it was that ended is not known here: taken to lie whole within the token.
+                // Which key ended is not known here, so it is assumed to lie within the token.
                 let whole = assumed.whole || seen || reserved;
                 let assumed = Assumptions {
                     seen: assumed.seen || seen,
@@ -424,8 +425,9 @@ impl<'r, 'a> Walk<'r, 'a> {
         )
     }
 
-    /// Walks a part of all threads together, which stays small whatever the text. Says how many strings that were not reached
-    /// end at the nodes before each node, and before the end; without those that have a byte which no lexeme reads.
+    /// Walks all threads together with thin stacks, whose size does not depend on the text. For each node, and for the
+    /// end, the result is the number of strings that end at earlier nodes and were not reached. Strings with a byte
+    /// that no lexeme can read are not counted.
     fn over_thin_stacks(
         &mut self,
         trie: &Trie,
@@ -441,7 +443,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 start,
                 |set, byte, node| {
                     let (next, assumed) = run.known_step(set, byte)?;
-                    // Whatever is unverified is left to the walk with all threads.
+                    // Strings that would be unverified are left to the walk with all stacks.
                     is_reached[node] = next != SetId::EMPTY && !assumed.is_any();
                     Ok::<_, EngineError>(is_reached[node].then_some(next))
                 },
@@ -464,7 +466,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(left)
     }
 
-    /// The spots after the lexemes that are complete at this one.
+    /// The spots after the lexemes that are complete at a spot.
     fn after(&mut self, spot: Spot) -> Result<Behind, EngineError> {
         if let Some(&known) = self.scratch.after.get(&spot) {
             return Ok(known);
@@ -484,7 +486,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             reserved: before.reserved || reserved,
             whole: before.whole || (before.later && (seen || reserved)),
             element: before.element || element,
-            // Of which followers it is said is asked of each.
+            // Each follower decides this for itself.
             repeat: before.repeat,
             locally_finite: before.locally_finite || locally_finite,
             later: true,
@@ -508,11 +510,11 @@ impl<'r, 'a> Walk<'r, 'a> {
     }
 }
 
-/// Reads a lexeme by its table, and notes the nodes where it is complete.
+/// Reads a lexeme by its table and notes the nodes where it is complete.
 struct OneLexeme<'a> {
     lexeme_cache: &'a mut LexemeCache,
     dfa: DfaId,
-    /// Whether it is noted, too, where nothing is below.
+    /// Whether a node is noted even if nothing is below it.
     additional: bool,
     ends: &'a mut Vec<(u32, u32)>,
 }
@@ -535,7 +537,7 @@ impl Reader for OneLexeme<'_> {
     }
 }
 
-/// As [`OneLexeme`], for names, and where whitespace comes first.
+/// As [`OneLexeme`], for names and for lexemes after whitespace.
 struct AnyLexeme<'a> {
     lexeme_cache: &'a mut LexemeCache,
     expansion: &'a Expansion,

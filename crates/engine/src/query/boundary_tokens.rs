@@ -11,17 +11,18 @@ use crate::state::stacks::SetId;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// A place of a text at which a token may begin that goes on after its end.
+/// A position of a text at which a token may begin that extends beyond its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Where the token begins, in bytes from the beginning of the text.
     pub start: usize,
-    /// Such tokens, not more than were asked for; one of those that spell the same bytes stands for all.
+    /// Such tokens, at most as many as were asked for; of tokens with equal bytes only one.
     pub tokens: Vec<u32>,
 }
 
 impl Tokens {
-    /// Where tokens may begin that span the end of a text, whatever follows, and at most `limit` of them for each place.
+    /// The positions at which tokens may begin that extend beyond the end of a text, whatever follows it, with at most
+    /// `limit` such tokens for each position.
     pub fn spans(&self, text: &[u8], limit: usize) -> Vec<Span> {
         let starts = span_starts(self.trie(), text);
         let spans = starts.map(|(start, node)| {
@@ -32,7 +33,7 @@ impl Tokens {
     }
 }
 
-/// The places of a text from which on it leads to a node of the trie that has children, with that node.
+/// The positions from which the rest of a text leads to a node of the trie that has children, with that node.
 pub(crate) fn span_starts<'a>(trie: &'a Trie, text: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
     let first = (text.len() + 1).saturating_sub(trie.max_depth());
     (first..text.len()).filter_map(|start| {
@@ -42,8 +43,8 @@ pub(crate) fn span_starts<'a>(trie: &'a Trie, text: &'a [u8]) -> impl Iterator<I
 }
 
 impl GrammarMatcher {
-    /// The forced bytes (see [`GrammarMatcher::forced_bytes`]), and where tokens may begin in them that span their end and
-    /// that the grammar allows, with at most `limit` of those tokens for each place.
+    /// The forced bytes (see [`GrammarMatcher::forced_bytes`]), and the positions in them at which allowed tokens may
+    /// begin that extend beyond their end, with at most `limit` such tokens for each position.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
@@ -72,7 +73,7 @@ impl GrammarMatcher {
         Ok((forced, spans))
     }
 
-    /// The single token that must come next, where the grammar asks for a token by its name or id and for nothing else.
+    /// The single token that must come next, if the grammar names a token by its text or id and allows nothing else.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
@@ -101,7 +102,7 @@ impl GrammarMatcher {
 }
 
 impl Run<'_> {
-    /// Tokens of the trie strictly below a node that go on from a configuration at that node, at most `limit` of them.
+    /// At most `limit` tokens strictly below a node of the trie that can be read on from a configuration at that node.
     fn tokens_below(
         &mut self,
         trie: &Trie,

@@ -1,7 +1,7 @@
-//! What may come next, for people: texts if few are possible, otherwise patterns.
+//! What may come next, for people to read: texts if few are possible, otherwise patterns.
 //!
-//! Nobody waits for these, but others wait for the lexemes meanwhile: so the search is done in pieces, between which
-//! the lexemes are handed to whoever waits.
+//! The search is not urgent, but it holds the lexemes. So it is done in pieces, and between these the lexemes are
+//! handed to any thread that waits for them.
 
 use stencilm_regex::{ExprId, Printed, Printing};
 use stencilm_support::{FEW, LOOKED_AT, check_time};
@@ -17,17 +17,18 @@ use crate::state::stacks::{Entry, SetId};
 pub enum Candidate {
     /// This text.
     Literal(String),
-    /// What this pattern of the standard dialect matches, except for the empty text.
+    /// Anything that this pattern of the standard dialect matches, except the empty text.
     Pattern(String),
 }
 
-/// Stands for a lexeme that no pattern can describe: an intersection, or the rest of a character.
+/// The pattern for a lexeme that no pattern can describe: an intersection, or the rest of a character.
 const ANY_TEXT: &str = "(?s:.)+";
 
 impl GrammarMatcher {
-    /// What may come next: for every lexeme that may be gone on with, its texts where there are at most `limit`, else a
-    /// pattern; texts first, each kind in order, and no more than `limit` in all. A lexeme that no pattern can describe
-    /// stands as `(?s:.)+`, which is too much. The end of the text is not among them.
+    /// What may come next: for every lexeme that can continue, its texts if there are at most `limit`, and otherwise a
+    /// pattern. Texts come first, each group in order, and there are at most `limit` results in all. A lexeme that no
+    /// pattern can describe is given as `(?s:.)+`, which matches too much. The end of the text is not among the
+    /// results.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
@@ -38,7 +39,7 @@ impl GrammarMatcher {
         self.candidates_while(limit, Layout::is_waited_for)
     }
 
-    /// The same, in pieces that end where others wait.
+    /// The same, in pieces that end when others wait.
     fn candidates_while(
         &mut self,
         limit: usize,
@@ -56,7 +57,7 @@ impl GrammarMatcher {
         limit: usize,
         is_waited_for: impl Fn(&Layout) -> bool,
     ) -> Result<Vec<Candidate>, MatcherError> {
-        // Held to the end: what one piece knows of the lexemes serves the next.
+        // Held until the end, so that each piece can use what the one before it computed about the lexemes.
         let layout = self.layout()?;
         let lexemes = self.probe(|run, here| Ok(run.lexemes_at(here)))?;
         let mut search = Search { lexemes, stage: None, limit, candidates: Vec::new() };
@@ -67,11 +68,11 @@ impl GrammarMatcher {
     }
 }
 
-/// A look for candidates, which may stop at any step and go on.
+/// A search for candidates that can be interrupted after any step.
 struct Search {
-    /// Those that are not looked at yet, the next one last.
+    /// The lexemes that are left, the next one last.
     lexemes: Vec<ExprId>,
-    /// What is done with the lexeme that is looked at.
+    /// How far the current lexeme is.
     stage: Option<Stage>,
     limit: usize,
     candidates: Vec<Candidate>,
@@ -80,12 +81,12 @@ struct Search {
 enum Stage {
     Spelling(Texts),
     Printing(Printing),
-    /// The texts of the lexeme that are not tried yet.
+    /// The texts of the lexeme that were not tried yet.
     Trying(Vec<String>),
 }
 
 impl Search {
-    /// Goes on to the end, which it reports, or until somebody waits.
+    /// Continues until the end or until a thread waits; returns whether it reached the end.
     fn go_on(&mut self, run: &mut Run<'_>, here: SetId, is_waited_for: impl Fn() -> bool) -> Result<bool, EngineError> {
         loop {
             for _ in 0..FEW {
@@ -99,7 +100,7 @@ impl Search {
         }
     }
 
-    /// One short step; says whether there was any left.
+    /// Does one short step; returns whether there was one to do.
     fn step(&mut self, run: &mut Run<'_>, here: SetId) -> Result<bool, EngineError> {
         match &mut self.stage {
             None => {
@@ -118,7 +119,7 @@ impl Search {
                 }
             }
             Some(Stage::Trying(texts)) => match texts.pop() {
-                // A lexeme does not know which elements and keys there are already.
+                // A lexeme does not know which elements and keys are used already.
                 Some(text) if run.survives(here, text.as_bytes())? => self.candidates.push(Candidate::Literal(text)),
                 Some(_) => {}
                 None => self.stage = None,
@@ -128,35 +129,34 @@ impl Search {
     }
 }
 
-/// The texts of a lexeme that are not empty, as far as they are spelled.
+/// A search for the non-empty texts of a lexeme.
 struct Texts {
     lexeme: ExprId,
     texts: Vec<String>,
-    /// Beginnings, with what goes on there.
+    /// Prefixes of texts, each with the expression for the rest.
     work: Vec<(ExprId, Vec<u8>)>,
     places: usize,
 }
 
-/// How far the texts of a lexeme are spelled.
+/// The state of this search.
 enum Spelled {
     Some,
     All,
-    /// More than are wanted, or some that are not UTF-8, or looking for them takes too long.
+    /// There are more than wanted, some are not UTF-8, or the search takes too long.
     TooMany,
 }
 
 impl Texts {
-    /// None yet.
     fn of(lexeme: ExprId) -> Texts {
         Texts { lexeme, texts: Vec::new(), work: vec![(lexeme, Vec::new())], places: 0 }
     }
 
-    /// Looks at one beginning.
+    /// Takes one prefix from the list.
     fn step(&mut self, run: &mut Run<'_>, limit: usize) -> Result<Spelled, EngineError> {
         let Some((expr, text)) = self.work.pop() else {
             return Ok(if self.texts.len() <= limit { Spelled::All } else { Spelled::TooMany });
         };
-        // All of it may be known: then nothing else looks at the clock.
+        // If everything is cached, nothing else checks the deadline.
         check_time()?;
         self.places += 1;
         if self.places > LOOKED_AT || self.texts.len() > limit || self.work.len() > LOOKED_AT {
@@ -181,7 +181,7 @@ impl Texts {
 }
 
 impl Run<'_> {
-    /// The lexemes with which the text may go on.
+    /// The lexemes with which the text may continue.
     fn lexemes_at(&mut self, configuration: SetId) -> Vec<ExprId> {
         let mut lexemes: Vec<ExprId> = Vec::new();
         for thread in self.stacks.entries(configuration).to_vec() {

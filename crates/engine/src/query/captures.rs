@@ -1,10 +1,10 @@
-//! The texts of named parts: the accepted text is read once more, this time with where each part begins and ends.
+//! The texts of named parts: the accepted text is read once more, this time recording where each part begins and ends.
 //!
-//! Only the parts that hold a capture are followed here, by a chart (Earley 1970; Scott & Johnstone 2010 in the order
-//! of work): which nodes are complete over which stretch, and which are still open at the end. Everything else is a
-//! leaf, read by the machine from where it begins. Then one reading is derived from the root. If there are several, the
-//! first alternative counts, and the end of a sequence takes as little as possible; but what may still go on counts as
-//! open.
+//! Only the parts that contain a capture are parsed here, by a chart (Earley 1970; Scott & Johnstone 2010 for the order
+//! of work). It records which nodes are complete over which stretch of the text, and which are still open at its end.
+//! Everything else is a leaf, which the machine reads. Then one parse is derived from the root. If there are several,
+//! the first alternative is taken, and the end of a sequence is as short as possible; but a node that may still
+//! continue counts as open.
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Mark, Node, NodeId};
@@ -20,11 +20,11 @@ use crate::state::record::Record;
 use crate::state::stacks::{Entry, SetId};
 
 impl GrammarMatcher {
-    /// The texts of the parts that the grammar names, as far as they are complete: by where they begin, outer ones first.
-    /// A name comes as often as its part does. Where the text can be read in several ways, the first alternative counts,
-    /// and the end of a sequence takes as little as it can. A special token adds nothing to a text.
+    /// The texts of the complete parts that the grammar names, in the order of their beginnings, outer parts first. A
+    /// name occurs as often as its part does. If the text can be parsed in several ways, the first alternative is
+    /// taken, and the end of a sequence is as short as possible. A special token adds nothing to a text.
     ///
-    /// They are found on demand, in time that grows with the text; nothing is changed.
+    /// They are computed on demand, in time that grows with the text; nothing is changed.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
@@ -35,8 +35,8 @@ impl GrammarMatcher {
     }
 }
 
-/// A node that was begun: how many of its parts or rounds are complete, and where it began. Of a choice, a rule and a
-/// capture nothing is complete before all is.
+/// A node that has begun: where it began, and how many of its parts or rounds are complete. For a choice, a rule or a
+/// capture that number stays 0 until the node is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Item {
     node: NodeId,
@@ -44,7 +44,7 @@ struct Item {
     from: u32,
 }
 
-/// A node that is complete from one position to another.
+/// A node that is complete between two positions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Stretch {
     node: NodeId,
@@ -52,11 +52,11 @@ struct Stretch {
     to: u32,
 }
 
-/// One reading in the making, taken down from the root.
+/// A step in deriving one parse from the root.
 enum Task {
-    /// A node over a stretch.
+    /// Parse a node over a stretch.
     Complete(NodeId, u32, u32),
-    /// A node that the text ends in.
+    /// Parse a node within which the text ends.
     Open(NodeId, u32),
 }
 
@@ -67,30 +67,30 @@ struct Chart<'a, 'r> {
     record: &'a Record,
     end: u32,
     work: Vec<(Item, u32)>,
-    /// When an item was first reached at a position.
+    /// When an item was first reached at a position; see `clock`.
     reached: FxHashMap<(Item, u32), u32>,
-    /// Where a node that begins at a position has how many parts done.
+    /// For a node that begins at a position: the other positions at which some of its parts are complete, and how many.
     begun: FxHashMap<(NodeId, u32), Vec<(u32, u32)>>,
-    /// Who waits for a node from a position on.
+    /// The items that wait for a node that begins at a position.
     waiting: FxHashMap<(NodeId, u32), Vec<Item>>,
-    /// Where a node that begins at a position may end.
+    /// The ends of a node that begins at a position.
     ends: FxHashMap<(NodeId, u32), Vec<u32>>,
-    /// Where a node that ends at a position may begin.
+    /// The beginnings of a node that ends at a position.
     starts: FxHashMap<(NodeId, u32), Vec<u32>>,
-    /// When a stretch was first found complete.
+    /// When a stretch was first found to be complete.
     order: FxHashMap<Stretch, u32>,
-    /// Nodes that the text ends in, by where they begin: where the leaf begins that it ends in, as early as can be, and the
-    /// order found.
+    /// The nodes within which the text ends, by their beginnings: the earliest beginning of the leaf within which it
+    /// ends, and the order in which they were found.
     open: FxHashMap<(NodeId, u32), (u32, u32)>,
-    /// Leaves that the text ends in.
+    /// The leaves within which the text ends.
     open_leaves: Vec<(u32, NodeId)>,
     open_work: Vec<(NodeId, u32)>,
-    /// Counts what is found: everything follows from something found before.
+    /// Counts discoveries. Each follows from earlier ones, so a derivation that only goes back in time ends.
     clock: u32,
     steps: usize,
 }
 
-/// The captures of a text that are complete, by where they begin, outer ones first.
+/// The complete captures of a text, in the order of their beginnings, outer ones first.
 pub(crate) fn captures(
     run: &mut Run<'_>,
     grammar: &Grammar,
@@ -130,7 +130,7 @@ impl<'a> Chart<'a, '_> {
         if self.steps > WORK { Err(EngineError::CapturesTooCostly(WORK)) } else { Ok(()) }
     }
 
-    /// Finds all stretches over which nodes are complete, and all nodes that the text ends in.
+    /// Finds all stretches over which nodes are complete, and all nodes within which the text ends.
     fn fill(&mut self) -> Result<(), EngineError> {
         let mut found = Vec::new();
         self.begin(self.grammar.root(), 0, &mut found)?;
@@ -159,7 +159,7 @@ impl<'a> Chart<'a, '_> {
                 }
             }
         }
-        // A leaf that has begun earlier is still being read, so what follows it is not there yet.
+        // Leaves that began earlier come first: they are still being read, so nothing after them has begun.
         let mut leaves = std::mem::take(&mut self.open_leaves);
         leaves.sort_unstable();
         for (at, leaf) in leaves {
@@ -182,7 +182,7 @@ impl<'a> Chart<'a, '_> {
         }
     }
 
-    /// Begins a node at a position, once.
+    /// Begins a node at a position, unless it has begun there already.
     fn begin(&mut self, node: NodeId, at: u32, found: &mut Vec<Stretch>) -> Result<(), EngineError> {
         if self.ends.contains_key(&(node, at)) {
             return Ok(());
@@ -221,7 +221,7 @@ impl<'a> Chart<'a, '_> {
         self.run.machine.left.is_nullable(node)
     }
 
-    /// The nodes that may come next in a node that was begun.
+    /// The nodes that may come next within a begun node.
     fn wanted(&self, item: Item) -> Vec<NodeId> {
         let node = self.grammar.node(item.node);
         match node {
@@ -231,7 +231,7 @@ impl<'a> Chart<'a, '_> {
         }
     }
 
-    /// A part of a begun node is complete from one position to another.
+    /// Records that a part of a begun node is complete between two positions.
     fn advance(&mut self, item: Item, from: u32, to: u32, found: &mut Vec<Stretch>) {
         match self.grammar.node(item.node) {
             Node::Sequence(parts) => {
@@ -241,7 +241,7 @@ impl<'a> Chart<'a, '_> {
                     found.push(Stretch { node: item.node, from: item.from, to });
                 }
             }
-            // A round that reads nothing changes nothing: the count that it could make up for was waived before.
+            // An empty round changes nothing: a body that may be empty needs no minimum count, as the next arm shows.
             Node::Repeat { .. } if from == to => {}
             Node::Repeat { body, min, max } => {
                 let limit = count_limit(*min, *max);
@@ -255,7 +255,7 @@ impl<'a> Chart<'a, '_> {
         }
     }
 
-    /// Where a node without captures that begins here may end, and whether the text may end in it.
+    /// The ends of a node without captures that begins here, and whether the text may end within it.
     fn scan(&mut self, node: NodeId, at: u32) -> Result<(Vec<u32>, bool), EngineError> {
         let frame = self.run.machine.frame_id(Frame::Node(node));
         let mut configuration = self.run.initial_at(frame)?;
@@ -304,13 +304,13 @@ impl<'a> Chart<'a, '_> {
         Ok((ends, alive))
     }
 
-    /// Whether a part may be taken in the reading of a node that begins at the same place: not where that could lead
+    /// Whether a part may be used in parsing a node that begins at the same position. It may not if that could lead
     /// around in a circle.
     fn is_below(left: &LeftGraph, part: (NodeId, Option<&u32>), node: (NodeId, Option<&u32>)) -> bool {
         !left.in_same_cycle(part.0, node.0) || part.1 < node.1
     }
 
-    /// Takes one reading down from the root.
+    /// Derives one parse from the root.
     fn read(&mut self) -> Result<Vec<(&'a str, u32, u32)>, EngineError> {
         let root = self.grammar.root();
         let complete = self.order.contains_key(&Stretch { node: root, from: 0, to: self.end });
@@ -389,10 +389,10 @@ impl<'a> Chart<'a, '_> {
         Ok(found)
     }
 
-    /// Adds the readings of the parts that a node has done between its begin and a position, last part first, so that the
-    /// first one is read next.
+    /// Adds the tasks for the complete parts of a node up to a position. The last part is pushed first, so that the
+    /// first one is parsed next.
     fn read_back(&mut self, mut item: Item, mut at: u32, tasks: &mut Vec<Task>) -> Result<(), EngineError> {
-        // A node that may begin with itself could be its own part; what was found before it cannot.
+        // A node that may begin with itself could be its own part, but not one that was found earlier.
         let strict = self.run.machine.left.is_left_recursive(self.run.machine.left.resolve(item.node));
         let (is_repeat, unlimited) = match self.grammar.node(item.node) {
             Node::Repeat { max, .. } => (true, max.is_none()),
@@ -410,7 +410,7 @@ impl<'a> Chart<'a, '_> {
             starts.sort_unstable();
             self.spend(starts.len())?;
             let found = starts.iter().rev().filter(|&&start| !is_repeat || start < at).find_map(|&start| {
-                // From the last count worth distinguishing on, a round leaves the count as it is.
+                // Once the count has reached its limit, a round does not change it.
                 let same = unlimited.then_some(item);
                 let earlier = |time: u32| !strict || time < now;
                 let fits = |before: &Item| self.reached.get(&(*before, start)).is_some_and(|&time| earlier(time));
@@ -425,7 +425,7 @@ impl<'a> Chart<'a, '_> {
     }
 }
 
-/// The greatest count of rounds worth distinguishing.
+/// The greatest number of rounds that makes a difference.
 fn count_limit(min: u32, max: Option<u32>) -> u32 {
     max.unwrap_or(min.max(1))
 }

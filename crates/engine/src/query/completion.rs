@@ -7,14 +7,14 @@ use crate::error::MatcherError;
 use crate::matcher::GrammarMatcher;
 
 impl GrammarMatcher {
-    /// A text that completes the grammar after what was accepted; empty where it is complete already. It is a shortest
-    /// one, except that intersections and complements count with a lower bound of their length where alternatives are
-    /// compared, that a key must be new, that references count as those to names that there are, and that the search for a
-    /// shorter one ends where it tries too many paths. The same state gives the same text. Nothing is changed.
+    /// A text that completes the grammar after what was accepted; empty if the text is complete already. It is a
+    /// shortest one, with these exceptions: where alternatives are compared, intersections and complements count with a
+    /// lower bound of their length; a key must be new; a reference counts as one to a name that exists; and the search
+    /// for a shorter text ends after too many paths. The same state gives the same text. Nothing is changed.
     ///
     /// # Errors
-    /// [`MatcherError::CompletionTooLong`] when it takes more than `max_bytes`, [`MatcherError::NoTextCompletes`] when only
-    /// single tokens that spell no text may come, and limits.
+    /// [`MatcherError::CompletionTooLong`] when it takes more than `max_bytes`, [`MatcherError::NoTextCompletes`] when
+    /// only single tokens that spell no text may come, and limits.
     pub fn shortest_completion(&mut self, max_bytes: usize) -> Result<Vec<u8>, MatcherError> {
         if self.is_terminated() {
             return Ok(Vec::new());

@@ -1,12 +1,12 @@
-//! Masks of a whole draft tree, for speculative decoding: one row for every node; no token stays accepted.
+//! Masks of a whole draft tree, for speculative decoding: one row for every node. No token stays accepted.
 
 use std::time::{Duration, Instant};
 
 use crate::error::MatcherError;
 use crate::matcher::GrammarMatcher;
 
-/// Tokens drafted ahead, as a tree in the form "first child, next sibling": node `n` holds `tokens[n]`, its first child is
-/// `next_token[n]`, and `next_sibling[n]` is another child of the same parent; -1 for none.
+/// Draft tokens as a tree in the form "first child, next sibling": node `n` has the token `tokens[n]`, its first child
+/// is `next_token[n]`, and `next_sibling[n]` is another child of the same parent; -1 stands for none.
 #[derive(Clone, Copy, Debug)]
 pub struct DraftTree<'a> {
     next_token: &'a [i64],
@@ -15,44 +15,44 @@ pub struct DraftTree<'a> {
     root: usize,
 }
 
-/// What is wrong with a draft tree.
+/// Why a draft tree is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DraftTreeError {
-    /// The three lists do not speak of the same nodes.
+    /// The three lists have different lengths.
     #[error(
         "the draft tree has {next_token} entries in retrieve_next_token, {next_sibling} in retrieve_next_sibling and \
          {tokens} in draft_tokens; give one of each for every node, and at least one node"
     )]
     Lengths {
-        /// The first children.
+        /// The length of the list of first children.
         next_token: usize,
-        /// The siblings.
+        /// The length of the list of siblings.
         next_sibling: usize,
-        /// The tokens.
+        /// The length of the list of tokens.
         tokens: usize,
     },
-    /// A link leads nowhere.
+    /// A link does not lead to a node.
     #[error("{list}[{node}] is {target}, but the tree has the nodes 0 to {last}; give one of them, or -1 for none")]
     Link {
         /// Which list.
         list: &'static str,
-        /// The node that the link starts at.
+        /// The node with the link.
         node: usize,
-        /// Where it leads.
+        /// The target of the link.
         target: i64,
         /// The last node.
         last: usize,
     },
-    /// A node is reached in two ways.
+    /// A node is reached twice.
     #[error("node {node} of the draft tree is reached twice, so it is no tree; give every node one parent")]
     NotATree {
         /// The node.
         node: usize,
     },
-    /// The root is not there.
+    /// The root is not a node.
     #[error("root_position is {root}, but the draft tree has the nodes 0 to {last}; give one of them")]
     Root {
-        /// Where it should be.
+        /// The given root.
         root: usize,
         /// The last node.
         last: usize,
@@ -68,10 +68,10 @@ pub enum DraftTreeError {
 }
 
 impl<'a> DraftTree<'a> {
-    /// A tree, checked: every link leads to a node, and no node is reached twice from the root.
+    /// A checked tree: every link leads to a node, and no node is reached twice from the root.
     ///
     /// # Errors
-    /// [`DraftTreeError`] says what is wrong.
+    /// [`DraftTreeError`] tells what is invalid.
     pub fn new(
         next_token: &'a [i64],
         next_sibling: &'a [i64],
@@ -108,7 +108,7 @@ impl<'a> DraftTree<'a> {
         Ok(tree)
     }
 
-    /// How many nodes there are; never none.
+    /// The number of nodes, which is never 0.
     pub fn num_nodes(&self) -> usize {
         self.tokens.len()
     }
@@ -117,7 +117,7 @@ impl<'a> DraftTree<'a> {
         usize::try_from(links[node]).ok()
     }
 
-    /// A node and all below it, and below its siblings.
+    /// A node with everything below it and below its next siblings.
     fn below(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let mut below = vec![node];
         std::iter::from_fn(move || {
@@ -129,19 +129,20 @@ impl<'a> DraftTree<'a> {
     }
 }
 
-/// What is left to do: go to a node, or take back the token of one whose subtree is done.
+/// A step of the walk: enter a node, or take back the token of a node whose subtree is done.
 enum Visit {
     Enter(usize),
     Leave,
 }
 
 impl GrammarMatcher {
-    /// Writes for every node of a draft tree the tokens that may come after it. The root stands for what was accepted:
-    /// its token is not looked at. Nodes that the grammar refuses, or at which the text has ended, and all below them get
-    /// a row of zeros; `rows` has the vocabulary's number of words for each node, and the rows of other nodes than those
-    /// below the root are left alone. The matcher is left as it was.
+    /// Writes, for every node of a draft tree, the tokens that may come after it. The root stands for what was
+    /// accepted: its token is ignored. Nodes that the grammar refuses or that come after the end of the text, and all
+    /// nodes below them, get a row of zeros. `rows` holds one mask for each node; rows of nodes that are not below the
+    /// root are left alone. The matcher is unchanged afterwards.
     ///
-    /// With a time limit the walk may stop early, and says `false` then: the rows not reached are zeros.
+    /// With a time limit the walk may stop early. It returns `false` then, and the rows that were not reached are
+    /// zeros.
     ///
     /// # Errors
     /// As [`GrammarMatcher::fill_mask`] and [`GrammarMatcher::accept_token`]; the matcher is left as it was, too.
@@ -161,8 +162,8 @@ impl GrammarMatcher {
         self.at_nodes(tree, deadline, |matcher, node| matcher.fill_mask(&mut rows[node * words..][..words]).map(|_| ()))
     }
 
-    /// For every node of a draft tree the [temperature](GrammarMatcher::temperature) for the token after it; `None` also at
-    /// nodes that the grammar refuses, and at those below them. The matcher is left as it was.
+    /// For every node of a draft tree, the [temperature](GrammarMatcher::temperature) for the token after it. It is
+    /// `None` also for nodes that the grammar refuses, and for those below them. The matcher is unchanged afterwards.
     ///
     /// # Errors
     /// As [`GrammarMatcher::traverse_draft_tree`].
@@ -175,8 +176,8 @@ impl GrammarMatcher {
         Ok(temperatures)
     }
 
-    /// Does something at every node of a draft tree that the grammar accepts, with the tokens on the way to it accepted, and
-    /// takes them back. Answers whether all nodes were reached before the deadline.
+    /// Calls something at every node of a draft tree that the grammar accepts, while the tokens on the path to it are
+    /// accepted, and takes them back. Returns whether all nodes were reached before the deadline.
     fn at_nodes(
         &mut self,
         tree: &DraftTree<'_>,

@@ -1,4 +1,4 @@
-//! Queries that do not change a matcher: which part of a text or of a list of tokens fits, what is forced, and why a
+//! Queries that do not change a matcher: how much of a text or of a list of tokens fits, what is forced, and why a
 //! token may come or not.
 
 use std::fmt;
@@ -11,49 +11,49 @@ use crate::matcher::GrammarMatcher;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 
-/// A forced text is looked for so far ahead, in bytes: a grammar may force a billion of them.
+/// The greatest length of a forced text in bytes. A grammar may force a billion of them.
 pub const MAX_FORCED_BYTES: usize = 1 << 16;
 
-/// What became of a text: see [`GrammarMatcher::longest_valid_prefix`].
+/// The result for a text: see [`GrammarMatcher::longest_valid_prefix`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// How it stands.
+    /// Whether the text fits.
     pub status: Status,
-    /// How many bytes of it fit.
+    /// The number of bytes that fit.
     pub valid_bytes: usize,
 }
 
-/// How a text stands in its grammar.
+/// Whether a text fits its grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// All of it fits, and it may end here.
+    /// All of it fits, and the text may end there.
     Complete,
-    /// All of it fits, and something must follow.
+    /// All of it fits, and more must follow.
     Viable,
-    /// Some byte of it fits no text of the grammar.
+    /// Some byte of it does not fit.
     Dead,
 }
 
-/// Why a token may come next or not. Its `Display` is a sentence without the token.
+/// Why a token may come next or not. The `Display` form is a sentence without the token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Explanation {
     /// It may come.
     Allowed,
-    /// The vocabulary ends before it.
+    /// Its id is outside of the vocabulary.
     OutOfRange {
-        /// How many ids there are.
+        /// The number of ids.
         vocab_size: usize,
     },
-    /// The sequence is over.
+    /// The sequence has ended.
     Terminated,
-    /// It ends the text, which is not complete.
+    /// It is a stop token, and the text is not complete.
     StopTooEarly(Expected),
-    /// It stands for no text, and the grammar does not ask for it here.
+    /// It stands for no text, and the grammar does not name it at this point.
     Special {
         /// Its name.
         name: String,
     },
-    /// No bytes belong to this id.
+    /// The id has no bytes.
     SpellsNothing,
     /// One of its bytes does not fit.
     Refused {
@@ -66,7 +66,7 @@ pub enum Explanation {
     },
 }
 
-/// What may come at some place of a text.
+/// What may come at some position of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expected {
     /// The bytes.
@@ -76,7 +76,7 @@ pub struct Expected {
 }
 
 impl GrammarMatcher {
-    /// How many of these tokens could be accepted one after the other. Nothing is changed.
+    /// The number of these tokens that could be accepted one after another. Nothing is changed.
     ///
     /// # Errors
     /// As [`GrammarMatcher::accept_token`].
@@ -95,7 +95,7 @@ impl GrammarMatcher {
         outcome.map(|()| accepted)
     }
 
-    /// How much of a text fits after what was accepted, and whether it is complete then. Nothing is changed.
+    /// How much of a text fits after what was accepted, and whether it is then complete. Nothing is changed.
     ///
     /// # Errors
     /// As [`GrammarMatcher::accept_bytes`].
@@ -118,8 +118,8 @@ impl GrammarMatcher {
         })
     }
 
-    /// The bytes that must come next: the longest text, up to [`MAX_FORCED_BYTES`], with which every text of the grammar
-    /// goes on from here. Empty where the text may end.
+    /// The bytes that must come next: the longest text, up to [`MAX_FORCED_BYTES`], with which every continuation
+    /// begins. Empty where the text may end.
     ///
     /// # Errors
     /// [`MatcherError::Engine`] when a limit is reached.
@@ -139,7 +139,7 @@ impl GrammarMatcher {
         })
     }
 
-    /// The text that must come next: [`GrammarMatcher::forced_bytes`] as far as they are whole characters.
+    /// The text that must come next: the complete characters of [`GrammarMatcher::forced_bytes`].
     ///
     /// # Errors
     /// As [`GrammarMatcher::forced_bytes`].
@@ -197,8 +197,8 @@ impl GrammarMatcher {
 }
 
 impl Run<'_> {
-    /// The live bytes of the automaton of some thread. Some may still be refused, where they would end a key that
-    /// the object has already.
+    /// The bytes that are live in the automaton of some thread. Some of them may still be refused, because they would
+    /// end a key that the object already has.
     pub(crate) fn possible_bytes(&mut self, configuration: SetId) -> Result<ByteSet, EngineError> {
         let mut possible = ByteSet::EMPTY;
         for index in 0..self.stacks.entries(configuration).len() {
@@ -216,7 +216,8 @@ impl Run<'_> {
         Ok(possible)
     }
 
-    /// The byte that must come next, and the configuration after it; `None` where several may come, or none must.
+    /// The byte that must come next, and the configuration after it; `None` where several bytes may come, or the text
+    /// may end.
     fn only_byte(&mut self, configuration: SetId) -> Result<Option<(u8, SetId)>, EngineError> {
         if self.stacks.has_bottom(configuration)
             || self
@@ -237,7 +238,6 @@ impl Run<'_> {
         Ok(only)
     }
 
-    /// What may come next.
     fn expected(&mut self, configuration: SetId) -> Result<Expected, EngineError> {
         let mut bytes = ByteSet::EMPTY;
         for byte in self.possible_bytes(configuration)?.iter() {
@@ -285,7 +285,7 @@ impl fmt::Display for Expected {
     }
 }
 
-/// Bytes as a reader wants to see them: quoted text where they are text.
+/// Bytes in readable form: as quoted text where they are UTF-8.
 pub fn shown(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => format!("{text:?}"),

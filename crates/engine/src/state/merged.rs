@@ -1,13 +1,14 @@
-//! Stacks joined in depth: frames that differ only in what lies below them are one frame on the union of that.
+//! Stacks merged at every depth: frames that differ only in what lies below them become one frame above the union of
+//! that.
 //!
-//! In a very ambiguous grammar a frame may have been pushed at every place of the text, so a set of stacks has an entry
-//! for each, every byte joins as many of such sets, and the work grows with the square of the text. As an automaton
-//! over frames such a set is nondeterministic. Read from the top and determinised (Rabin & Scott 1959), it has one
-//! entry for each frame, and the same few unions are made byte after byte, so those of two sets are cached.
+//! In a very ambiguous grammar the same frame may have been pushed at every position of the text. Then a set of stacks
+//! has an entry for each position, every byte joins many such sets, and the work grows with the square of the text.
+//! Such a set is a nondeterministic automaton over frames. Read from the top and determinised (Rabin & Scott 1959), it
+//! has one entry for each frame. The same few unions are needed byte after byte, so the unions of two sets are cached.
 //!
-//! A deterministic automaton can be much larger than another one for the same stacks. So a join may only visit a few
-//! times as many entries as the joined sets have; beyond that, it is made as a plain list of entries, and the next ones
-//! are not tried.
+//! A deterministic automaton can be much larger than a nondeterministic one for the same stacks. So a join may visit
+//! only a few times as many entries as the joined sets have. Beyond that, the result is a plain list of entries, and
+//! the next few joins do not try to merge.
 
 use stencilm_support::SEARCHED;
 
@@ -16,12 +17,12 @@ use crate::state::stacks::{Entry, SetId, Stacks};
 use crate::state::unions::Pair;
 use crate::switches::Switch;
 
-/// Entries of which each has its own frame and register, or the union that must be known first.
+/// Entries with distinct pairs of frame and register, or else the two sets whose union is needed first.
 type Joined = Result<Vec<Entry>, Pair>;
 
 impl Stacks {
-    /// The set of these sorted entries with one for each frame and register. `None` where that takes too much work, or where
-    /// there is nothing to be joined.
+    /// The set of these sorted entries with one entry for each frame and register. `None` where that takes too much
+    /// work, or where no two entries can be merged.
     pub(super) fn merged(&mut self, entries: &[Entry]) -> Result<Option<SetId>, EngineError> {
         let is_same = |pair: &[Entry]| (pair[0].head, pair[0].register) == (pair[1].head, pair[1].register);
         if !Switch::StateMerged.is_on() || !entries.windows(2).any(is_same) || !self.unions.are_worth_it() {
@@ -46,7 +47,7 @@ impl Stacks {
         }
     }
 
-    /// Joins two sets, and first what lies below them. Whether that was done: not where it takes more work than is left.
+    /// Unites two sets, after what lies below them. Returns `false` where it takes more work than is left.
     fn unite(&mut self, pair: Pair, left: &mut usize) -> Result<bool, EngineError> {
         let mut work = vec![pair];
         while let Some(&(a, b)) = work.last() {
@@ -62,14 +63,14 @@ impl Stacks {
                     self.unions.add((a, b), union.0);
                     work.pop();
                 }
-                // What lies below is less deep, so this ends.
+                // The sets below are less deep, so the loop ends.
                 Err(first) => work.push(first),
             }
         }
         Ok(true)
     }
 
-    /// Sorted entries with one for each frame and register.
+    /// Sorted entries merged to one for each frame and register.
     fn joined(&self, entries: &[Entry]) -> Joined {
         let mut joined: Vec<Entry> = Vec::with_capacity(entries.len());
         for &entry in entries {

@@ -2,7 +2,8 @@
 
 use stencilm_support::LOOKED_AT;
 
-/// A canonical number without an exponent, and without zeros at its ends; `None` of other values, and where it has too many digits.
+/// A canonical number without an exponent and without leading or trailing zeros; `None` for other values and for too
+/// many digits.
 pub(crate) fn plain_number(canonical: &[u8]) -> Option<Vec<u8>> {
     let (sign, digits) = match canonical.strip_prefix(b"-") {
         Some(digits) => (&b"-"[..], digits),

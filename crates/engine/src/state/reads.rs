@@ -1,35 +1,37 @@
-//! What a part of an operation reads of the stacks that existed before it. Its result may be cached under exactly that.
+//! What a part of an operation reads of the stacks that existed before it. The result of the part may be cached under
+//! exactly these reads.
 
 use stencilm_support::MANY;
 
 use crate::state::ids::SetId;
 
-/// What one part has read.
+/// The reads of one part.
 #[derive(Clone)]
 pub(crate) struct Scope {
-    /// Sets from this number on are made by the part itself.
+    /// Sets with this number or a higher one were made by the part itself.
     before: u32,
-    /// The others that it looked at, in the order of the first look.
+    /// The older sets that it read, in the order of the first read.
     sets: Vec<SetId>,
     too_many: bool,
 }
 
-/// The reads of the innermost part that is tracked. Those of the parts within it are its own, too.
+/// The reads of the innermost tracked part. They count as reads of the parts around it, too.
 #[derive(Clone, Default)]
 pub(crate) struct Reads(Option<Scope>);
 
 impl Reads {
-    /// Whether anything is tracked.
+    /// Whether reads are being tracked.
     pub fn are_tracked(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Begins a part when there are so many sets. Gives what is tracked around it.
+    /// Begins a part when `num_sets` sets exist. Returns what was tracked around it.
     pub fn begin(&mut self, num_sets: u32) -> Option<Scope> {
         self.0.replace(Scope { before: num_sets, sets: Vec::new(), too_many: false })
     }
 
-    /// Ends a part, and goes on with what is tracked around it. The sets that the part has read; `None` where they are very many.
+    /// Ends a part and resumes what was tracked around it. Returns the sets that the part read; `None` where there are
+    /// too many.
     pub fn end(&mut self, around: Option<Scope>) -> Option<Vec<SetId>> {
         let part = std::mem::replace(&mut self.0, around)?;
         part.sets.iter().for_each(|&set| self.note(set));
@@ -39,17 +41,17 @@ impl Reads {
         (!part.too_many).then_some(part.sets)
     }
 
-    /// Tracks nothing until [`Reads::resume`]. Gives what was tracked.
+    /// Stops tracking until [`Reads::resume`]. Returns what was tracked.
     pub fn pause(&mut self) -> Option<Scope> {
         self.0.take()
     }
 
-    /// Goes on with what [`Reads::pause`] gave.
+    /// Resumes what [`Reads::pause`] returned.
     pub fn resume(&mut self, scope: Option<Scope>) {
         self.0 = scope;
     }
 
-    /// Notes a look at a set.
+    /// Records that a set was read.
     pub fn note(&mut self, set: SetId) {
         if let Some(scope) = &mut self.0
             && set.0 < scope.before
@@ -61,7 +63,7 @@ impl Reads {
         }
     }
 
-    /// Notes reads of more sets than are listed.
+    /// Records that more sets were read than are listed.
     pub fn note_too_many(&mut self) {
         if let Some(scope) = &mut self.0 {
             scope.too_many = true;

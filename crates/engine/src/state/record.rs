@@ -1,29 +1,29 @@
-//! What a matcher has accepted, kept if its grammar has captures.
+//! A record of what a matcher has accepted, kept if its grammar has captures.
 
-/// What was accepted, step by step.
+/// The accepted steps.
 #[derive(Clone, Default)]
 pub(crate) struct Record {
-    /// The bytes; [`NO_BYTE`] for a token that spells none.
+    /// The bytes, with [`NO_BYTE`] for a token without bytes.
     pub units: Vec<u16>,
-    /// Tokens: from which unit to which, and the id.
+    /// The tokens: first unit, end, and id.
     pub tokens: Vec<(u32, u32, u32)>,
-    /// How much there was of both after each step.
+    /// The numbers of units and tokens after each step.
     pub marks: Vec<(u32, u32)>,
-    /// How many units there were before the first step.
+    /// The number of units before the first step.
     begun: u32,
 }
 
-/// In place of a byte.
+/// The unit of a token without bytes.
 pub const NO_BYTE: u16 = 256;
 
 impl Record {
-    /// What was accepted where these bytes stand before every text.
+    /// A record of no steps, whose text begins with these bytes.
     pub fn begun(bytes: &[u8]) -> Record {
         let units: Vec<u16> = bytes.iter().map(|&byte| u16::from(byte)).collect();
         Record { begun: units.len() as u32, units, ..Record::default() }
     }
 
-    /// Adds a step: a token with the bytes that it spells, or only bytes.
+    /// Adds a step: a token with its bytes, or bytes alone.
     pub fn push(&mut self, token: Option<u32>, bytes: &[u8]) {
         let from = self.units.len() as u32;
         self.units.extend(bytes.iter().map(|&byte| u16::from(byte)));
@@ -36,7 +36,7 @@ impl Record {
         self.marks.push((self.units.len() as u32, self.tokens.len() as u32));
     }
 
-    /// Forgets all but the first steps.
+    /// Forgets all but the first `steps` steps.
     pub fn truncate(&mut self, steps: usize) {
         self.marks.truncate(steps);
         let (units, tokens) = self.marks.last().copied().unwrap_or((self.begun, 0));
@@ -44,7 +44,7 @@ impl Record {
         self.tokens.truncate(tokens as usize);
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.units.len() * 2 + self.tokens.len() * 12 + self.marks.len() * 8
     }

@@ -17,7 +17,7 @@ use crate::state::used_lists::{SeenLists, SeenMark};
 use crate::state::used_strings::{KeptStrings, Strings};
 use crate::switches::Switch;
 
-/// What is known of a set of frames, and of what lies below them.
+/// What the grammar's marks say about a set of frames and what lies below.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Holds {
     pub budget: bool,
@@ -27,13 +27,14 @@ pub(crate) struct Holds {
 /// One thread of a configuration, or one frame of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Entry {
-    /// In a configuration the expansion, in a stack the frame; `Entry::BOTTOM.head` for the end of the text.
+    /// In a configuration the number of an expansion, in a stack that of a frame; `Entry::BOTTOM.head` is the end of
+    /// the text.
     pub head: u32,
-    /// What the head remembers: a count, or the id of [`MembersState`] or [`ItemsState`].
+    /// What the head remembers: a count, or the id of a [`MembersState`] or an [`ItemsState`].
     pub register: u32,
     /// In a configuration the automaton state; 0 in a stack.
     pub state: u32,
-    /// Where to go on when the head is done.
+    /// The set to continue with when the head is complete.
     pub below: SetId,
 }
 
@@ -45,46 +46,48 @@ impl Entry {
 /// What a JSON object remembers of its members so far.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct MembersState {
-    /// The first declared member in declared order that may still come.
+    /// The first ordered member that may still come.
     pub next: u32,
-    /// The declared members in any order that were seen, as a set of the machine.
+    /// The unordered declared members used, as a set of the machine.
     pub known: u32,
-    /// The additional keys seen, as a list of texts of [`Stacks::seen`]; 0 for none.
+    /// The additional keys used, as a list in [`Stacks::seen`]; 0 for none.
     pub seen: u32,
-    /// The key that is being written, as a text; 0 outside of additional keys.
+    /// The additional key being written, as a text; 0 outside such keys.
     pub text: u32,
-    /// The state of the object's names after that text.
+    /// The state of the trie of the object's names after that text.
     pub name: u32,
-    /// How many members there are, and the bits of the values seen of which one must be there, as a pair; 0 for none of
-    /// both, as it stays where members are not counted.
+    /// The number of members, and bits of the required values that some member has, as a pair. It stays 0, which means
+    /// 0 for both, where members are not counted.
     pub tally: u32,
 }
 
 /// What a JSON array remembers of its elements so far.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ItemsState {
-    /// How many there are.
+    /// The number of elements.
     pub place: u32,
     /// The counters, as a list; 0 where all are 0.
     pub counts: u32,
-    /// The values seen, where they are compared, as a list of texts of [`Stacks::seen`]; 0 for none.
+    /// The values so far, where they are compared, as a list in [`Stacks::seen`]; 0 for none.
     pub seen: u32,
-    /// The text before the element under way, where it is compared.
+    /// The text before the current element, where it is compared.
     pub start: u32,
-    /// The texts before and after each element seen, where two must be equal, as a list.
+    /// The texts before and after each element, as a list, where two elements must be equal.
     pub spelled: u32,
-    /// Whether two were equal, where some must be: then nothing is compared any more, and nothing of what was seen is kept.
+    /// Whether two elements were equal, where some must be. Then no more elements are compared, and the earlier ones
+    /// are forgotten.
     pub has_repeat: bool,
 }
 
 impl ItemsState {
-    /// Whether the last element is taken for one that was there, as far as a mask goes: what was seen is not forgotten.
+    /// Whether an optimistic mask takes the last element for a repeated one; then the earlier elements are not
+    /// forgotten.
     pub fn takes_for_repeat(self) -> bool {
         self.has_repeat && self.seen != NIL
     }
 }
 
-/// A list cell: an element and the list before it. Texts are lists of bytes.
+/// A cell of a linked list: an element, and the list before it. Texts are lists of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cell {
     /// The list without its last element.
@@ -93,22 +96,22 @@ pub struct Cell {
     pub last: u32,
 }
 
-/// So many entries one operation may look at, about a second of work: as many ways as a grammar is ambiguous.
+/// The number of entries that one operation may visit: about a second of work. Very ambiguous grammars reach it.
 const MAX_WORK: usize = 30_000_000;
 
-/// As many more for every byte that it reads.
+/// The number of further entries for every byte that it reads.
 const WORK_PER_BYTE: usize = 100;
 
-/// Which additional keys objects may have had.
+/// The additional keys that objects may have used, approximately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SeenKeys {
-    /// The empty one, which has no text to be found by.
+    /// The empty key, which has no first byte.
     empty: bool,
-    /// The first bytes of the others.
+    /// The first bytes of the other keys.
     first: ByteSet,
 }
 
-/// How much a [`Stacks`] held at some time.
+/// The size of a [`Stacks`] at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     seen_keys: SeenKeys,
@@ -130,31 +133,32 @@ pub struct Stacks {
     members: Interner<MembersState>,
     items: Interner<ItemsState>,
     cells: Interner<Cell>,
-    /// The threads that start at a set, for sets that lead to many others; and those sets in the order they were found.
+    /// The threads that start at a set, for sets that lead to many others, and these sets in the order in which they
+    /// were added.
     starts: FxHashMap<SetId, Box<[Entry]>>,
     started: Vec<SetId>,
-    /// What is known of unions of sets.
+    /// Cached unions of sets.
     pub(super) unions: Unions,
     /// What the first sets hold, where the grammar has marks.
     holds: Vec<Holds>,
-    /// What is known of the additional keys that objects have had.
+    /// The additional keys that objects have used, approximately.
     pub seen_keys: SeenKeys,
-    /// What objects and arrays have seen.
+    /// The keys and elements that objects and arrays have used.
     pub seen: SeenLists,
     seen_strings: KeptStrings,
-    /// What is read of the sets, where that is tracked.
+    /// The reads of sets, where they are tracked.
     pub(crate) reads: Reads,
-    /// Whether threads that differ only in what lies below are not joined: the oldest one stays alone.
+    /// If set, threads that differ only in what lies below are not joined: only the first one is kept.
     pub thin: bool,
-    /// How many more entries the operation may look at.
+    /// How many more entries the operation may visit.
     work_left: usize,
-    /// So many bytes it may hold.
+    /// How many bytes it may hold.
     max_bytes: usize,
-    /// Whether something was given up since memory that is held was last made to fit.
+    /// Whether something was rewound since the allocated memory was last shrunk.
     is_rewound: bool,
 }
 
-/// In place of a list of names: one was declared that is not known.
+/// In place of a list of names: an unknown name was declared.
 pub const UNKNOWN_NAMES: u32 = u32::MAX;
 
 impl Stacks {
@@ -199,57 +203,58 @@ impl Stacks {
         self.entries(set).last() == Some(&Entry::BOTTOM)
     }
 
-    /// Begins an operation, which may work so much and no more, and hold so many bytes.
+    /// Begins an operation, which may hold `max_bytes` bytes and visit [`MAX_WORK`] entries.
     pub fn begin(&mut self, max_bytes: usize) {
         if std::mem::take(&mut self.is_rewound) && self.memory_bytes() > max_bytes {
-            // Room for what is no longer there counts, too; a copy has none.
+            // Unused capacity counts as held; a copy has none.
             *self = self.clone();
         }
         self.max_bytes = max_bytes;
         self.work_left = MAX_WORK;
     }
 
-    /// Allows for the work of reading some bytes.
+    /// Allows the work of reading some bytes.
     pub fn allow(&mut self, bytes: usize) {
         self.work_left = self.work_left.saturating_add(bytes.saturating_mul(WORK_PER_BYTE));
     }
 
-    /// Takes note of work on some entries.
+    /// Counts the work on some entries.
     ///
     /// # Errors
-    /// When the operation has worked too much, or the memory is full. Rewinding makes the memory whole again.
+    /// When the operation has done too much work or the memory is full. After rewinding, the memory can be used again.
     pub fn spend(&mut self, entries: usize) -> Result<(), EngineError> {
         check_time()?;
         self.work_left = self.work_left.checked_sub(entries).ok_or(EngineError::StacksTooCostly(MAX_WORK))?;
         if self.memory_bytes() > self.max_bytes { Err(EngineError::StacksFull(self.max_bytes)) } else { Ok(()) }
     }
 
-    /// Says that the content of a stack set decides what comes next.
+    /// Records that the content of a set decides what comes next.
     #[inline]
     pub fn look_at(&mut self, set: SetId) {
         self.reads.note(set);
     }
 
-    /// The threads that start at a set, where they are known. Those that were, were found by looks at many sets.
+    /// The threads that start at a set, if they are cached. They were found by reading many sets, more than can be
+    /// listed.
     pub fn starts(&mut self, set: SetId) -> Option<&[Entry]> {
         let known = self.starts.get(&set).filter(|_| Switch::StateStarts.is_on())?;
         self.reads.note_too_many();
         Some(known)
     }
 
-    /// Keeps the threads that start at a set.
+    /// Caches the threads that start at a set.
     pub fn keep_starts(&mut self, set: SetId, threads: &[Entry]) {
         if self.starts.insert(set, threads.into()).is_none() {
             self.started.push(set);
         }
     }
 
-    /// What a set holds, as far as [`Stacks::extend_holds`] was given it.
+    /// What a set holds, if [`Stacks::extend_holds`] has already been called for it.
     pub fn holds(&self, set: SetId) -> Holds {
         self.holds.get(set.0 as usize).copied().unwrap_or_default()
     }
 
-    /// Asks of every set that was made since the last time what it holds; of sets made before it is known.
+    /// Computes what each new set holds. The sets below a set are older, so their results are there already.
     pub fn extend_holds(&mut self, ask: impl Fn(&[Holds], &[Entry]) -> Holds) {
         for id in self.holds.len()..self.spans.len() {
             let (start, len) = self.spans[id];
@@ -258,14 +263,14 @@ impl Stacks {
         }
     }
 
-    /// The stack of these entries; `None` for none.
+    /// The set of these entries; `None` if there are none.
     pub fn stack_of(&mut self, mut entries: Vec<Entry>) -> Option<SetId> {
         entries.sort();
         entries.dedup();
         (!entries.is_empty()).then(|| self.intern(&entries))
     }
 
-    /// The stacks of several sets.
+    /// The union of several sets.
     pub fn either(&mut self, sets: &[SetId]) -> SetId {
         let Some((&first, others)) = sets.split_first() else { return SetId::EMPTY };
         if others.iter().all(|&set| set == first) {
@@ -275,12 +280,12 @@ impl Stacks {
         self.stack_of(entries).unwrap_or(SetId::EMPTY)
     }
 
-    /// The set of one frame.
+    /// The set of a single frame.
     pub fn push(&mut self, frame: u32, register: u32, below: SetId) -> SetId {
         self.intern(&[Entry { head: frame, register, state: 0, below }])
     }
 
-    /// The set with what lies below a frame in place of that frame.
+    /// The set in which a frame is replaced by what lies below it.
     ///
     /// # Errors
     /// As [`Stacks::spend`].
@@ -298,8 +303,8 @@ impl Stacks {
         }
     }
 
-    /// Sorts threads, and joins those that differ only in what lies below to one; or keeps the first of them, where stacks are
-    /// [`Stacks::thin`].
+    /// Sorts threads and merges those that differ only in what lies below. If the stacks are [`Stacks::thin`], only the
+    /// first of these is kept.
     ///
     /// # Errors
     /// As [`Stacks::spend`].
@@ -308,7 +313,7 @@ impl Stacks {
             return Ok(());
         }
         self.spend(threads.len())?;
-        // The stable sort, because there are often long runs that are sorted.
+        // The stable sort is fast for long sorted runs, of which there are often some.
         threads.sort();
         threads.dedup();
         let is_same = |a: &Entry, b: &Entry| (a.head, a.register, a.state) == (b.head, b.register, b.state);
@@ -336,7 +341,7 @@ impl Stacks {
         Ok(self.intern(threads))
     }
 
-    /// The set of these entries and of all that are in these sets.
+    /// The set of these entries and the entries of these sets.
     fn union(&mut self, sets: &[SetId], mut entries: Vec<Entry>) -> Result<SetId, EngineError> {
         for &set in sets {
             self.look_at(set);
@@ -345,7 +350,7 @@ impl Stacks {
         }
         entries.sort();
         entries.dedup();
-        // A mask has to report which sets it looked at, and forgets its own.
+        // While reads are tracked, a merged set would hide which sets were read, and is forgotten soon anyway.
         if !self.reads.are_tracked()
             && !self.thin
             && let Some(merged) = self.merged(&entries)?
@@ -372,27 +377,27 @@ impl Stacks {
         SetId(id)
     }
 
-    /// What an object remembers.
+    /// The state of an object with this id.
     pub fn members(&self, id: u32) -> MembersState {
         self.members.values[id as usize]
     }
 
-    /// The id of what an object remembers; 0 is an object without members so far.
+    /// The id of an object's state; 0 is an object without members.
     pub fn intern_members(&mut self, state: MembersState) -> u32 {
         self.members.intern(state)
     }
 
-    /// What an array remembers.
+    /// The state of an array with this id.
     pub fn items(&self, id: u32) -> ItemsState {
         self.items.values[id as usize]
     }
 
-    /// The id of what an array remembers; 0 is an array without elements so far.
+    /// The id of an array's state; 0 is an array without elements.
     pub fn intern_items(&mut self, state: ItemsState) -> u32 {
         self.items.intern(state)
     }
 
-    /// Two numbers as one.
+    /// Two numbers as a pair with an id of its own; (0, 0) is [`NIL`].
     pub fn pair(&mut self, first: u32, second: u32) -> u32 {
         if (first, second) == (0, 0) { NIL } else { self.append(first, second) }
     }
@@ -411,7 +416,7 @@ impl Stacks {
         self.cells.intern(Cell { before, last })
     }
 
-    /// The elements of a list, last first.
+    /// The elements of a list, the last one first.
     pub fn list(&self, mut list: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::from_fn(move || {
             if list == NIL {
@@ -423,14 +428,14 @@ impl Stacks {
         })
     }
 
-    /// A text as bytes.
+    /// The bytes of a text.
     pub fn text(&self, text: u32) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.list(text).map(|byte| byte as u8).collect();
         bytes.reverse();
         bytes
     }
 
-    /// The bytes of a text after an earlier one.
+    /// The bytes that a text has after an earlier one.
     pub fn since(&self, mut text: u32, earlier: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         while text != earlier && text != NIL {
@@ -442,7 +447,7 @@ impl Stacks {
         bytes
     }
 
-    /// The strings of the elements of a list.
+    /// The strings among the elements of a list.
     pub fn seen_strings(&mut self, list: u32) -> Strings {
         let (mut at, mut new) = (list, Vec::new());
         let known = loop {
@@ -463,17 +468,17 @@ impl Stacks {
         strings
     }
 
-    /// The text of these bytes.
+    /// The id of the text with these bytes.
     pub fn intern_text(&mut self, bytes: &[u8]) -> u32 {
         bytes.iter().fold(NIL, |text, &byte| self.append(text, u32::from(byte)))
     }
 
-    /// The text of these bytes, if it was there before.
+    /// The id of the text with these bytes, if it already has one.
     pub fn known_text(&self, bytes: &[u8]) -> Option<u32> {
         bytes.iter().try_fold(NIL, |before, &byte| self.cells.find(Cell { before, last: u32::from(byte) }))
     }
 
-    /// The text of an additional key that an object has now.
+    /// The text of an additional key that an object now has.
     pub fn intern_key(&mut self, key: &[u8]) -> u32 {
         match key.first() {
             Some(&first) => self.seen_keys.first.insert(first),
@@ -482,7 +487,7 @@ impl Stacks {
         self.intern_text(key)
     }
 
-    /// Whether an object may have had this additional key, or one that begins like it.
+    /// Whether an object may have used this additional key, or one with the same first byte.
     pub fn has_seen_key(&self, key: &[u8]) -> bool {
         match key.first() {
             Some(&first) => self.seen_keys.first.contains(first) && self.known_text(key).is_some(),
@@ -490,7 +495,7 @@ impl Stacks {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         memory::of_list(&self.holds)
             + memory::of_list(&self.entries)
@@ -504,12 +509,12 @@ impl Stacks {
             + self.unions.memory_bytes()
     }
 
-    /// How many sets there are: the next new one gets this number.
+    /// The number of sets, which is also the number of the next new set.
     pub fn num_sets(&self) -> u32 {
         self.spans.len() as u32
     }
 
-    /// Remembers how much there is now.
+    /// Remembers the current size.
     pub fn mark(&self) -> Mark {
         Mark {
             seen_keys: self.seen_keys,
@@ -523,7 +528,7 @@ impl Stacks {
         }
     }
 
-    /// Forgets all but the first sets.
+    /// Forgets all but the first `first` sets.
     pub(super) fn forget_sets(&mut self, first: u32) {
         if self.spans.len() > 2 * first as usize + LOOKED_AT {
             let (entries, spans) = (&self.entries, &self.spans[..first as usize]);
@@ -540,7 +545,7 @@ impl Stacks {
         }
     }
 
-    /// Forgets what came after the mark.
+    /// Forgets everything that came after the mark.
     pub fn rewind(&mut self, mark: Mark) {
         self.is_rewound = true;
         self.forget_sets(mark.sets as u32);

@@ -1,15 +1,15 @@
-//! Lists of what was seen, such as keys of an object and elements of an array, each with the set of its entries, so
-//! that a membership test takes as long for a thousand entries as for ten.
+//! Lists of used values, such as keys of an object or elements of an array. Each list has the set of its entries, so a
+//! membership test takes about as long for a thousand entries as for ten.
 //!
 //! The sets are persistent (Okasaki & Gill 1998): binary tries over the bits of the entries, in which a new set shares
-//! all but a path with the previous one. Nodes and lists are interned, so equal ones have one id, and forgetting is
-//! truncation.
+//! everything but one path with the previous one. Nodes and lists are interned, so equal ones have one id, and
+//! forgetting is truncation.
 
 use stencilm_support::Interner;
 
 use crate::state::ids::{NIL, UNKNOWN_TEXT};
 
-/// A list: its last entry, the list before it, and the set of all that are known.
+/// A list: its last entry, the list before it, and the set of its entries without unknown ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct List {
     before: u32,
@@ -17,7 +17,8 @@ struct List {
     set: u32,
 }
 
-/// A node of a set. Entries with the bits of `prefix` above `bit` are below it, by that bit; a leaf has no bit, and its entry as prefix.
+/// A node of a set. The entries below it agree with `prefix` in the bits above `bit`, and `bit` decides the side. A
+/// leaf has no bit, and its prefix is the entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Node {
     prefix: u32,
@@ -28,14 +29,14 @@ struct Node {
 /// The empty set.
 const EMPTY: u32 = 0;
 
-/// The lists and sets of one matcher. A list is its id, and [`NIL`] the empty one.
+/// The lists and sets of one matcher. A list is represented by its id; [`NIL`] is the empty list.
 #[derive(Clone)]
 pub(crate) struct SeenLists {
     lists: Interner<List>,
     nodes: Interner<Node>,
 }
 
-/// How many there were at some time.
+/// The numbers of lists and nodes at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SeenMark {
     lists: usize,
@@ -65,7 +66,7 @@ impl SeenLists {
         (list != NIL).then_some((before, last))
     }
 
-    /// The entries of a list, last first.
+    /// The entries of a list, the last one first.
     pub fn entries(&self, mut list: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::from_fn(move || {
             let (before, last) = self.last(list)?;
@@ -93,7 +94,7 @@ impl SeenLists {
 
     fn insert(&mut self, set: u32, entry: u32) -> u32 {
         let leaf = Node { prefix: entry, bit: 0, children: [EMPTY; 2] };
-        // The nodes on the way down, and on which side it leaves each.
+        // The nodes on the way down, each with the side that the path takes.
         let mut path = Vec::new();
         let mut at = set;
         let mut new = loop {
@@ -122,7 +123,7 @@ impl SeenLists {
         new
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         (self.lists.values.len() + self.nodes.values.len()) * 24
     }
@@ -138,13 +139,13 @@ impl SeenLists {
 }
 
 impl SeenMark {
-    /// Whether a list was there.
+    /// Whether a list existed at that time.
     pub fn had(self, list: u32) -> bool {
         (list as usize) < self.lists
     }
 }
 
-/// The bits above one.
+/// The mask of the bits above one bit.
 fn above(bit: u32) -> u32 {
     !(bit | (bit - 1))
 }

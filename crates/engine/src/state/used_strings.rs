@@ -8,21 +8,21 @@ use stencilm_support::Recent;
 use crate::state::plain_number::plain_number;
 use crate::state::used_lists::SeenMark;
 
-/// The canonical texts of some elements, and the places of their quotes, sorted by the text from there on. A string begins at a
-/// quote, so that looking for the beginning of one is a search in a sorted list.
+/// The canonical texts of some elements, and the positions of their quotes, sorted by the text from there on. A string
+/// begins at a quote, so finding strings with a given beginning is a binary search.
 #[derive(Default)]
 struct Block {
     values: Vec<Arc<[u8]>>,
-    /// A value and a place in it.
+    /// The number of a value, and a position in it.
     quotes: Vec<(u32, u32)>,
-    /// Those that are numbers, as [`plain_number`] writes them, sorted.
+    /// The elements that are numbers, as [`plain_number`] writes them, sorted.
     numbers: Vec<Box<[u8]>>,
-    /// Whether a number has too many digits for that.
+    /// Whether some number has too many digits for [`plain_number`].
     has_long_numbers: bool,
 }
 
 impl Block {
-    /// The strings of these values.
+    /// A block of these values.
     fn of(values: Vec<Arc<[u8]>>) -> Block {
         let places = |value: &Arc<[u8]>| {
             (0..).zip(&**value).filter(|(_, byte)| **byte == b'"').map(|(place, _)| place).collect::<Vec<u32>>()
@@ -35,7 +35,7 @@ impl Block {
         Block { values, quotes, ..Block::default() }
     }
 
-    /// The strings and numbers of these values.
+    /// A block of the strings and numbers among these values.
     fn of_all(values: Vec<Vec<u8>>) -> Block {
         let (mut quoted, mut numbers, mut has_long_numbers) = (Vec::new(), Vec::new(), false);
         for value in values {
@@ -52,7 +52,7 @@ impl Block {
         Block { numbers, has_long_numbers, ..Block::of(quoted) }
     }
 
-    /// What is in both.
+    /// A block of the values of both.
     fn join(&self, other: &Block) -> Block {
         let mut numbers = [&self.numbers[..], &other.numbers].concat();
         numbers.sort();
@@ -65,7 +65,7 @@ impl Block {
         self.quotes.len() + self.numbers.len() + usize::from(self.has_long_numbers)
     }
 
-    /// The numbers that begin like this.
+    /// The numbers with this beginning.
     fn numbers(&self, beginning: &[u8]) -> &[Box<[u8]>] {
         let first = self.numbers.partition_point(|number| &**number < beginning);
         let rest = &self.numbers[first..];
@@ -76,13 +76,14 @@ impl Block {
         from(&self.values, quote)
     }
 
-    /// Where the quotes are from which texts go on like a part, in the order of these texts.
+    /// The quotes from which the text begins with `part`, in the order of these texts: each position, and the text
+    /// after the part.
     fn places<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = (u32, &'s [u8])> {
         let first = self.quotes.partition_point(|&quote| self.from(quote) < part);
         self.quotes[first..].iter().map_while(move |&quote| Some((quote.1, self.from(quote).strip_prefix(part)?)))
     }
 
-    /// The bytes with which texts go on after a part.
+    /// The bytes that follow `part` in the texts.
     fn next_bytes(&self, part: &[u8]) -> ByteSet {
         let mut bytes = ByteSet::EMPTY;
         let mut first = self.quotes.partition_point(|&quote| self.from(quote) <= part);
@@ -101,13 +102,13 @@ fn from(values: &[Arc<[u8]>], (value, place): (u32, u32)) -> &[u8] {
     &values[value as usize][place as usize..]
 }
 
-/// The strings of some elements, in blocks of which each is at least twice as large as the next, so that one more element costs as
-/// much as a few others.
+/// The strings of some elements, in blocks each of which is at least twice as large as the next. So an element is
+/// copied only a logarithmic number of times while the list grows.
 #[derive(Clone, Default)]
 pub(crate) struct Strings(Vec<Arc<Block>>);
 
 impl Strings {
-    /// The strings of these elements beside those that are here.
+    /// These strings and those of further elements.
     pub fn with(&self, values: impl IntoIterator<Item = Vec<u8>>) -> Strings {
         let mut blocks = self.0.clone();
         let mut last = Block::of_all(values.into_iter().collect());
@@ -122,7 +123,7 @@ impl Strings {
     }
 }
 
-/// The strings of the elements of some arrays.
+/// The strings among the elements of several arrays.
 pub(crate) struct UsedStrings(Vec<Arc<Block>>);
 
 impl UsedStrings {
@@ -131,7 +132,7 @@ impl UsedStrings {
         UsedStrings(lists.into_iter().flat_map(|strings| strings.0).collect())
     }
 
-    /// What follows a part that begins with a quote, wherever it stands.
+    /// What follows a part that begins with a quote, wherever it occurs.
     pub fn rests<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = &'s [u8]> {
         self.0.iter().flat_map(move |block| block.places(part)).map(|(_, rest)| rest)
     }
@@ -147,43 +148,44 @@ impl UsedStrings {
         self.0.iter().fold(ByteSet::EMPTY, |bytes, block| bytes.union(&block.next_bytes(part)))
     }
 
-    /// The elements that are numbers and begin like this, as [`plain_number`] writes them.
+    /// The elements that are numbers with this beginning, as [`plain_number`] writes them.
     pub fn numbers(&self, beginning: &[u8]) -> impl Iterator<Item = &[u8]> {
         self.0.iter().flat_map(move |block| block.numbers(beginning)).map(|number| &**number)
     }
 
-    /// How many there are.
+    /// The number of these.
     pub fn count_numbers(&self, beginning: &[u8]) -> usize {
         self.0.iter().map(|block| block.numbers(beginning).len()).sum()
     }
 
-    /// Whether a number is an element.
+    /// Whether a number is among the elements.
     pub fn has_number(&self, number: &[u8]) -> bool {
         self.0.iter().any(|block| block.numbers.binary_search_by(|known| (**known).cmp(number)).is_ok())
     }
 
-    /// Whether all numbers are among [`UsedStrings::numbers`].
+    /// Whether [`UsedStrings::numbers`] knows all numbers.
     pub fn has_plain_numbers(&self) -> bool {
         !self.0.iter().any(|block| block.has_long_numbers)
     }
 
-    /// Whether a part that begins with a quote stands anywhere.
+    /// Whether a part that begins with a quote occurs anywhere.
     pub fn have(&self, part: &[u8]) -> bool {
         self.rests(part).next().is_some()
     }
 }
 
-/// The strings of the lists that were looked at last: of each array under way, and of what the tokens of a mask make of them.
+/// The strings of the lists used most recently: those of each open array, and of the lists that tokens of a mask would
+/// make of them.
 #[derive(Clone, Default)]
 pub(crate) struct KeptStrings(Recent<(u32, Strings)>);
 
 impl KeptStrings {
-    /// The strings of a list.
+    /// The strings of a list, if they are cached.
     pub fn of(&self, list: u32) -> Option<&Strings> {
         self.0.iter().find(|&&(known, _)| known == list).map(|(_, strings)| strings)
     }
 
-    /// Keeps the strings of a list, in the place of those kept longest where there are many.
+    /// Caches the strings of a list; where there are many, the oldest ones are evicted.
     pub fn keep(&mut self, list: u32, strings: Strings) {
         self.0.push((list, strings));
     }

@@ -1,10 +1,10 @@
-//! The whitespace of a JSON text: how much of it there is between its parts, and how much there may be.
+//! Whitespace in a JSON text: how much there is between its parts, and how much there may be.
 //!
-//! Only whitespace outside strings counts, and three states tell byte by byte where that is.
+//! Only whitespace outside strings counts. Three states are enough to find it byte by byte.
 
 use std::sync::{Arc, OnceLock};
 
-/// Where a JSON text is, as far as its whitespace asks.
+/// Where the end of a JSON text is, as far as whitespace is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Place {
     #[default]
@@ -14,16 +14,16 @@ enum Place {
     Escaped,
 }
 
-/// How much whitespace a text holds between its parts, and where it is.
+/// The amount of whitespace between the parts of a text, and where its end is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Whitespace {
     place: Place,
-    /// What was spent.
+    /// The whitespace bytes so far.
     pub(crate) bytes: usize,
 }
 
 impl Whitespace {
-    /// The same after more of the text.
+    /// The value after more of the text.
     pub(crate) fn after(mut self, text: &[u8]) -> Whitespace {
         for &byte in text {
             self.place = match (self.place, byte) {
@@ -45,18 +45,18 @@ fn is_json_whitespace(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// What a matcher knows of its budget of whitespace; forks share what is found out about tokens.
+/// A matcher's whitespace budget; forks share what is known about tokens.
 #[derive(Clone)]
 pub(crate) struct WhitespaceBudget {
-    /// What may be spent in all.
+    /// The number of whitespace bytes that the whole text may have.
     pub(crate) bytes: usize,
     spending: Arc<OnceLock<Spending>>,
 }
 
-/// The tokens that may spend anything.
+/// The tokens that contain whitespace between parts.
 struct Spending {
     between: Vec<u32>,
-    /// They end the string first.
+    /// For a text that ends within a string: these tokens close the string first.
     in_string: Vec<u32>,
 }
 
@@ -65,7 +65,7 @@ impl WhitespaceBudget {
         WhitespaceBudget { bytes, spending: Arc::default() }
     }
 
-    /// The tokens that may spend anything where a text is; `tokens` are those of the vocabulary, with what they spell.
+    /// The tokens that may add whitespace after such a text; `tokens` are those of the vocabulary with their bytes.
     pub(crate) fn spending<'v>(&self, here: Whitespace, tokens: impl Iterator<Item = (u32, &'v [u8])>) -> &[u32] {
         let spending = self.spending.get_or_init(|| {
             let mut spending = Spending { between: Vec::new(), in_string: Vec::new() };

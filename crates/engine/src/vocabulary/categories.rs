@@ -9,18 +9,19 @@ use stencilm_support::LimitExceeded;
 
 use crate::vocabulary::automaton::Automaton;
 
-/// How many categories there are.
+/// The number of categories.
 pub(crate) const CATEGORIES: usize = 43;
 
-/// Characters beyond ASCII that some regular expression takes for white space.
+/// Characters beyond ASCII that some regular expression takes for whitespace.
 pub(crate) const WHITESPACE: u8 = 40;
-/// The others beyond ASCII.
+/// Other characters beyond ASCII.
 pub(crate) const OTHER: u8 = 41;
-/// The first byte of any of them, whole or broken: no category of characters, but a step on the way to one.
+/// The first byte of a character beyond ASCII, complete or not. This is no category of characters but a step on the way
+/// to one.
 pub(crate) const HIGH: u8 = 42;
 
-/// The category of a character of ASCII: small letters, capital letters, digits, control characters but three, and each of the
-/// others on its own.
+/// The category of an ASCII character: small letters, capital letters and digits are one category each, control
+/// characters except three are another, and every other character is its own.
 pub(crate) const fn category_of(byte: u8) -> u8 {
     match byte {
         b'a'..=b'z' => 0,
@@ -38,7 +39,7 @@ pub(crate) const fn category_of(byte: u8) -> u8 {
     }
 }
 
-/// White_Space of Unicode beyond ASCII, and what ECMAScript takes for white space beside it.
+/// Unicode's White_Space beyond ASCII, and what ECMAScript counts as whitespace in addition.
 const WHITESPACE_RANGES: [(u32, u32); 10] = [
     (0x85, 0x85),
     (0xA0, 0xA0),
@@ -49,7 +50,7 @@ const WHITESPACE_RANGES: [(u32, u32); 10] = [
     (0x205F, 0x205F),
     (0x3000, 0x3000),
     (0xFEFF, 0xFEFF),
-    // After the last character.
+    // A sentinel after the last character.
     (0x11_0000, 0x11_0000),
 ];
 
@@ -58,7 +59,7 @@ pub(crate) fn category_beyond_ascii(character: u32) -> u8 {
     if WHITESPACE_RANGES.iter().any(|&(first, last)| (first..=last).contains(&character)) { WHITESPACE } else { OTHER }
 }
 
-/// The bytes of the characters beyond ASCII, by category: whitespace, and the others.
+/// The byte sequences of characters beyond ASCII, by category: whitespace, and the others.
 static BEYOND_ASCII: LazyLock<[Vec<Utf8Sequence>; 2]> = LazyLock::new(|| {
     let character = |code| char::from_u32(code).expect("no bound is a surrogate");
     let bytes = |first, last| Utf8Sequences::new(character(first), character(last));
@@ -78,38 +79,38 @@ static BEYOND_ASCII: LazyLock<[Vec<Utf8Sequence>; 2]> = LazyLock::new(|| {
 /// Where the characters of a category lead from a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Read {
-    /// None of them goes on.
+    /// None of them can be read.
     Dead,
-    /// Each of them to this state, where something may end.
+    /// All of them lead to this state; the flag says whether a match ends there.
     To(StateId, bool),
-    /// Some elsewhere than others, or something ends within a character.
+    /// They lead to different states, or a match ends within a character.
     Mixed,
 }
 
-/// Not looked up yet.
+/// The entry is not computed yet.
 const UNKNOWN: u32 = u32::MAX;
 /// See [`Read::Mixed`].
 const MIXED: u32 = u32::MAX - 1;
-/// Something ends within a character.
+/// A match ends within a character.
 const WITHIN: u32 = u32::MAX - 2;
-/// Set where something ends.
+/// Set where a match ends.
 const ACCEPTS: u32 = 1 << 31;
 
-/// The bytes of some characters, of the first byte, the second, and so on.
+/// Sets of characters, as the possible first bytes, second bytes, and so on.
 type Bytes = Vec<Vec<u8>>;
 
-/// An automaton that is read by categories of characters.
+/// An automaton read by categories of characters.
 pub(crate) struct Categories {
-    /// By category, for those of ASCII, the bytes that stand for them in the automaton.
+    /// For each category of ASCII, the bytes that represent it in the automaton.
     bytes: Vec<Vec<u8>>,
-    /// For the categories beyond ASCII the same of every byte of a character, once they are asked for.
+    /// The same for every byte of the categories beyond ASCII, once it was needed.
     beyond: Option<[Vec<Bytes>; 2]>,
-    /// By state and category where they lead.
+    /// By state and category, the state that they lead to.
     table: Vec<u32>,
 }
 
 impl Categories {
-    /// For an automaton.
+    /// The categories for an automaton.
     pub fn new(automaton: &impl Automaton) -> Categories {
         let mut bytes: Vec<Vec<u8>> = vec![Vec::new(); CATEGORIES];
         for byte in 0..0x80 {
@@ -118,12 +119,12 @@ impl Categories {
         Categories { bytes, beyond: None, table: Vec::new() }
     }
 
-    /// Bytes of memory held, nearly all of them.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.table.len() * 4
     }
 
-    /// Where the characters of a category lead; after [`HIGH`] the automaton is where it was.
+    /// Where the characters of a category lead. [`HIGH`] leaves the automaton in its state.
     #[inline]
     pub fn read(
         &mut self,
@@ -156,7 +157,8 @@ impl Categories {
                 match (other?, whitespace?) {
                     (MIXED | WITHIN, _) | (_, WITHIN) => MIXED,
                     (0, 0) => 0,
-                    // Most first bytes are dead. Where one of the others is live, each of them is.
+                    // Most first bytes are dead, which decides for the whole category; where one is live, all of them
+                    // are followed.
                     (0, _) => MIXED,
                     _ => state.0,
                 }
@@ -185,7 +187,7 @@ impl Categories {
     }
 }
 
-/// Where some characters lead that lead to one of these each.
+/// The result for characters of which some have one result and the others another.
 fn joined(some: u32, others: u32) -> u32 {
     if some == UNKNOWN || some == others { others } else { MIXED }
 }
@@ -195,7 +197,7 @@ fn step(automaton: &mut impl Automaton, state: StateId, byte: u8) -> Result<u32,
     Ok(if accepts { next.0 | ACCEPTS } else { next.0 })
 }
 
-/// Adds the byte that stands for a byte, unless it is there.
+/// Adds the representative of a byte, if it is new.
 #[inline]
 fn add(automaton: &impl Automaton, bytes: &mut Vec<u8>, byte: u8) {
     let byte = automaton.representative(byte);
@@ -204,7 +206,7 @@ fn add(automaton: &impl Automaton, bytes: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// The bytes of the characters beyond ASCII, by category, as far as an automaton distinguishes them.
+/// The bytes of the characters beyond ASCII by category, as far as an automaton distinguishes them.
 fn bytes_beyond_ascii(automaton: &impl Automaton) -> [Vec<Bytes>; 2] {
     [0, 1].map(|category| {
         let mut found: Vec<Bytes> = Vec::new();
@@ -223,7 +225,7 @@ fn bytes_beyond_ascii(automaton: &impl Automaton) -> [Vec<Bytes>; 2] {
     })
 }
 
-/// Where the characters of these bytes lead.
+/// Where the characters with these bytes lead.
 fn beyond_ascii(automaton: &mut impl Automaton, state: StateId, characters: &[Bytes]) -> Result<u32, LimitExceeded> {
     let mut led = UNKNOWN;
     let (mut from, mut after) = (Vec::new(), Vec::new());

@@ -12,35 +12,35 @@ use crate::vocabulary::trie::Trie;
 /// A node of the trie of category strings.
 #[derive(Clone, Copy)]
 pub(crate) struct CategoryNode {
-    /// The category of the character that leads here, or [`HIGH`] in front of one beyond ASCII.
+    /// The category of the character that leads here, or [`HIGH`] before one beyond ASCII.
     pub category: u8,
-    /// How many steps lead here, 1 for a first one.
+    /// The number of steps that lead here; 1 for a first node.
     pub depth: u32,
-    /// How many nodes there are here and below.
+    /// The number of nodes here and below.
     pub size: u32,
-    /// The categories that may come here or below, as bits.
+    /// The categories of this node and the nodes below, as bits.
     pub below: u64,
-    /// Where its tokens begin, before those of the nodes below.
+    /// Where its tokens begin in the list of tokens; they come before those of the nodes below.
     tokens: u32,
-    /// Where the nodes of the tokens' trie with this category string begin.
+    /// Where its nodes of the tokens' trie begin in the list of nodes.
     places: u32,
 }
 
-/// A node of the trie on the path to a token without a category string.
+/// A node of the tokens' trie on the path to a token without a category string.
 #[derive(Clone, Copy)]
 pub(crate) struct NonUtf8Node {
     /// The node.
     pub node: u32,
-    /// Where the list goes on after those below it.
+    /// Where the list goes on after the nodes below this one.
     pub end: u32,
-    /// Whether whole characters lead here, so that it has a category string.
+    /// Whether the path to it is whole characters, so that it has a category string itself.
     pub has_category_string: bool,
 }
 
-/// See the module.
+/// The trie of category strings; see the module.
 #[derive(Default)]
 pub(crate) struct CategoryTrie {
-    /// In depth-first order, and one after the last.
+    /// In depth-first order, with a sentinel at the end.
     nodes: Vec<CategoryNode>,
     tokens: Vec<u32>,
     places: Vec<u32>,
@@ -50,18 +50,18 @@ pub(crate) struct CategoryTrie {
     max_depth: usize,
 }
 
-/// Where a node of the tokens' trie stands while the category strings are found.
+/// Where a node of the tokens' trie stands, while the category strings are collected.
 #[derive(Clone, Copy)]
 enum At {
     /// After whole characters, at this node of the category strings.
     Characters(u32),
-    /// Within a character, which has begun so.
+    /// Within a character: the node of its [`HIGH`], the bytes that it needs, and its bits so far.
     Within { high: u32, rest: Rest, so_far: u32 },
-    /// After bytes that are no characters.
+    /// After bytes that are not characters.
     NonUtf8Node,
 }
 
-/// A node of the category strings while they are found.
+/// A node of the category strings under construction.
 #[derive(Clone)]
 struct Growing {
     children: [u32; CATEGORIES],
@@ -88,11 +88,12 @@ fn child(growing: &mut Vec<Growing>, above: u32, category: u8) -> u32 {
 }
 
 impl CategoryTrie {
-    /// Of the tokens of a trie.
+    /// Builds the category strings of the tokens in a trie.
     pub fn new(trie: &Trie) -> CategoryTrie {
         let mut growing = vec![Growing::NEW];
         let (mut non_utf8, mut without): (Vec<NonUtf8Node>, Vec<u32>) = Default::default();
-        // By depth the node there, where it stands, and whether it is in the list of those without category strings.
+        // By depth: the node of the tokens' trie, where it stands, and whether it is in the list of nodes without
+        // category strings.
         let mut path: Vec<(u32, At, bool)> = vec![(NONE, At::Characters(0), true)];
         for node in 0..trie.len() {
             let (byte, depth) = (trie.byte(node), trie.depth(node));
@@ -153,7 +154,7 @@ impl CategoryTrie {
         CategoryTrie { non_utf8, without, ..CategoryTrie::in_order(growing) }
     }
 
-    /// The nodes in depth-first order, without the root.
+    /// Puts the nodes in depth-first order, without the root.
     fn in_order(growing: Vec<Growing>) -> CategoryTrie {
         let mut ordered = CategoryTrie::default();
         let children = |node: u32, depth: u32| {
@@ -169,7 +170,7 @@ impl CategoryTrie {
             ordered.max_depth = ordered.max_depth.max(depth as usize);
             work.extend(children(node, depth + 1));
         }
-        // From the last one on: what is below a node is known when it is reached.
+        // From the last node on, so that everything below a node is known when the node is reached.
         let mut above: Vec<(u32, u64)> = vec![(0, 0); ordered.max_depth + 2];
         for node in ordered.nodes.iter_mut().rev() {
             let depth = node.depth as usize;
@@ -186,50 +187,51 @@ impl CategoryTrie {
         ordered
     }
 
-    /// How many nodes there are, without the root.
+    /// The number of nodes, without the root.
     pub fn len(&self) -> usize {
         self.nodes.len().saturating_sub(1)
     }
 
-    /// The most steps to a node.
+    /// The greatest number of steps to a node.
     pub fn max_depth(&self) -> usize {
         self.max_depth
     }
 
-    /// A node, or the one after the last.
+    /// The node with this index; the sentinel after the last one.
     #[inline]
     pub fn node(&self, index: usize) -> CategoryNode {
         self.nodes[index]
     }
 
-    /// The tokens of the nodes from one to before another.
+    /// The tokens of a range of nodes.
     #[inline]
     pub fn tokens(&self, first: usize, end: usize) -> &[u32] {
         &self.tokens[self.nodes[first].tokens as usize..self.nodes[end].tokens as usize]
     }
 
-    /// The place of the first token of a node in the order of all.
+    /// The index of a node's first token in the list of all tokens.
     #[inline]
     pub fn first_token(&self, index: usize) -> usize {
         self.nodes[index].tokens as usize
     }
 
-    /// All tokens that have category strings, in the order of these.
+    /// All tokens with category strings, in the order of these.
     pub fn all_tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// The nodes of the tokens' trie with a category string; for [`HIGH`] those after the first byte of a character.
+    /// The nodes of the tokens' trie with a category string; for [`HIGH`] the nodes after the first byte of a
+    /// character.
     pub fn places(&self, index: usize) -> &[u32] {
         &self.places[self.nodes[index].places as usize..self.nodes[index + 1].places as usize]
     }
 
-    /// The nodes of the trie on the path to tokens that are no whole characters, in depth-first order.
+    /// The nodes of the tokens' trie on the paths to tokens that are not whole characters, in depth-first order.
     pub fn non_utf8(&self) -> &[NonUtf8Node] {
         &self.non_utf8
     }
 
-    /// Whether a token is no whole characters.
+    /// Whether a token is not made of whole characters.
     pub fn is_non_utf8(&self, token: u32) -> bool {
         self.without.binary_search(&token).is_ok()
     }
@@ -242,7 +244,7 @@ impl CategoryTrie {
     }
 }
 
-/// What must come within a character of several bytes: a byte of a range, then so many from 80 to BF.
+/// The rest of a character of several bytes: a byte in a range, then `more` minus one bytes from 80 to BF.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rest {
     low: u8,
@@ -251,7 +253,8 @@ struct Rest {
 }
 
 impl Rest {
-    /// After the first byte of a character; `None` where it has no other, or is none (Unicode 16, table 3-7).
+    /// The rest after the first byte of a character; `None` where nothing follows, or where the byte is no first byte
+    /// (Unicode 16, table 3-7).
     fn after_first(byte: u8) -> Option<Rest> {
         let (low, high, more) = match byte {
             0xC2..=0xDF => (0x80, 0xBF, 0),

@@ -1,4 +1,5 @@
-//! Walks of a vocabulary by category strings, and byte by byte where an automaton distinguishes characters of a category.
+//! Walks through a vocabulary by category strings, and byte by byte where an automaton distinguishes characters of one
+//! category.
 
 use stencilm_regex::StateId;
 use stencilm_support::{LimitExceeded, check_time};
@@ -12,51 +13,50 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::WalkError;
 
-/// What a walk makes of what it reads.
+/// What a walk does with the bytes that it reads.
 pub(crate) trait Reader: Automaton {
-    /// Where a walk stands: a state of the automaton, and what else is to be known.
+    /// The position of a walk: a state of the automaton, and whatever else the reader tracks.
     type At: Copy;
-    /// Why a walk ends early.
+    /// Why a walk may end early.
     type Stopped: From<LimitExceeded> + WalkError;
 
-    /// The state of the automaton.
     fn state(at: Self::At) -> StateId;
 
-    /// A node of the category strings is looked at.
+    /// Called for every node of the category strings.
     fn look(&mut self) -> Result<(), Self::Stopped> {
         Ok(())
     }
 
-    /// All characters of a category lead from here to a state, where something may end; these are the nodes of the trie to which
-    /// they lead. Gives where the walk stands then, and whether that is as good as where it stood.
+    /// All characters of a category lead from `at` to the state `next`, and `ends` says whether a match ends there;
+    /// `nodes` are the nodes of the tokens' trie that they lead to. Returns the new position, and whether everything
+    /// below reads exactly as from the old one.
     fn reads(&mut self, at: Self::At, next: StateId, ends: bool, nodes: &[u32]) -> (Self::At, bool);
 
-    /// No character of a category may come here.
+    /// No character of a category can be read here.
     fn refuses(&mut self, _at: Self::At, _nodes: &[u32]) {}
 
-    /// Reads a byte that leads to a node of the trie; `None` where it is dead. Nothing is made of it where there
-    /// is no node.
+    /// Reads a byte that leads to a node of the tokens' trie; `None` where it is dead. Without a node, only the
+    /// position changes.
     fn byte(&mut self, at: Self::At, byte: u8, node: Option<usize>) -> Result<Option<Self::At>, Self::Stopped>;
 
-    /// Whether the reader wants to know where tokens end; then a walk is never as good as where it stood.
+    /// Whether the reader needs to know which tokens end where. Then no position counts as equal to another.
     fn lists(&self) -> bool {
         false
     }
 
-    /// These tokens are read to their ends.
+    /// These tokens end here.
     fn ends(&mut self, _at: Self::At, _tokens: &[u32]) {}
 }
 
-/// The tokens that are read, while they are found.
+/// The set of tokens that can be read, under construction.
 struct Found {
     tokens: TokenSet,
-    /// Where most tokens begin as the lexeme may go on, all are in `tokens` at first, and those are taken out that are not
-    /// read.
+    /// If the automaton reads most tokens, the set starts full, and tokens that cannot be read are removed.
     dense: bool,
 }
 
 impl Found {
-    /// Tokens that are read.
+    /// Records tokens that can be read.
     #[inline]
     fn reads(&mut self, tokens: &[u32]) {
         if !self.dense {
@@ -65,17 +65,17 @@ impl Found {
         }
     }
 
-    /// The tokens of a category string and of those below are read.
+    /// Records that the tokens of a category string and of those below can be read.
     fn reads_all(&mut self, category_trie: &CategoryTrie, index: usize, end: usize) {
         self.reads(category_trie.tokens(index, end));
     }
 
-    /// The tokens of a category string and of those below are not read.
+    /// Records that the tokens of a category string and of those below cannot be read.
     fn refuses_all(&mut self, category_trie: &CategoryTrie, index: usize, end: usize) {
         self.refuses(category_trie.tokens(index, end));
     }
 
-    /// Tokens that are not read.
+    /// Records tokens that cannot be read.
     fn refuses(&mut self, tokens: &[u32]) {
         if self.dense {
             tokens.iter().for_each(|&token| self.tokens.remove(token));
@@ -83,7 +83,7 @@ impl Found {
     }
 }
 
-/// The tokens that are read from somewhere; `dense` says that these are most of them.
+/// The tokens that can be read from a position; `dense` says that these are most of them.
 pub(crate) fn read<R: Reader>(
     vocabulary: &Tokens,
     categories: &mut Categories,
@@ -107,7 +107,7 @@ fn read_category_strings<R: Reader>(
     found: &mut Found,
 ) -> Result<(), R::Stopped> {
     let (category_trie, trie) = (vocabulary.category_trie(), vocabulary.trie());
-    // By state the categories that lead to where the walk is as good as where it stood.
+    // For each state, the categories that lead to an equal position.
     let mut same: Vec<u64> = Vec::new();
     let mut path = vec![start; category_trie.max_depth() + 1];
     let mut trie_path = vec![start; trie.max_depth() + 1];
@@ -122,7 +122,7 @@ fn read_category_strings<R: Reader>(
         };
         match read {
             Read::Dead => {
-                // The last byte of a character is never live alone.
+                // The last byte of a character is never live by itself.
                 if here.category != WHITESPACE && here.category != OTHER {
                     reader.refuses(above, category_trie.places(index));
                 }
@@ -157,7 +157,7 @@ fn read_category_strings<R: Reader>(
                 same[state] |= u64::from(is_same) << here.category;
                 if here.below & !same[state] == 0 {
                     found.reads_all(category_trie, index, end);
-                    // Here is all that a reader hears that lists.
+                    // A reader that lists tokens needs nothing more than this.
                     reader.ends(at, category_trie.tokens(index, index + 1));
                     index = end;
                     continue;
@@ -173,7 +173,7 @@ fn read_category_strings<R: Reader>(
     Ok(())
 }
 
-/// Reads byte by byte what a node of the trie and those below it lead to.
+/// Reads everything below a node of the tokens' trie, byte by byte.
 fn read_below<R: Reader>(
     vocabulary: &Tokens,
     reader: &mut R,
@@ -185,7 +185,7 @@ fn read_below<R: Reader>(
     let trie = vocabulary.trie();
     let mut step = |at, byte, node| {
         let Some(next) = reader.byte(at, byte, Some(node))? else { return Ok(None) };
-        // Tokens without category strings are reported by themselves.
+        // Tokens without category strings are reported elsewhere.
         if reader.lists()
             && let Some(token) = trie.entry_at(node)
             && !vocabulary.category_trie().is_non_utf8(token)
@@ -198,7 +198,7 @@ fn read_below<R: Reader>(
     trie.walk_mask_part(part, trie.depth(node) - 1, at, path, found.dense, &mut step, found.tokens.words_mut())
 }
 
-/// Reads the first bytes of the character beyond ASCII whose last one leads to a node.
+/// Reads all bytes but the last of the character beyond ASCII that leads to a node.
 fn after_first_bytes<R: Reader>(
     vocabulary: &Tokens,
     reader: &mut R,

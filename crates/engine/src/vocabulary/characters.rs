@@ -1,4 +1,4 @@
-//! Walks that read tokens as runs of characters of one class.
+//! Walks that read tokens as runs of characters from one class.
 
 use stencilm_regex::{ByteSet, Deriver, Dfa, StateId};
 use stencilm_support::LimitExceeded;
@@ -11,16 +11,16 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// The tokens that read characters only, by how many they begin.
+/// The tokens that consist of such characters only, by the number of characters that begin in them.
 pub struct Counted {
-    /// Those with fewer first.
+    /// Those with fewer characters first.
     pub tokens: Vec<u32>,
-    /// For every number of characters begun, the first token in `tokens` that begins so many.
+    /// For every number of characters, the position of the first token in `tokens` in which this many begin.
     pub starts: Vec<u32>,
 }
 
 impl Counted {
-    /// By number of characters the tokens that begin so many.
+    /// Collects the tokens, given by their number of characters.
     fn new(within: &[Vec<u32>]) -> Counted {
         let lengths = within.iter().scan(0, |start, tokens| {
             *start += tokens.len() as u32;
@@ -29,17 +29,17 @@ impl Counted {
         Counted { tokens: within.concat(), starts: std::iter::once(0).chain(lengths).collect() }
     }
 
-    /// The most characters that one of them begins.
+    /// The greatest number of characters that begin in one token.
     pub fn longest(&self) -> u32 {
         self.starts.len().saturating_sub(2) as u32
     }
 
-    /// Those that begin more than `above` and at most `most` characters.
+    /// The tokens in which more than `above` and at most `most` characters begin.
     pub fn between(&self, above: u32, most: u32) -> &[u32] {
         self.tokens.get(self.up_to(above)..self.up_to(most)).unwrap_or_default()
     }
 
-    /// How many begin at most so many characters.
+    /// The number of tokens in which at most `most` characters begin.
     pub fn up_to(&self, most: u32) -> usize {
         self.starts[(most as usize + 1).min(self.starts.len() - 1)] as usize
     }
@@ -47,40 +47,40 @@ impl Counted {
 
 /// What tokens are as runs of characters.
 pub struct RunsFound {
-    /// The tokens that are such runs.
+    /// The tokens that are such runs entirely.
     pub any: TokenSet,
-    /// The nodes of the trie before which runs stop, ascending, each with the number of characters before it.
+    /// The nodes of the trie at which a run stops, ascending, each with the number of characters before it.
     pub stops: Vec<(u32, u32)>,
-    /// How many characters the tokens begin, where that was asked for.
+    /// The number of characters that begin in each token, where this was asked for.
     pub counted: Option<Counted>,
 }
 
-/// Where a walk keeps a state of the automaton and the number of characters begun.
+/// The bits of a position with the state of the automaton; the bits above hold the number of characters begun.
 const STATE: u32 = (1 << ROUNDS) - 1;
 
-/// See [`STATE`].
+/// The number of bits for the state.
 const ROUNDS: u32 = 16;
 
-/// Not looked up yet.
+/// The entry is not computed yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The automaton of one character as a table that begins anew after each.
+/// The automaton of one character, as a table that starts again after each character.
 pub struct Characters<'a> {
     automaton: &'a mut Dfa,
     deriver: &'a mut Deriver,
-    /// By state and byte the next state.
+    /// The next state, by state and byte.
     table: Vec<u32>,
-    /// Whether no character goes on with another, so far.
+    /// Whether so far the end of every character was unambiguous.
     plain: bool,
 }
 
 impl<'a> Characters<'a> {
-    /// By the automaton of a character.
+    /// A table for the automaton of one character.
     pub fn new(automaton: &'a mut Dfa, deriver: &'a mut Deriver) -> Characters<'a> {
         Characters { automaton, deriver, table: Vec::new(), plain: true }
     }
 
-    /// Whether it was plain to see where a character ends, in all that was read.
+    /// Whether in everything read so far the end of every character was unambiguous.
     pub fn are_plain(&self) -> bool {
         self.plain
     }
@@ -93,8 +93,8 @@ impl<'a> Characters<'a> {
         }
     }
 
-    /// Reads every token: those that are made of characters, where they stop before some bytes, and, where they are to be
-    /// counted, how many characters they begin.
+    /// Reads every token: finds those that consist of such characters, the nodes at which the others stop before a byte
+    /// of `stops`, and, with `counted`, the number of characters that begin in each.
     pub fn read(&mut self, vocabulary: &Tokens, stops: ByteSet, counted: bool) -> Result<RunsFound, LimitExceeded> {
         let trie = vocabulary.trie();
         let dense = 2 * trie.nodes_after(*self.automaton.live_bytes(self.deriver, StateId::START)?) > trie.len();
@@ -115,7 +115,7 @@ impl<'a> Characters<'a> {
             self.plain &= self.automaton.live_bytes(self.deriver, next)?.is_empty();
             StateId::START
         } else {
-            // Back at the start without being complete would be taken for a boundary.
+            // A state that is the start without completing a character would be mistaken for a boundary.
             self.plain &= next != StateId::START;
             next
         };
@@ -129,16 +129,16 @@ impl<'a> Characters<'a> {
     }
 }
 
-/// What is made of the runs of characters that tokens begin with. A walk stands at a state, and above it the number of
-/// characters begun.
+/// Collects the runs of characters that tokens begin with. A position holds a state, and in the bits above the number
+/// of characters begun.
 struct Runs<'r, 'a> {
     characters: &'r mut Characters<'a>,
     trie: &'r Trie,
     stops: ByteSet,
     /// The nodes at which a run stops, each with the number of characters before it.
     found: Vec<(u32, u32)>,
-    /// The tokens that are runs by their numbers of characters, where they are counted. In vectors of their own, because the
-    /// tokens of a category string are copied at once.
+    /// The tokens that are runs, by their number of characters, where these are counted. Each number has its own
+    /// vector, so that the tokens of a category string are copied at once.
     within: Option<Vec<Vec<u32>>>,
 }
 
@@ -190,7 +190,7 @@ impl Reader for Runs<'_, '_> {
             }
             return Ok(None);
         }
-        // What is not plain is of no use.
+        // Ambiguous ends make the result useless, so the walk stops.
         Ok(self.characters.plain.then(|| Runs::after(at, next)))
     }
 

@@ -1,17 +1,17 @@
-//! ASCII bytes that occur in many tokens, and in which ones.
+//! ASCII bytes that occur in many tokens, and the tokens in which each occurs.
 
 use stencilm_support::LOOKED_AT;
 
 use crate::vocabulary::token_set::TokenSet;
 
-/// Bytes of ASCII.
+/// The number of ASCII bytes.
 const ASCII: usize = 0x80;
 
-/// By byte the tokens in which it occurs, where they are many.
+/// By byte, the tokens in which it occurs, where these are many.
 pub(crate) struct CommonBytes(Vec<Option<TokenSet>>);
 
 impl CommonBytes {
-    /// Of some tokens below `vocab_size`, each with its bytes.
+    /// Collects the bytes of tokens, whose ids are below `vocab_size`.
     pub fn of<'t>(tokens: impl Iterator<Item = (u32, &'t [u8])>, vocab_size: usize) -> CommonBytes {
         let mut sets = vec![TokenSet::empty(vocab_size); ASCII];
         for (token, bytes) in tokens {
@@ -20,7 +20,7 @@ impl CommonBytes {
         CommonBytes(sets.into_iter().map(|set| (set.len() >= LOOKED_AT).then_some(set)).collect())
     }
 
-    /// The tokens with a byte; `None` where it is not of these.
+    /// The tokens with a byte; `None` where the byte is not stored.
     pub fn tokens_with(&self, byte: u8) -> Option<&TokenSet> {
         self.0.get(usize::from(byte))?.as_ref()
     }

@@ -2,17 +2,17 @@
 
 pub(crate) use stencilm_grammar::string_value as value_of;
 
-/// A key that is being written, as far as it is.
+/// An incomplete key.
 pub(crate) struct Begun {
-    /// The characters that are complete, as UTF-8; of a key that is no JSON string, the bytes.
+    /// Its complete characters as UTF-8; the bytes, if the key is not a JSON string.
     pub value: Vec<u8>,
-    /// The beginning of an escape, which has not become a character yet.
+    /// The beginning of an escape that is no complete character yet.
     pub escape: Vec<u8>,
     /// Whether it is a JSON string.
     pub quoted: bool,
 }
 
-/// The beginning of a JSON string, with its first quote and any whitespace before it.
+/// Decodes the beginning of a JSON string, given with its first quote and any whitespace before it.
 pub(crate) fn begun(written: &[u8]) -> Begun {
     let written = written.trim_ascii_start();
     let Some(body) = written.strip_prefix(b"\"") else {
@@ -35,7 +35,7 @@ pub(crate) fn begun(written: &[u8]) -> Begun {
     Begun { value: value_of(&whole), escape: body[at..].to_vec(), quoted: true }
 }
 
-/// All escapes that spell a character: the short one, if it has one, and those by its code in either case of its digits.
+/// All escapes of a character: the short one, if there is one, and those by its code with digits in either case.
 pub(crate) fn escapes_of(character: char) -> Vec<Vec<u8>> {
     let mut units = [0; 2];
     let mut spellings: Vec<Vec<u8>> = vec![Vec::new()];

@@ -12,21 +12,22 @@ use crate::vocabulary::trie::Trie;
 
 /// The keys within the tokens of a vocabulary.
 pub(crate) struct WholeKeys {
-    /// The tokens that hold some, each with them, as positions among the keys.
+    /// The tokens that contain keys, each with the positions of these keys in `keys`.
     tokens: FxHashMap<u32, Box<[u32]>>,
-    /// Those of which the keys that are known do not decide all: the same is there twice, or there are too many.
+    /// The tokens for which a comparison of these keys with the known ones is not enough: a token has the same key
+    /// twice, or too many keys.
     unclear: TokenSet,
-    /// The keys, as the values of JSON strings, once each.
+    /// The distinct keys, as values of JSON strings.
     keys: Box<[Box<[u8]>]>,
 }
 
 impl WholeKeys {
-    /// The keys within the tokens of a trie, of which each spells some bytes.
+    /// Collects the keys within the tokens of a trie; `spelled` gives the bytes of a token.
     pub fn of<'t>(trie: &Trie, vocab_size: usize, spelled: impl Fn(u32) -> Option<&'t [u8]>) -> WholeKeys {
         let mut unclear = TokenSet::empty(vocab_size);
         let mut tokens: FxHashMap<u32, Box<[u32]>> = FxHashMap::default();
         let mut all: FxHashMap<Box<[u8]>, u32> = FxHashMap::default();
-        // By depth, how many quotes there are on the path.
+        // By depth, the number of quotes on the path.
         let mut quotes_to = vec![0; trie.max_depth() + 1];
         for node in 0..trie.len() {
             let depth = trie.depth(node);
@@ -34,7 +35,7 @@ impl WholeKeys {
             quotes_to[depth] = quotes;
             let Some(token) = trie.entry_at(node).filter(|_| quotes >= 2) else { continue };
             let Some(bytes) = spelled(token) else { continue };
-            // Where there are escapes, a key may lie between any two of them.
+            // With escapes, a key may lie between any two quotes.
             if quotes * quotes + all.len() > LOOKED_AT {
                 tokens.insert(token, Box::default());
                 unclear.insert(token);
@@ -61,35 +62,35 @@ impl WholeKeys {
         WholeKeys { tokens, unclear, keys: keys.into_iter().map(|(key, _)| key).collect() }
     }
 
-    /// Whether a token holds a whole key.
+    /// Whether a token contains a whole key.
     pub fn are_in(&self, token: u32) -> bool {
         self.tokens.contains_key(&token)
     }
 
-    /// The keys that a token holds, each with its position among all.
+    /// The keys within a token, each with its position in the list of all.
     pub fn of_token(&self, token: u32) -> impl Iterator<Item = (usize, &[u8])> {
         let positions = self.tokens.get(&token).into_iter().flatten();
         positions.map(|&position| (position as usize, &*self.keys[position as usize]))
     }
 
-    /// The keys, as the values of JSON strings.
+    /// The distinct keys, as values of JSON strings.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.keys.iter().map(|key| &**key)
     }
 
-    /// Whether a token may repeat a key though none of [`WholeKeys::keys`] is known.
+    /// Whether a token may repeat a key even if none of [`WholeKeys::keys`] is known.
     pub fn are_unclear_in(&self, token: u32) -> bool {
         self.unclear.contains(token)
     }
 }
 
-/// What stands between two quotes of some bytes, be it a key or what is between two strings.
+/// The texts between adjacent quotes, whether these are keys or lie between two strings.
 pub(crate) fn within_quotes(bytes: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     let quotes = bytes.iter().filter(|&&byte| byte == b'"').count();
     bytes.split(|&byte| byte == b'"').skip(1).take(quotes.saturating_sub(1))
 }
 
-/// The values between any two quotes of some bytes: with escapes it is not plain to see which of them begin a string.
+/// The values between any two quotes: with escapes it is not obvious which quotes begin a string.
 fn between_any_quotes(bytes: &[u8]) -> Vec<Vec<u8>> {
     let quotes: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] == b'"').collect();
     let pairs =
@@ -120,11 +121,11 @@ mod tests {
         let tokens = |is: &dyn Fn(u32) -> bool| (0..6).filter(|&token| is(token)).collect::<Vec<_>>();
         assert_eq!(tokens(&|token| known.are_in(token)), [1, 2, 5]);
         assert_eq!(tokens(&|token| known.are_unclear_in(token)), [2]);
-        // Of too many nothing is kept.
+        // Of too many keys none are stored.
         let many = [Some([b"\\", &b"\"a"[..].repeat(400)[..]].concat())];
         let crowded = of(&Tokens::new(&many, 1, &[], &[]).expect("there is one token"));
         assert!(crowded.are_in(0) && crowded.are_unclear_in(0) && crowded.keys().next().is_none());
-        // A quote after a backslash may be the end of a string that begins before the token, or a part of one.
+        // A quote after a backslash may end a string that began before the token, or be a part of one.
         let mut keys: Vec<&[u8]> = known.keys().collect();
         keys.sort_unstable();
         assert_eq!(keys, [&b""[..], b",", b":", b"a", b"b\"", b"b\\"]);

@@ -1,15 +1,15 @@
-//! Tokens by their order in the trie, which neighbours in an index share.
+//! Tokens in the order of the trie, so that tokens with a common beginning have adjacent ranks.
 
 use crate::vocabulary::trie::Trie;
 
-/// In place of a rank: the token is not in the trie.
+/// The rank of a token that is not in the trie.
 pub(crate) const NO_RANK: u32 = u32::MAX;
 
-/// The tokens of a trie in its own order.
+/// The tokens of a trie in trie order.
 pub(crate) struct Ranks {
-    /// By rank.
+    /// The tokens by rank.
     pub tokens: Vec<u32>,
-    /// By token; [`NO_RANK`] for those that spell nothing.
+    /// The ranks by token; [`NO_RANK`] for tokens without bytes.
     pub rank_of: Vec<u32>,
 }
 

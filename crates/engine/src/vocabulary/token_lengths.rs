@@ -3,19 +3,19 @@
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
 
-/// Tokens that are longer, in bytes or in characters, are listed one by one; those that are no longer are sets.
+/// Longer tokens, in bytes or in characters, are listed one by one; for shorter ones there are sets.
 pub(crate) const LONG_TOKEN: usize = 24;
 
-/// See the module.
+/// The tokens of a vocabulary by length.
 pub struct Lengths {
-    /// By number of bytes, those that have no more.
+    /// For each number of bytes, the tokens that have at most this many.
     no_longer: Vec<TokenSet>,
-    /// Those that have more than all of these, each with its number.
+    /// The tokens that are longer than that, each with its number of bytes.
     longer: Vec<(u32, u32)>,
 }
 
 impl Lengths {
-    /// Of the tokens of a trie, whose entries are below `vocab_size`.
+    /// Collects the tokens of a trie, whose ids are below `vocab_size`.
     pub fn new(trie: &Trie, vocab_size: usize) -> Lengths {
         let mut no_longer = vec![TokenSet::empty(vocab_size); LONG_TOKEN + 1];
         let mut longer = Vec::new();
@@ -34,7 +34,7 @@ impl Lengths {
         Lengths { no_longer, longer }
     }
 
-    /// Takes out the tokens of more bytes than this.
+    /// Removes the tokens of more than `most` bytes.
     pub fn cut(&self, tokens: &mut TokenSet, most: u32) {
         match self.no_longer.get(most as usize) {
             Some(short) => tokens.words_mut().iter_mut().zip(short.words()).for_each(|(word, short)| *word &= short),
@@ -42,7 +42,7 @@ impl Lengths {
         }
     }
 
-    /// The tokens of more bytes than this.
+    /// The tokens of more than `most` bytes.
     pub fn longer(&self, most: u32) -> impl Iterator<Item = u32> + '_ {
         let all = self.no_longer.last().expect("there are many sets");
         let short = self.no_longer.get(most as usize).unwrap_or(all);

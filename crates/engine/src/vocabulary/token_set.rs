@@ -2,20 +2,19 @@
 
 use stencilm_support::memory;
 
-/// Bits of a word.
 pub(crate) const BITS: u32 = 32;
 
-/// So many words are looked at together where tokens are looked for.
+/// The number of words that are tested together when searching for tokens.
 pub(crate) const CHUNK: usize = 16;
 
-/// A mask that owns its words.
+/// A set of tokens that owns its words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokenSet {
     words: Vec<u32>,
 }
 
 impl TokenSet {
-    /// No token out of a vocabulary of `vocab_size`.
+    /// The empty set for a vocabulary of `vocab_size`.
     pub fn empty(vocab_size: usize) -> TokenSet {
         TokenSet { words: vec![0; vocab_size.div_ceil(32)] }
     }
@@ -30,7 +29,7 @@ impl TokenSet {
         memory::of_list(&self.words)
     }
 
-    /// The words, to write.
+    /// The words, for writing.
     pub fn words_mut(&mut self) -> &mut [u32] {
         &mut self.words
     }
@@ -85,11 +84,11 @@ pub(crate) fn iter(words: &[u32]) -> impl Iterator<Item = u32> + '_ {
     Tokens { chunks, rest, here: &[], word: 0, next: 0 }
 }
 
-/// What is left of a set to go through.
+/// The part of a set that an iterator has not visited yet.
 struct Tokens<'w> {
     chunks: &'w [[u32; CHUNK]],
     rest: &'w [u32],
-    /// The words of a chunk that are left, and the bits of the one before them that are.
+    /// The remaining words of the current chunk, and the remaining bits of the word before them.
     here: &'w [u32],
     word: u32,
     /// The number of the next word.
@@ -107,7 +106,7 @@ impl Iterator for Tokens<'_> {
                 self.next += 1;
                 continue;
             }
-            // Most masks are empty nearly everywhere.
+            // Most masks are empty almost everywhere.
             let empty =
                 self.chunks.iter().take_while(|chunk| chunk.iter().fold(0, |all, word| all | word) == 0).count();
             self.next += (empty * CHUNK) as u32;
@@ -126,31 +125,31 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// Takes out of a set what is not in another one.
+/// Removes the tokens that are not in another set.
 pub(crate) fn keep(words: &mut [u32], others: &[u32]) {
     words.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
 }
 
-/// Adds to a set what is in another one.
+/// Adds the tokens of another set.
 pub(crate) fn add(words: &mut [u32], others: &[u32]) {
     words.iter_mut().zip(others).for_each(|(word, other)| *word |= other);
 }
 
-/// Takes out of a set what is in another one.
+/// Removes the tokens of another set.
 pub(crate) fn take_out(words: &mut [u32], others: &[u32]) {
     words.iter_mut().zip(others).for_each(|(word, other)| *word &= !other);
 }
 
-/// Whether all of so many tokens are in a set.
+/// Whether a set contains all of the first `vocab_size` tokens.
 pub(crate) fn has_all(words: &[u32], vocab_size: usize) -> bool {
     let whole = vocab_size / BITS as usize;
     let rest = (1u32 << (vocab_size as u32 % BITS)) - 1;
     words[..whole].iter().all(|&word| word == u32::MAX) && words.get(whole).is_none_or(|word| word & rest == rest)
 }
 
-/// Words that are copied in one piece: fewer bytes than those from which on the C library takes the processor's own instruction
-/// for strings. On some AMD processors that one is eight times as slow where the target lies a few bytes further than the source
-/// modulo 4,096, as a large numpy array may.
+/// The number of words that are copied at once. It is less than what makes the C library use the processor's string
+/// instructions: on some AMD processors these are eight times as slow if the target lies a few bytes after the source
+/// modulo 4,096, as may happen with a large numpy array.
 const COPIED: usize = 500;
 
 /// Writes a whole mask.
@@ -176,7 +175,7 @@ pub(crate) fn set(words: &mut [u32], id: u32) {
     words[id as usize / 32] |= 1 << (id % 32);
 }
 
-/// Sets a bit, and says whether it was not set.
+/// Sets a bit; returns whether it was clear.
 #[inline]
 pub(crate) fn insert(words: &mut [u32], id: u32) -> bool {
     let (word, bit) = (&mut words[id as usize / 32], 1 << (id % 32));
@@ -185,7 +184,7 @@ pub(crate) fn insert(words: &mut [u32], id: u32) -> bool {
     is_new
 }
 
-/// Turns a bit over.
+/// Flips a bit.
 #[inline]
 pub(crate) fn flip(words: &mut [u32], id: u32) {
     words[id as usize / 32] ^= 1 << (id % 32);
@@ -197,7 +196,7 @@ pub(crate) fn clear(words: &mut [u32], id: u32) {
     words[id as usize / 32] &= !(1 << (id % 32));
 }
 
-/// The tokens that are in one of two masks only, ascending.
+/// The tokens that only one of two masks has, ascending.
 pub(crate) fn difference(a: &[u32], b: &[u32]) -> Vec<u32> {
     let mut tokens = Vec::new();
     for (index, (a, b)) in a.iter().zip(b).enumerate() {

@@ -1,4 +1,4 @@
-//! The tokens of a tokenizer: which bytes each spells, which are stop tokens, and the trie of all.
+//! The tokens of a tokenizer: the bytes of each, the stop tokens, and the trie of all.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,18 +12,18 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::trie::Trie;
 
-/// What [`Tokens::new`] refuses.
+/// Why [`Tokens::new`] refuses a vocabulary.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VocabularyError {
-    /// More tokens than the vocabulary has room for.
+    /// There are more tokens than ids.
     #[error("{tokens} tokens do not fit in a vocabulary of size {vocab_size}; raise vocab_size or leave it out")]
     TooManyTokens {
-        /// How many tokens were given.
+        /// The number of tokens given.
         tokens: usize,
-        /// The size asked for.
+        /// The requested size.
         vocab_size: usize,
     },
-    /// A stop or special token that the vocabulary does not have.
+    /// A stop or special token has an id outside of the vocabulary.
     #[error("token id {id} is outside of the vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1")]
     IdOutOfRange {
         /// The id.
@@ -31,10 +31,10 @@ pub enum VocabularyError {
         /// The size of the vocabulary.
         vocab_size: usize,
     },
-    /// A vocabulary that no id can index.
+    /// The vocabulary has more tokens than ids are supported.
     #[error("a vocabulary of size {0} is not supported; the greatest size is 2^24")]
     TooLarge(usize),
-    /// A token longer than any text.
+    /// A token is too long.
     #[error("token {id} spells {len} bytes; the greatest length is 65,535")]
     TokenTooLong {
         /// The token.
@@ -44,10 +44,10 @@ pub enum VocabularyError {
     },
 }
 
-/// Where the bytes of a token begin, and how many they are.
+/// The start and length of a token's bytes.
 type Span = (u32, u32);
 
-/// The bytes of all tokens one after another, and where those of each begin and how many they are.
+/// The bytes of all tokens concatenated, and the span of each token.
 fn concatenated<T: AsRef<[u8]>>(tokens: &[Option<T>]) -> Result<(Vec<u8>, Vec<Span>), VocabularyError> {
     let mut bytes = Vec::new();
     let mut spans = Vec::with_capacity(tokens.len());
@@ -70,9 +70,9 @@ pub struct Tokens {
     stop_token_ids: Vec<u32>,
     special_tokens: Vec<(u32, String)>,
     trie: Trie,
-    /// The tokens of the trie.
+    /// The tokens in the trie.
     spelled: TokenSet,
-    /// For every set of tokens that spell the same bytes: the one in the trie, and the others.
+    /// For every group of tokens with equal bytes: the token in the trie, and the others.
     duplicates: Vec<(u32, Vec<u32>)>,
     fingerprint: u128,
     /// See [`Tokens::escaping`].
@@ -88,8 +88,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The tokens of a vocabulary: the bytes that each id spells, `None` for a special token or a hole.
-    /// Ids from `tokens.len()` to `vocab_size` are padding.
+    /// The tokens of a vocabulary, given the bytes of each id; `None` for a special token or an unused id. Ids from
+    /// `tokens.len()` to `vocab_size` are padding.
     ///
     /// # Errors
     /// [`VocabularyError`] for ids or sizes that do not fit.
@@ -110,7 +110,7 @@ impl Tokens {
             return Err(VocabularyError::IdOutOfRange { id, vocab_size });
         }
         let (bytes, mut spans) = concatenated(tokens)?;
-        // A stop or special token is never spelled out, whatever text it has.
+        // A stop or special token never has bytes, whatever its text is.
         for &id in named {
             if let Some(span) = spans.get_mut(id as usize) {
                 span.1 = 0;
@@ -164,7 +164,7 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// The hash of everything that was given.
+    /// The hash of everything that defines the vocabulary.
     fn hashed(&self) -> u128 {
         let mut fingerprint = Fingerprint::new();
         fingerprint.number(self.vocab_size);
@@ -179,12 +179,12 @@ impl Tokens {
         fingerprint.0
     }
 
-    /// How many ids there are, padding included: the number of bits of a mask.
+    /// The number of ids with padding, which is the number of bits of a mask.
     pub fn vocab_size(&self) -> usize {
         self.vocab_size
     }
 
-    /// How many 32-bit words a mask has.
+    /// The number of 32-bit words of a mask.
     pub fn mask_words(&self) -> usize {
         self.vocab_size.div_ceil(32)
     }
@@ -199,28 +199,28 @@ impl Tokens {
         &self.special_tokens
     }
 
-    /// The bytes that a token spells; `None` for stop tokens, special tokens, holes, empty tokens and padding.
+    /// The bytes of a token; `None` for stop tokens, special tokens, unused ids, empty tokens and padding.
     pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
         let &(start, len) = self.spans.get(id as usize)?;
         if len == 0 { None } else { Some(&self.bytes[start as usize..][..len as usize]) }
     }
 
-    /// The tokens of the trie: all that spell something, of those that spell the same the first.
+    /// The tokens in the trie: all tokens with bytes, and only the first of those with equal bytes.
     pub(crate) fn spelled(&self) -> &TokenSet {
         &self.spelled
     }
 
-    /// The trie of all tokens that spell bytes; of tokens that spell the same bytes it holds the first.
+    /// The trie of all tokens with bytes. Of tokens with equal bytes it contains the first.
     pub fn trie(&self) -> &Trie {
         &self.trie
     }
 
-    /// Tokens that spell the same bytes: the one in the trie and the others.
+    /// The groups of tokens with equal bytes: the one in the trie, and the others.
     pub fn duplicates(&self) -> &[(u32, Vec<u32>)] {
         &self.duplicates
     }
 
-    /// The tokens of the trie that have a backslash.
+    /// The tokens in the trie that contain a backslash.
     pub(crate) fn escaping(&self) -> &[u32] {
         self.escaping.get_or_init(|| {
             let tokens = (0..self.trie.len()).filter_map(|node| self.trie.entry_at(node));
@@ -229,7 +229,7 @@ impl Tokens {
         })
     }
 
-    /// The tokens that have a quote or a backslash, ascending: those that do more than go on with a JSON string.
+    /// The tokens that contain a quote or a backslash, ascending: those that do more than continue a JSON string.
     pub(crate) fn quoting(&self) -> &[u32] {
         self.quoting.get_or_init(|| {
             let quotes = |bytes: &[u8]| bytes.iter().any(|byte| b"\"\\".contains(byte));
@@ -238,7 +238,7 @@ impl Tokens {
         })
     }
 
-    /// Some tokens that spell a word, perhaps after a space, ascending: a tokenizer numbers what is common first.
+    /// Some common words, perhaps with a leading space, ascending. Tokenizers give common tokens low ids.
     pub(crate) fn common_words(&self) -> &[u32] {
         self.common_words.get_or_init(|| {
             let is_word = |bytes: &[u8]| {
@@ -250,12 +250,12 @@ impl Tokens {
         })
     }
 
-    /// The keys that lie whole within tokens.
+    /// The keys that lie within tokens.
     pub(crate) fn whole_keys(&self) -> &WholeKeys {
         self.whole_keys.get_or_init(|| WholeKeys::of(&self.trie, self.vocab_size, |token| self.token_bytes(token)))
     }
 
-    /// The tokens of the trie by their lengths.
+    /// The tokens in the trie by length.
     pub(crate) fn lengths(&self) -> &Arc<Lengths> {
         self.lengths.get_or_init(|| Arc::new(Lengths::new(&self.trie, self.vocab_size)))
     }
@@ -265,7 +265,7 @@ impl Tokens {
         self.category_trie.get_or_init(|| CategoryTrie::new(&self.trie))
     }
 
-    /// Adds the tokens of the trie in which a byte occurs.
+    /// Adds the tokens in the trie that contain a byte.
     pub(crate) fn add_tokens_with(&self, byte: u8, tokens: &mut TokenSet) {
         if let Some(known) = self.common_bytes().tokens_with(byte) {
             return token_set::add(tokens.words_mut(), known.words());
@@ -281,7 +281,7 @@ impl Tokens {
         })
     }
 
-    /// Lays out what masks of JSON ask for, so that none waits for it.
+    /// Builds what masks of JSON need, so that no mask has to wait for it.
     pub(crate) fn lay_out(&self) {
         self.trie.lay_out();
         self.escaping();
@@ -292,7 +292,7 @@ impl Tokens {
         self.common_bytes();
     }
 
-    /// The bytes on the path to a node of the trie, its own one as well.
+    /// The bytes on the path to a node of the trie, including its own.
     pub(crate) fn bytes_to(&self, node: u32) -> &[u8] {
         let node = node as usize;
         let token = self.trie.entries_below(node).next().expect("every node leads to a token");
@@ -300,12 +300,12 @@ impl Tokens {
         &bytes[..self.trie.depth(node)]
     }
 
-    /// The same without its own one.
+    /// The bytes on the path to a node of the trie, without its own.
     pub(crate) fn bytes_before(&self, node: u32) -> &[u8] {
         self.bytes_to(node).split_last().expect("a byte leads to every node").1
     }
 
-    /// The other tokens that spell the same bytes as this one of the trie.
+    /// The other tokens with the same bytes as this token of the trie.
     pub fn same_bytes(&self, id: u32) -> &[u32] {
         let found = self.duplicates.binary_search_by_key(&id, |&(first, _)| first);
         found.map_or(&[], |at| &self.duplicates[at].1)
@@ -330,7 +330,8 @@ impl Tokens {
     }
 }
 
-/// FNV-1a with 128 bits: the same on every machine and in every version, unlike the hashes of the standard library.
+/// FNV-1a with 128 bits. Unlike the hashes of the standard library, it is the same on every machine and in every
+/// version.
 struct Fingerprint(u128);
 
 impl Fingerprint {

@@ -22,13 +22,13 @@ pub use lists::{Path, Reader};
 use nodes::ENDS;
 pub use nodes::Nodes;
 
-/// A walk asks whether it may go on after so many nodes, which take as long as so many of the usual steps.
+/// A walk checks the deadline after this many nodes, and counts the check as this many steps.
 pub(crate) const BETWEEN_CHECKS: usize = 1024;
 const STEPS_BETWEEN_CHECKS: u32 = 8;
 
-/// Why a walk through all strings ends before it is done.
+/// The error type of a walk through all strings.
 pub trait WalkError: Sized {
-    /// Whether the walk may go on, asked now and then.
+    /// Returns an error if the walk has to end now; called from time to time.
     fn check() -> Result<(), Self>;
 }
 
@@ -46,7 +46,7 @@ impl WalkError for EngineError {
     }
 }
 
-/// Of walks that go on to their end.
+/// For walks that cannot fail.
 impl WalkError for Infallible {
     #[inline]
     fn check() -> Result<(), Infallible> {
@@ -54,14 +54,14 @@ impl WalkError for Infallible {
     }
 }
 
-/// [`Nodes`], and what walks through a vocabulary need to know of them.
+/// [`Nodes`], with the indices that walks through a vocabulary use.
 #[derive(Clone, Default)]
 pub struct Trie {
     nodes: Nodes,
     lists: Lists,
-    /// How many bytes the longest string below each node has beyond it, 255 for more.
+    /// For each node, the number of bytes by which the longest string below is longer; 255 stands for more.
     heights: Vec<u8>,
-    /// By first byte its node.
+    /// The node of each first byte.
     roots: Vec<Option<u32>>,
     by_byte: OnceLock<ByByte>,
     max_depth: usize,
@@ -70,7 +70,7 @@ pub struct Trie {
 /// The nodes by the byte that leads to them.
 #[derive(Clone)]
 struct ByByte {
-    /// By byte the first of its nodes, and one more.
+    /// For each byte, where its nodes begin in the list; with one more entry for the end.
     starts: Box<[u32; 257]>,
     nodes: Box<[u32]>,
 }
@@ -138,8 +138,8 @@ impl Trie {
         trie
     }
 
-    /// The nodes after some first bytes, each with the node after its subtree. First nodes lie far apart: a walk that
-    /// can go on with a few bytes only had better not read the others.
+    /// The nodes of some first bytes, each with the end of its subtree. First nodes lie far apart in memory, so a walk
+    /// that starts with few bytes should not touch the others.
     pub fn roots(&self, bytes: ByteSet) -> impl Iterator<Item = (usize, usize)> + '_ {
         let roots = bytes.iter().filter_map(|byte| self.roots.get(usize::from(byte)).copied().flatten());
         roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
@@ -150,7 +150,7 @@ impl Trie {
         self.by_byte().nodes(byte)
     }
 
-    /// Lays out what is kept of the nodes beside them.
+    /// Builds the indices that are built lazily.
     pub fn lay_out(&self) {
         self.by_byte();
     }
@@ -175,16 +175,16 @@ impl Trie {
         self.nodes.memory_bytes() + self.nodes.len() + self.lists.memory_bytes() + by_byte
     }
 
-    /// How many bytes the longest string below a node has beyond it; 255 where it has more.
+    /// The number of bytes by which the longest string below a node is longer; 255 stands for more.
     #[inline]
     pub fn height(&self, node: usize) -> u8 {
         self.heights[node]
     }
 
-    /// Walks every string that an automaton can read, from the state `start`.
+    /// Walks all strings that an automaton can read from the state `start`.
     ///
-    /// `step(state, byte, node)` gives the next state, or `None` where the automaton is dead. `entry(number, state)` is
-    /// called for every string read to its end. An error of `step` ends the walk.
+    /// `step(state, byte, node)` returns the next state, or `None` where the automaton is dead. `entry(number, state)`
+    /// is called for every string that is read to its end. An error of `step` ends the walk.
     #[inline(always)]
     pub fn walk<S: Copy, E: WalkError>(
         &self,
@@ -217,8 +217,8 @@ impl Trie {
         Ok(())
     }
 
-    /// As [`Trie::walk`], over the nodes from one to before another, which lie below `depth` in `states`. `step` is also
-    /// given whether the node has children. `states` must have a place for every depth.
+    /// As [`Trie::walk`], over a range of nodes below the node at `depth`, whose state is in `states`. `step` is also
+    /// told whether the node has children. `states` must be long enough for every depth.
     #[inline(always)]
     pub fn walk_part<E: WalkError>(
         &self,
@@ -253,11 +253,11 @@ impl Trie {
         Ok(())
     }
 
-    /// As [`Trie::walk`], setting the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end a
-    /// token, in no order that a branch predictor could learn, so this one has no branch there.
+    /// As [`Trie::walk`], but sets the bit of every entry that is reached. Nearly half of the nodes of a vocabulary end
+    /// a token, in an order that no branch predictor learns, so this loop has no branch there.
     ///
-    /// `dense` is for automata that read nearly everything: all bits of the trie's entries are set in `mask`, and those
-    /// that are not reached are cleared.
+    /// `dense` is for automata that read nearly everything: first all bits of the trie's entries are set in `mask`, and
+    /// then those that are not reached are cleared.
     ///
     /// # Panics
     /// When `mask` has too few words for the entries.
@@ -273,8 +273,8 @@ impl Trie {
         self.walk_mask_part((0, self.nodes.len()), 0, start, &mut states, dense, &mut step, mask)
     }
 
-    /// As [`Trie::walk_mask`], over the nodes from one to before another, which lie below `depth` in `states`. `states` must
-    /// have a place for every depth.
+    /// As [`Trie::walk_mask`], over a range of nodes below the node at `depth`, whose state is in `states`. `states`
+    /// must be long enough for every depth.
     ///
     /// # Panics
     /// As [`Trie::walk_mask`].
@@ -321,7 +321,7 @@ impl Trie {
         Ok(())
     }
 
-    /// How many nodes lie after some first bytes.
+    /// The number of nodes below some first bytes.
     pub fn nodes_after(&self, bytes: ByteSet) -> usize {
         self.roots(bytes).map(|(first, end)| end - first).sum()
     }
@@ -370,7 +370,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever an automaton does with the bytes of characters, whole ones and pieces.
+        /// For any behaviour of an automaton on the bytes of characters, complete or not.
         #[test]
         fn a_walk_that_sets_bits_reaches_what_any_walk_reaches(
             table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.85, 0u32..4), 9), 4),
@@ -403,7 +403,7 @@ mod tests {
                 let class = class(byte);
                 Ok(match state {
                     0 if loops_of_first[class] && !(middle && class > 3) => Some(0),
-                    // As characters of two and three bytes are read.
+                    // As if reading characters of two and three bytes.
                     0 if middle && (class == 4 || class == 5) => Some(1),
                     0 if middle && class == 6 => Some(2),
                     1 if middle => (class == 3).then_some(0),

@@ -1,7 +1,8 @@
-//! What canonical masks of any JSON text need: built once, when it is learned how a tokenizer makes tokens.
+//! What the canonical masks of any JSON text need, built once, when the vocabulary learns how its tokenizer makes
+//! tokens.
 //!
-//! Strings, numbers and what is between them are the same in nearly all grammars, and so is what a tokenizer makes of
-//! them at the few places that its texts reach. A walk along a few texts finds all of it.
+//! Strings, numbers and what is between them are the same in nearly all grammars, and so are the few cursors of the
+//! tokenizer that their texts reach. A walk along a few texts computes all of it.
 
 use std::sync::Arc;
 
@@ -16,8 +17,8 @@ use crate::shared::Vocabulary;
 use crate::switches::Switch;
 use crate::warm_up::masks::{SCHEMA, TEXT};
 
-/// Any JSON, with texts that come to the places where a string or a number may end or go on: after letters, digits, whitespace
-/// and signs.
+/// Any JSON, with texts that reach the points where a string or a number may end or continue: after letters, digits,
+/// whitespace and signs.
 const ANY: &str = "true";
 const TEXTS: [&str; 3] = [
     r#"{"name": "Mary Ann-Lee's 2nd book: No. 12, 345 (new)", "count": 1234, "rate": -0.25, "list": ["a", "b1", "US-en"], "more": {"x": null, "on": true, "e": 1.5e-7}, "at": "2024-05-06T07:08:09Z", "url": "https://example.com/path_to/page?id=1", "text": "one\ntwo  ", "empty": "", "none": []}"#,
@@ -25,7 +26,7 @@ const TEXTS: [&str; 3] = [
     "{\n  \"items\": [\n    {\n      \"id\": 1,\n      \"label\": \"A\"\n    },\n    \"last\"\n  ]\n}",
 ];
 
-/// Members of one type each, as schemas have them: what may begin them depends on their types.
+/// Members of one type each, as schemas have them: how a value may begin depends on its type.
 const TYPED: &str = r#"{
     "properties": {
         "s": {"type": "string"},
@@ -55,23 +56,23 @@ const TYPED_TEXTS: [&str; 2] = [
 ];
 
 impl Vocabulary {
-    /// Learns how its tokenizer makes tokens of text, for [`Vocabulary::encode`] and for canonical masks. What was learned
-    /// first stays.
+    /// Learns how its tokenizer makes tokens of text, for [`Vocabulary::encode`] and for canonical masks. If something
+    /// was learned before, it stays.
     ///
     /// # Errors
-    /// A sentence that says what is not known how to do.
+    /// A sentence that says what is not supported.
     pub fn learn_encoding(self: &Arc<Vocabulary>, source: &EncodingSource) -> Result<(), String> {
         if self.encoding().is_none() {
             self.set_encoding(Encoding::new(source, self.tokens().clone())?);
-            // What a watch of this thread keeps it from finding is found when a mask asks for it.
+            // If a watch of this thread stops the work, the rest is computed when a mask needs it.
             let _ = lay_out(self);
         }
         Ok(())
     }
 }
 
-/// Lays it out. The common formats are those of the text that a vocabulary is prepared with: the first date or address of a
-/// grammar costs more than many later ones here, too.
+/// Builds it. The common formats are taken from the text with which a vocabulary is prepared: here, too, the first date
+/// or address of a grammar costs more than many later ones.
 fn lay_out(vocabulary: &Arc<Vocabulary>) -> Result<(), MatcherError> {
     if !Switch::CanonicalCommonTexts.is_on() {
         return Ok(());
@@ -81,7 +82,7 @@ fn lay_out(vocabulary: &Arc<Vocabulary>) -> Result<(), MatcherError> {
     walk(vocabulary, SCHEMA, &[TEXT])
 }
 
-/// Asks for the masks of texts of a schema.
+/// Computes the masks along texts of a schema.
 fn walk(vocabulary: &Arc<Vocabulary>, schema: &str, texts: &[&str]) -> Result<(), MatcherError> {
     let Ok(grammar) = from_json_schema(schema, &JsonSchemaOptions::default()) else { return Ok(()) };
     let compiled = Arc::new(CompiledGrammar::new(Arc::new(grammar), vocabulary.clone())?);

@@ -1,9 +1,9 @@
 //! What the first masks of JSON need, computed before any grammar asks for it.
 //!
 //! Lexemes and their masks are shared by all grammars of a vocabulary, so the first date, number or address that any of
-//! them reads costs ten times as much as the next one. A text with one of each is read once, by a separate grammar,
-//! which is dropped: what it leaves is in the shared lexemes. It has two of whatever begins after whitespace, since a
-//! mask is made for the second.
+//! them reads costs ten times as much as the next one. A text with one of each is read once by a separate grammar,
+//! which is then dropped: what it computed stays in the shared lexemes. The text has two of everything that begins
+//! after whitespace, since only the second one gets a mask.
 
 use std::sync::Arc;
 
@@ -50,13 +50,13 @@ pub(crate) const TEXT: &str = r#"{"integer": 42, "number": -3.14, "integers": [7
  "uuid": "123e4567-e89b-12d3-a456-426614174000", "uri": "https://www.example.com/some/path?query=1#part"}"#;
 
 impl Vocabulary {
-    /// Finds once what the first masks of most grammars of JSON need: numbers, strings, keys, and the common formats. Only
-    /// for grammars with the limits that go without saying; a vocabulary of few tokens needs nothing.
+    /// Computes once what the first masks of most grammars of JSON need: numbers, strings, keys, and the common
+    /// formats. This is for grammars with the default limits; a vocabulary of few tokens needs nothing.
     pub fn prepare(self: &Arc<Self>) {
         if self.vocab_size() >= SEARCHED {
             self.once_prepared().call_once(|| {
                 let _held = Held::new();
-                // What a watch of this thread keeps it from finding is found when a mask asks for it.
+                // If a watch of this thread stops the work, the rest is computed when a mask needs it.
                 let _ = self.read_prepared_text();
             });
         }

@@ -57,8 +57,8 @@ impl Recogniser<'_> {
         Ok(())
     }
 
-    /// The states with the value of the element that begins at a place: where it is none of those after it, and where it is one.
-    /// Undecided where that is not known.
+    /// The states with the value of the element that begins at a place: one for the case that it differs from all
+    /// elements after it, and one for the case that it equals one of them. Both are undecided where that isn't known.
     fn compared(&mut self, items: &Items, state: ArrayState, at: Place) -> [Option<(ArrayState, Place)>; 2] {
         if !items.compares() {
             return [Some((state, at)), None];
@@ -83,7 +83,7 @@ impl Recogniser<'_> {
         } else if !is_unknown {
             return [None, repeated];
         }
-        // Where two must be equal, one that differs takes nothing away.
+        // Where two elements must be equal, one that differs does no harm.
         let at = if is_undecided && items.is_unique() { at.undecided() } else { at };
         [Some((self.arrays.id(elements), at)), repeated]
     }

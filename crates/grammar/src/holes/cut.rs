@@ -1,7 +1,8 @@
 //! Nodes that are cut: what of a node may stand before a text that goes on to a place.
 //!
-//! Every node becomes one for each place at which it may end, beside the whole one (Bar-Hillel, Perles, Shamir 1961). They are asked
-//! for here, and made from a list of work. Empty beginnings are left to what a node is a part of, so none is made twice.
+//! Every node becomes one for each place at which it may end, beside the whole one (Bar-Hillel, Perles, Shamir 1961).
+//! They are asked for here, and made from a list of work. Empty beginnings are left to what a node is a part of, so
+//! none is made twice.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::ExprId;
@@ -18,13 +19,13 @@ pub(super) struct Quotient<'q, 'a> {
     rules: FxHashMap<(NodeId, u32), RuleId>,
     pub work: Vec<(NodeId, u32, RuleId)>,
     imported: FxHashMap<ExprId, ExprId>,
-    /// By expression and place what was found of it; only what could be decided.
+    /// By expression and place: the cut that was found. Holds only what could be decided.
     cuts: FxHashMap<(ExprId, u32), ExprId>,
     /// The node that is being cut.
     pub current: NodeId,
-    /// Whether something was left out that could not be decided, or not be written as a grammar.
+    /// Whether something was left out because it could not be decided, or not be written as a grammar.
     pub is_undecided: bool,
-    /// The nodes of which something was left out that cannot be written as a grammar.
+    /// The nodes of which a part was left out because it cannot be written as a grammar.
     pub refused: FxHashSet<NodeId>,
 }
 
@@ -36,7 +37,7 @@ impl<'q, 'a> Quotient<'q, 'a> {
         Quotient { recogniser, builder, rules, work, imported, cuts, current, is_undecided: false, refused }
     }
 
-    /// The beginnings of a node, none of them empty, that the text up to a place completes; `None` where there is none.
+    /// The prefixes of a node, none of them empty, that the text up to a place completes; `None` if there are none.
     pub fn cut(&mut self, node: NodeId, end: u32) -> Result<Option<NodeId>, GrammarError> {
         let template = self.recogniser.template;
         if !template.is_hole(end) && self.recogniser.facts.is_never_cut_after(node, template.before(end)) {
@@ -61,11 +62,11 @@ impl<'q, 'a> Quotient<'q, 'a> {
             };
         }
         if marks.iter().any(|mark| matches!(mark, Mark::Refers(_))) {
-            // Its other part is after the hole, and which name it is would have to be compared.
+            // The other part of the name is after the hole, so it would have to be compared to know which name it is.
             self.refuse();
             return Ok(None);
         }
-        // Nothing before the end of the hole refers to a name that ends after it.
+        // No reference before the end of the hole can mean a name that ends after it.
         marks.retain(|mark| !matches!(mark, Mark::Declares(_)));
         let base = self.recogniser.facts.base(node);
         let mut found = match grammar.node(base) {
@@ -92,13 +93,13 @@ impl<'q, 'a> Quotient<'q, 'a> {
         Ok(found)
     }
 
-    /// The same for a lexeme.
+    /// As [`Quotient::cut`], for a lexeme.
     pub fn cut_lexeme(&mut self, expr: ExprId, end: u32) -> Result<Option<NodeId>, GrammarError> {
         let cut = self.cut_expr(expr, end)?;
         Ok((cut != ExprId::NOTHING).then(|| self.builder.lexeme(cut)))
     }
 
-    /// The same as an expression of the builder.
+    /// As [`Quotient::cut_lexeme`], as an expression of the builder.
     pub fn cut_expr(&mut self, expr: ExprId, end: u32) -> Result<ExprId, GrammarError> {
         if let Some(&known) = self.cuts.get(&(expr, end)) {
             return Ok(known);
@@ -126,7 +127,7 @@ impl<'q, 'a> Quotient<'q, 'a> {
         }
     }
 
-    /// The states of a goal that are certain, in an order that is the same every time.
+    /// The certain states of a goal, in an order that is always the same.
     pub fn states(&mut self, node: NodeId, end: u32) -> Vec<State> {
         let goal = self.recogniser.known(node, end).expect("only what was asked for is cut");
         let mut states: Vec<State> = goal.states.iter().filter(|(step, _)| *step != Step::Done).copied().collect();
@@ -137,13 +138,13 @@ impl<'q, 'a> Quotient<'q, 'a> {
         states
     }
 
-    /// Leaves out a part of what is being cut.
+    /// Leaves out a part of the node that is being cut.
     pub fn refuse(&mut self) {
         self.is_undecided = true;
         self.refused.insert(self.current);
     }
 
-    /// Parts one after the other.
+    /// A node for the parts one after the other.
     pub fn joined(&mut self, parts: &[NodeId]) -> NodeId {
         match parts {
             [only] => *only,

@@ -1,46 +1,49 @@
 //! Elements of an array that were read, from the last one on.
 //!
-//! What is remembered is the place of the first of them, how many there are as far as that makes a difference, and the counters.
+//! What is remembered is the place of the first of them, how many there are as far as that makes a difference, and the
+//! counters.
 
 use rustc_hash::FxHashMap;
 
 use crate::ir::grammar::{Element, Items};
 use crate::json_schema::read::canonical::canonical_json;
 
-/// The value of an element that has a hole in it.
+/// Stands for the value of an element that contains a hole.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
-/// What is known of the elements that were read.
+/// What is known of the elements read so far, as a number of [`ArrayStates`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct ArrayState(u32);
 
-/// The place of an element among the alternatives of its array.
+/// The position of an element in its array, as far as the alternatives depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Slot {
-    /// A leading place.
+    /// A leading position.
     At(u32),
     /// Any later place.
     Rest,
 }
 
-/// The elements of an array that were read, from its end on.
+/// The elements of an array that were read so far, from its end backwards.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Elements {
-    /// The place of the first of them; `None` where there is none.
+    /// The position of the first of them; `None` if there are none.
     pub first: Option<Slot>,
-    /// How many there are; not above the least number where there is no greatest.
+    /// How many there are, clamped to the least number where there is no greatest number.
     pub count: u32,
-    /// The counters, likewise.
+    /// The counters, clamped in the same way.
     pub counts: Box<[u32]>,
-    /// The values of those that are compared, as numbers of their texts; none where two that must be equal were seen.
+    /// The values of the elements that are compared, as numbers of their texts; empty once two that must be equal were
+    /// seen.
     pub values: Box<[u32]>,
-    /// Whether two were equal, where some must be.
+    /// Whether two elements were equal, where two must be.
     pub has_repeat: bool,
-    /// Where an element begins whose end was seen: it is distinguished from what comes before it when its beginning is.
+    /// The place where the element begins whose end has been seen. It's compared with what comes before it only when
+    /// its beginning is known.
     pub ends: u32,
 }
 
-/// The states of one recogniser: equal ones are one number.
+/// The states of one recogniser; equal states have the same number.
 #[derive(Default)]
 pub(super) struct ArrayStates {
     states: Vec<Elements>,
@@ -61,7 +64,7 @@ impl ArrayStates {
         &self.states[state.0 as usize]
     }
 
-    /// The number of a JSON text: equal values have one.
+    /// The number of a JSON text; equal JSON values have the same number.
     pub fn value(&mut self, written: &[u8]) -> u32 {
         let next = self.values.len() as u32;
         *self.values.entry(canonical_json(written)).or_insert(next)
@@ -69,7 +72,7 @@ impl ArrayStates {
 }
 
 impl Elements {
-    /// The places that the element before these may have.
+    /// The positions that the element before these may have.
     pub fn slots_before(&self, items: &Items) -> Vec<Slot> {
         let leading = items.prefix.len() as u32;
         let rest = (!items.rest.is_empty()).then_some(Slot::Rest);
@@ -80,7 +83,7 @@ impl Elements {
         }
     }
 
-    /// Whether no element need come before these, as far as places go.
+    /// Whether these may be the first elements of the array, as far as positions go.
     pub fn may_be_first(&self, items: &Items) -> bool {
         match self.first {
             None | Some(Slot::At(0)) => true,
@@ -89,7 +92,7 @@ impl Elements {
         }
     }
 
-    /// Whether an array may have these elements and no others.
+    /// Whether an array may consist of exactly these elements.
     pub fn is_complete(&self, items: &Items) -> bool {
         let within = |count: u32, min: u32, max: Option<u32>| count >= min && max.is_none_or(|max| count <= max);
         let mut counters = items.contains.iter().enumerate();
@@ -99,7 +102,7 @@ impl Elements {
             && counters.all(|(index, &(min, max))| within(self.counts.get(index).copied().unwrap_or(0), min, max))
     }
 
-    /// The same with one element more before them; `None` where that is too many.
+    /// These elements with one more before them; `None` if that is one too many.
     pub fn with(&self, items: &Items, slot: Slot, element: &Element) -> Option<Elements> {
         let one_more = |count: u32, min: u32, max: Option<u32>| match max {
             Some(max) => (count < max).then_some(count + 1),
@@ -120,7 +123,7 @@ impl Elements {
     }
 }
 
-/// The alternatives at a place.
+/// The alternatives at a position.
 pub(super) fn alternatives(items: &Items, slot: Slot) -> &[Element] {
     match slot {
         Slot::At(at) => &items.prefix[at as usize],

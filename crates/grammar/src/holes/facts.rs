@@ -1,4 +1,5 @@
-//! What is known of a grammar before there is a text: which nodes read the same, and which bytes their texts may end with.
+//! What is known of a grammar before there is a text: which nodes read the same, and which bytes their texts may end
+//! with.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -6,15 +7,15 @@ use stencilm_regex::ByteSet;
 use super::lexemes::Lexemes;
 use crate::ir::grammar::{Grammar, Mark, Node, NodeId};
 
-/// What is known of the nodes of a grammar.
+/// What is known of the nodes of a grammar, whatever the text.
 pub(super) struct Facts {
-    /// For every node the one that reads the same texts, without rules and marks around it.
+    /// For every node, the node that reads the same texts, without the rules and marks around it.
     base: Vec<NodeId>,
-    /// The first mark around each base, on the path there.
+    /// The first mark on the path from each node to its base.
     marked: Vec<Option<NodeId>>,
-    /// Whether a mark on the path says that it refers to a declared name.
+    /// Whether a mark on that path is a reference to a declared name.
     refers: Vec<bool>,
-    /// The bytes with which its texts may end.
+    /// The bytes that its texts may end with.
     last: Vec<ByteSet>,
     nullable: Vec<bool>,
 }
@@ -24,7 +25,7 @@ impl Facts {
         let Bases { base, marked, refers } = bases(grammar);
         let nullable = grammar.nullable_nodes();
         let mut last = vec![ByteSet::EMPTY; grammar.nodes.len()];
-        // Each node from those before it, until nothing comes of it any more: what refers back does so through rules.
+        // Computes each node from the nodes before it until nothing changes: cycles go through rules.
         loop {
             let mut grows = false;
             for index in 0..last.len() {
@@ -42,7 +43,7 @@ impl Facts {
         Facts { base, marked, refers, last, nullable }
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.base.len() * (3 * size_of::<NodeId>() + size_of::<ByteSet>() + 2)
     }
@@ -52,12 +53,13 @@ impl Facts {
         self.base[node.0 as usize]
     }
 
-    /// The first mark around a node's base; nodes of the same base and mark are equivalent.
+    /// The first mark between a node and its base. Nodes with the same base and mark are equivalent.
     pub fn mark(&self, node: NodeId) -> Option<NodeId> {
         self.marked[node.0 as usize]
     }
 
-    /// Whether a node refers to a declared name. Which names there are is not known from a text with holes, read from its end on.
+    /// Whether a node refers to a declared name. A text with holes is read from its end, so which names are declared
+    /// isn't known.
     pub fn refers(&self, node: NodeId) -> bool {
         self.refers[node.0 as usize]
     }
@@ -68,25 +70,25 @@ impl Facts {
         !byte.is_some_and(|byte| self.last[base].contains(byte)) && !self.nullable[base]
     }
 
-    /// Whether no text of a node with at least one byte ends with this one.
+    /// Whether no nonempty text of a node ends with this byte.
     pub fn is_never_cut_after(&self, node: NodeId, byte: Option<u8>) -> bool {
         !byte.is_some_and(|byte| self.last[self.base(node).0 as usize].contains(byte))
     }
 }
 
-/// What nodes read, without rules and marks around it.
+/// The bases of all nodes: what they read, without the rules and marks around them.
 struct Bases {
     base: Vec<NodeId>,
     marked: Vec<Option<NodeId>>,
     refers: Vec<bool>,
 }
 
-/// Equal nodes as the first of them, and those that only name another as that one.
+/// Replaces equal nodes by the first of them, and nodes that only name another node by that node.
 fn bases(grammar: &Grammar) -> Bases {
     let mut same: Vec<NodeId> = (0..grammar.nodes.len() as u32).map(NodeId).collect();
     let mut first: FxHashMap<Node, NodeId> = FxHashMap::default();
     for index in 0..same.len() {
-        // Parts mostly come before what they are parts of; a part that does not stays as it is.
+        // Parts mostly come before what contains them; a part that comes after it stays as it is.
         let part = |part: &NodeId| same[part.0 as usize];
         let node = match &grammar.nodes[index] {
             Node::Sequence(parts) => Node::Sequence(parts.iter().map(part).collect()),
@@ -106,7 +108,7 @@ fn bases(grammar: &Grammar) -> Bases {
     let mut bases = Bases { base: Vec::with_capacity(same.len()), marked: Vec::new(), refers: Vec::new() };
     for &first in &same {
         let (mut node, mut mark, mut refers) = (first, None, false);
-        // Rules that only name each other match nothing, and are no part of a grammar.
+        // Rules that only name each other match nothing, and a grammar contains none.
         for _ in 0..same.len() {
             if let Node::Marked { mark: own, .. } = &grammar.nodes[node.0 as usize] {
                 mark = mark.or(Some(node));

@@ -1,7 +1,7 @@
 //! What is sought while a text is read: *goals*, each a node and the place where it must end, and where they may begin.
 //!
-//! A goal goes through *states*: how much of the node is read, from its last part on, and up to which place. Goals ask each other, each
-//! once, from a list of work: nothing recurses.
+//! A goal goes through *states*: how much of the node is read, from its last part on, and up to which place. Goals ask
+//! each other, each once, from a list of work: nothing recurses.
 
 use std::rc::Rc;
 
@@ -19,53 +19,54 @@ use super::template::Template;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, MembersId, Node, NodeId};
 
-/// Most states of all goals together, each some sixty bytes.
+/// The greatest number of states of all goals together; each takes some sixty bytes.
 const MAX_STATES: usize = 4_000_000;
 
 /// A goal of one recogniser.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct GoalId(pub u32);
 
-/// How much of a node is read, from its end on.
+/// How much of a node has been read, from its end backwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Step {
     /// Nothing.
     Begin,
     /// All of it.
     Done,
-    /// All parts of a sequence but so many.
+    /// All parts of a sequence but this many.
     Parts(u32),
-    /// So many rounds of a repetition.
+    /// This many rounds of a repetition.
     Rounds(u32),
-    /// What an object that is cut off ends with, after the key of its last member, which is of this class.
+    /// The end of a truncated object, after the key of its last member. The last member is of this class.
     Last(u32),
-    /// Members of an object; a value ends here.
+    /// Members of an object, before the end of a value.
     AfterValue(MemberList),
-    /// Members, and a value of this kind, perhaps begun within a hole; a colon ends here.
+    /// Members and a value of this kind, which may have begun within a hole; before the end of a colon.
     Value(MemberList, u32, Within),
-    /// Members, a value and the colon before it; a key ends here.
+    /// Members, a value and the colon before it; before the end of a key.
     Colon(MemberList, u32, Within),
-    /// Members, the first with its key.
+    /// Members, the first one with its key.
     Key(MemberList),
-    /// Elements of an array; another one ends here.
+    /// Elements of an array, before the end of another one.
     AfterElement(ArrayState),
-    /// Elements, the first of which begins here.
+    /// Elements of an array, at the beginning of the first of them.
     Element(ArrayState),
 }
 
-/// How much of a node is read, and up to where.
+/// How much of a node has been read, and up to where.
 pub(super) type State = (Step, Place);
 
-/// Keys that end at a place, each with where it begins.
+/// The keys that end at a place, each with the place where it begins.
 type KeyWays = Rc<[(Member, Place)]>;
 
 pub(super) struct Goal {
     node: NodeId,
     end: u32,
-    /// All states reached.
+    /// All states that were reached.
     pub states: FxHashSet<State>,
     pub starts: Vec<Place>,
-    /// Who goes on in which step where this goal begins; undecided where the one who asks is.
+    /// The goals that wait for this one, each with the step in which it continues where this one begins; `true` if the
+    /// waiting goal was undecided.
     waiting: Vec<(GoalId, Step, bool)>,
 }
 
@@ -82,11 +83,12 @@ pub(super) struct Recogniser<'a> {
     pub goals: Vec<Goal>,
     index: FxHashMap<(NodeId, u32), GoalId>,
     lexeme_starts: FxHashMap<(ExprId, u32), Rc<[Place]>>,
-    /// By object, group of members and place: the keys of the group that may end there, with where they begin.
+    /// By object, group of members and place: the keys of the group that may end there, with the places where they
+    /// begin.
     pub key_readings: FxHashMap<(MembersId, u32, u32), KeyWays>,
     pub work: Vec<(GoalId, State)>,
     states: usize,
-    /// A hole, and the nodes that are undecided where it is in them.
+    /// A hole, and the nodes that are undecided if that hole is in them.
     pub undecided: Option<(u32, &'a FxHashSet<NodeId>)>,
 }
 
@@ -117,7 +119,7 @@ impl<'a> Recogniser<'a> {
         }
     }
 
-    /// A goal that was asked for.
+    /// A goal, if it was asked for.
     pub fn known(&self, node: NodeId, end: u32) -> Option<&Goal> {
         let goal = self.index.get(&(self.facts.base(node), end))?;
         Some(&self.goals[goal.0 as usize])
@@ -133,7 +135,7 @@ impl<'a> Recogniser<'a> {
         Ok(starts)
     }
 
-    /// Goes on in a step of a goal wherever a node begins that ends at a place.
+    /// Continues a goal in a step wherever a node that ends at a place may begin.
     pub fn call(&mut self, goal: GoalId, step: Step, node: NodeId, at: Place) -> Result<(), GrammarError> {
         let (base, end) = (self.facts.base(node), at.position());
         let at = if self.facts.refers(node) { at.undecided() } else { at };
@@ -142,7 +144,7 @@ impl<'a> Recogniser<'a> {
         }
         match self.grammar.node(base) {
             Node::Lexeme(expr) => return self.read_lexeme(goal, step, *expr, at),
-            // A hole may hold any tokens; what is spelled out as text is none.
+            // A hole may hold any tokens; bytes of the text are never a token.
             Node::Token(_) => {
                 if self.template.is_hole(end) {
                     self.work.push((goal, (step, at)));
@@ -159,14 +161,14 @@ impl<'a> Recogniser<'a> {
         Ok(())
     }
 
-    /// The same for a lexeme.
+    /// As [`Recogniser::call`], for a lexeme.
     pub fn read_lexeme(&mut self, goal: GoalId, step: Step, expr: ExprId, at: Place) -> Result<(), GrammarError> {
         let starts = self.lexeme_starts(expr, at.position())?;
         self.work.extend(starts.iter().map(|start| (goal, (step, start.after(at)))));
         Ok(())
     }
 
-    /// Goes on in a step of a goal.
+    /// Continues a goal in a step.
     pub fn go_on(&mut self, goal: GoalId, step: Step, at: Place) {
         self.work.push((goal, (step, at)));
     }
@@ -175,7 +177,7 @@ impl<'a> Recogniser<'a> {
         self.grammar.node(self.goals[goal.0 as usize].node)
     }
 
-    /// The goal of a node that is its own base.
+    /// The goal for a node that is its own base.
     pub fn goal(&mut self, node: NodeId, end: u32) -> Result<GoalId, GrammarError> {
         if let Some(&known) = self.index.get(&(node, end)) {
             return Ok(known);
@@ -185,12 +187,12 @@ impl<'a> Recogniser<'a> {
         self.goals.push(Goal { node, end, states, starts, waiting });
         self.index.insert((node, end), id);
         self.count()?;
-        // From the list of work: what nodes are made of nests as deep as it likes.
+        // Through the work list, because nodes may nest arbitrarily deep.
         self.work.push((id, (Step::Begin, Place::new(end))));
         Ok(id)
     }
 
-    /// A goal begins at a place.
+    /// Records that a goal begins at a place.
     pub fn complete(&mut self, id: GoalId, at: Place) -> Result<(), GrammarError> {
         let goal = &mut self.goals[id.0 as usize];
         let is_undecided = self
@@ -224,7 +226,7 @@ impl<'a> Recogniser<'a> {
     }
 }
 
-/// The error for a limit of expressions.
+/// The error for a limit of the expressions.
 pub(super) fn limit(limit: LimitExceeded) -> GrammarError {
     GrammarError::limit("", limit)
 }

@@ -13,17 +13,18 @@ use super::members::{Gap, Group, Member, MemberList, Verdict, completed};
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{AdditionalMembers, DeclaredMember, KeySpace, Members, MembersId, NodeId};
 
-/// So many classes of others may still require a value that may stand before holes or in them: each doubles the objects.
+/// The greatest number of additional classes whose required value may still have to come before the holes or in them:
+/// each doubles the number of objects.
 const MAX_REQUIRED_LEFT: usize = 3;
 
-/// What may come after the key of the last member before the text, by the members within the text and that member.
+/// What may come after the key of the last member before the text: by the members within the text and by that member.
 #[derive(Default)]
 pub(super) struct Heads {
     endings: FxHashMap<(MemberList, Member), Vec<NodeId>>,
 }
 
 impl Heads {
-    /// The same for all members of a group.
+    /// Adds a continuation for all members of a group.
     pub fn add_group(&mut self, list: MemberList, group: &Group, ending: NodeId) {
         let known = group.known.iter().map(|&known| Member::Known(known));
         let additional = group.additional.iter().map(|&(class, meets)| Member::Additional { class, meets, key: None });
@@ -32,7 +33,7 @@ impl Heads {
         }
     }
 
-    /// All of it, in an order that is the same every time.
+    /// All entries, in an order that is always the same.
     pub fn sorted(self) -> Vec<(MemberList, Member, Vec<NodeId>)> {
         let mut all: Vec<_> =
             self.endings.into_iter().map(|((list, member), endings)| (list, member, endings)).collect();
@@ -42,8 +43,8 @@ impl Heads {
 }
 
 impl Quotient<'_, '_> {
-    /// An object with whole members only, up to before one more and the listed ones: `open` where it has none, and else `item` at
-    /// its end. `None` where there is none.
+    /// The beginnings of an object that end before one more member and the listed ones: whole members only. They end
+    /// with `open` if there is no member, and with `item` otherwise. `None` if there are none.
     pub(super) fn object_head(
         &mut self,
         id: MembersId,
@@ -55,7 +56,7 @@ impl Quotient<'_, '_> {
         let members = self.recogniser.grammar.members(id);
         let after = self.after(list, last);
         let count = after.len() as u32;
-        // With no whole member before, it is known what there is.
+        // Without a whole member before, all members of the object are known.
         let opened = match completed(members, &after) {
             _ if open == ExprId::NOTHING => false,
             Verdict::Yes => true,
@@ -81,7 +82,7 @@ impl Quotient<'_, '_> {
         })
     }
 
-    /// The same with the key and what follows it of a last member.
+    /// As [`Quotient::object_head`], with the key of a last member and what follows the key.
     pub(super) fn with_last(
         &mut self,
         id: MembersId,
@@ -106,7 +107,7 @@ impl Quotient<'_, '_> {
         }
     }
 
-    /// The same with what is left of the key of a last member.
+    /// As [`Quotient::object_head`], with the rest of the key of a last member.
     pub(super) fn with_key(
         &mut self,
         id: MembersId,
@@ -123,7 +124,7 @@ impl Quotient<'_, '_> {
         Ok(head.map(|head| self.builder.sequence(&[head, rest])))
     }
 
-    /// The same with what is left of the key of a last member that is not named, whose other part ends at a place.
+    /// As [`Quotient::with_key`], for an additional member, whose key's other part ends at a place.
     pub(super) fn cut_key(
         &mut self,
         id: MembersId,
@@ -137,7 +138,7 @@ impl Quotient<'_, '_> {
         if key == ExprId::NOTHING {
             return Ok(None);
         }
-        // Whatever was written of it, infinitely many keys must go on: then one is new.
+        // Whatever was written of the key, infinitely many keys must be able to continue it: then one of them is new.
         if additional.space != KeySpace::Infinite || !self.goes_on_infinitely(additional.key, place)? {
             self.refuse();
             return Ok(None);
@@ -145,13 +146,13 @@ impl Quotient<'_, '_> {
         let template = self.recogniser.template;
         if template.has_hole(0, place) {
             match self.recogniser.lexemes.cut_key_holes(additional.key, template, place).map_err(limit)? {
-                // A hole is only where the key ends.
+                // The hole is only at the end of the key.
                 KeyHoles::None => {}
                 KeyHoles::Some => {
                     self.refuse();
                     return Ok(None);
                 }
-                // What may stand in a later hole makes the key new, whatever stands in this one.
+                // Whatever stands in this hole, a text in a later hole can make the key new.
                 KeyHoles::Infinite => {
                     let key = self.builder.lexeme(key);
                     return self.with_key(id, list, Member::Additional { class, meets, key: None }, key);
@@ -167,7 +168,7 @@ impl Quotient<'_, '_> {
         self.cut_after_key(id, list, (class, meets), (key, after), end)
     }
 
-    /// An object that ends after the key of a member of a class, which some bytes complete.
+    /// An object that ends after the key of a member of a class, where some bytes complete the object.
     fn cut_after_key(
         &mut self,
         id: MembersId,
@@ -187,7 +188,7 @@ impl Quotient<'_, '_> {
         }
         let additional = &members.additional[class as usize];
         if let KeySpace::Finite(_) = additional.space {
-            // Whether a key is left for the last member would have to be known before it comes.
+            // Whether a key is left for the last member would have to be known before that member comes.
             self.refuse();
             return Ok(None);
         }
@@ -203,27 +204,27 @@ impl Quotient<'_, '_> {
         })
     }
 
-    /// Whether infinitely many texts of what is left of a key go on wherever it was begun.
+    /// Whether infinitely many texts of the rest of a key continue it, however the key was begun.
     fn goes_on_infinitely(&mut self, key: ExprId, place: u32) -> Result<bool, GrammarError> {
         let lexemes = &mut self.recogniser.lexemes;
         let Some(cut) = lexemes.cut(key, self.recogniser.template, place).map_err(limit)? else { return Ok(false) };
         lexemes.never_ends(cut).map_err(limit)
     }
 
-    /// The members from the last one before the text on.
+    /// The members from the last one before the text onwards.
     fn after(&self, list: MemberList, last: Option<Member>) -> Vec<Member> {
         last.into_iter().chain(self.recogniser.lists.members(list)).collect()
     }
 
-    /// The objects of the members that may come before others, as many as may be: one, where what is in a hole does not hang
-    /// on the last of them.
+    /// The objects of the members that may come before others, as large as possible. There is only one, unless what a
+    /// hole may hold depends on the last of these members.
     fn members_before(&mut self, members: &Members, after: &[Member]) -> Result<Vec<Members>, GrammarError> {
         let ordered = members.ordered as u32;
         let holes = (0..after.len()).filter(|&at| matches!(after[at], Member::Some(_)));
         let mut gaps: Vec<Gap> = holes.map(|at| Gap::of(members, after, at)).collect();
         let listed = listed(members, after);
         let unlisted = |index: &u32| !listed[*index as usize];
-        // What may stand in a hole right after the members before hangs on the last of them.
+        // What a hole right after the members before may hold depends on the last of them.
         let leading = matches!(after.first(), Some(Member::Some(_))).then(|| gaps.remove(0));
         let all = || gaps.iter().chain(&leading);
         let is_supplied = |index: u32| index >= ordered && all().any(|gap| gap.allows(index));
@@ -238,7 +239,7 @@ impl Quotient<'_, '_> {
         let is_bounded = members.max.is_some() && all().next().is_some() && (needs || has_required);
         let is_free = all().any(Gap::takes_others);
         let is_short = all().next().is_some() && !is_free && members.min > after.len() as u32;
-        // Where nothing may stand in a hole, there are no members before.
+        // If a hole can hold nothing, there are no members before it.
         let is_finite = members.whole_others().any(|additional| matches!(additional.space, KeySpace::Finite(_)));
         let mixed = (ordered..members.declared.len() as u32).any(|index| unlisted(&index));
         let is_impossible = |gap: &Gap| {
@@ -291,8 +292,8 @@ impl Quotient<'_, '_> {
         Ok(heads)
     }
 
-    /// Members before others with those of the classes of others, if there may be any: one for each choice of the values that
-    /// one of a class must have before, or in the holes.
+    /// The objects of the members before others, with members of the additional classes if there may be any. There is
+    /// one object for each choice of the required values of classes that must come before, rather than in the holes.
     fn with_others(
         &mut self,
         members: &Members,
@@ -327,7 +328,7 @@ impl Quotient<'_, '_> {
         Ok(heads)
     }
 
-    /// The members of a class of others whose keys are none of those listed; `None` where there are none.
+    /// The additional members of a class whose keys are none of those listed; `None` if there are none.
     fn others_before(
         &mut self,
         others: &AdditionalMembers,
@@ -339,7 +340,7 @@ impl Quotient<'_, '_> {
             let Member::Additional { key: Some(key), .. } = *member else { continue };
             match str::from_utf8(self.recogniser.lists.key(key)) {
                 Ok(key) => reserved.push(Arc::from(key)),
-                // Names are characters.
+                // A reserved name must be valid UTF-8, which this key is not.
                 Err(_) => {
                     self.refuse();
                     return Ok(None);
@@ -367,7 +368,7 @@ impl Quotient<'_, '_> {
     }
 }
 
-/// Before which of the ordered members, which are in the hole, the members before end; `None` for anywhere.
+/// The ordered members within the hole before which the members before it may end; `None` for anywhere.
 fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32) -> bool) -> Vec<Option<u32>> {
     let mut ends = Vec::new();
     if let Some(gap) = leading {
@@ -381,7 +382,7 @@ fn ends_before(members: &Members, leading: Option<&Gap>, unlisted: impl Fn(&u32)
     ends
 }
 
-/// For every declared member whether it is among these.
+/// For every declared member, whether it is among these.
 fn listed(members: &Members, after: &[Member]) -> Vec<bool> {
     let mut listed = vec![false; members.declared.len()];
     for member in after {

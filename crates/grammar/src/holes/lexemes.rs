@@ -1,8 +1,8 @@
-//! Regular parts against a text with holes: where a lexeme that ends at a place may begin, and what is left of one that the text
-//! begins in the middle of.
+//! Regular parts against a text with holes: where a lexeme that ends at a place may begin, and what is left of one that
+//! the text begins in the middle of.
 //!
-//! A lexeme is read from its end on, by the derivatives of its reversal; at a hole it takes any bytes. What is left where
-//! the text begins, read forwards again, is the right quotient: the texts that the bytes after them complete.
+//! A lexeme is read from its end on, by the derivatives of its reversal; at a hole it takes any bytes. What is left
+//! where the text begins, read forwards again, is the right quotient: the texts that the bytes after them complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,45 +14,45 @@ use stencilm_support::{LimitExceeded, check_time};
 use super::place::Place;
 use super::template::Template;
 
-/// Most pairs of a place and a residual that one lexeme is followed through forwards.
+/// The greatest number of pairs of a place and a residual through which one lexeme is followed forwards.
 const MAX_FORWARD: usize = 10_000;
-/// Most residuals that are left of one lexeme in a hole.
+/// The greatest number of residuals of one lexeme in a hole.
 const MAX_REACHED: usize = 500_000;
-/// With more parts than this at its end, a lexeme may end with anything.
+/// A lexeme with more parts than this at its end is taken to end with any byte.
 const MAX_LOOKED_AT: usize = 100_000;
 
-/// A place that a lexeme is followed to from its end.
+/// A place that was reached from the end of a lexeme.
 #[derive(Clone, Copy)]
 struct Reached {
     place: u32,
-    /// What is left of it there.
+    /// The residual there.
     rest: ExprId,
     /// The fewest bytes in holes on the path.
     filled: u32,
 }
 
-/// What is left of an expression, each with the fewest bytes in a hole that leave it.
+/// The residuals of an expression, each with the fewest bytes in a hole that lead to it.
 type Rests = Arc<[(ExprId, u32)]>;
 
-/// What any bytes leave of an expression, each with the fewest bytes that do.
+/// The residuals of an expression after any bytes, each with the fewest bytes that lead to it.
 struct Filling {
     rests: Rests,
     /// The fewest bytes after which a match may end.
     shortest_end: Option<u32>,
 }
 
-/// What holes are to a key that is read over them.
+/// What the holes in a key allow the key to be.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum KeyHoles {
     /// No part of it is in a hole.
     None,
-    /// A part is, and there may be only few keys.
+    /// A part is, and there may be only a few keys.
     Some,
-    /// A part is, and there are infinitely many: some residual leads to itself.
+    /// A part is, and there are infinitely many keys: some residual leads back to itself.
     Infinite,
 }
 
-/// The expressions of one grammar and what was derived of them.
+/// The expressions of one grammar and their derivatives.
 pub(super) struct Lexemes {
     pub deriver: Deriver,
     reversal: Reversal,
@@ -62,7 +62,7 @@ pub(super) struct Lexemes {
     filling_bytes: usize,
     suffixes: Suffixes,
     last: FxHashMap<ExprId, ByteSet>,
-    /// Those that could not be cut: whatever has a hole in one of them is undecided.
+    /// Expressions that could not be cut. Everything with a hole in one of them is undecided.
     pub undecided: FxHashSet<ExprId>,
 }
 
@@ -82,13 +82,13 @@ impl Lexemes {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let derived = self.deriver.memory_bytes() + self.reversal.memory_bytes() + self.relaxation.memory_bytes();
         derived + self.suffixes.memory_bytes() + self.filling_bytes
     }
 
-    /// The bytes with which a match may end, perhaps some more.
+    /// The bytes that a match may end with; the set may be too large.
     pub fn last(&mut self, expr: ExprId) -> ByteSet {
         let exprs = &self.deriver.exprs;
         *self.last.entry(expr).or_insert_with(|| exprs.may_end_with(expr, MAX_LOOKED_AT).unwrap_or(ByteSet::ALL))
@@ -125,7 +125,7 @@ impl Lexemes {
         Ok(found)
     }
 
-    /// Where matches of an expression that is read backwards may begin.
+    /// Where matches of a reversed expression, which is read backwards, may begin.
     fn places(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<u32>, LimitExceeded> {
         if let Some(places) = self.places_without_counts(reversed, template, end)? {
             return Ok(places);
@@ -137,9 +137,9 @@ impl Lexemes {
         Ok(places)
     }
 
-    /// The same without the greatest counts of the expression: each count that is left in a hole would be a residual of its
-    /// own, and without them there are few. `None` where there are none, or where they may make a difference: what
-    /// is no longer than both read the same is none.
+    /// As [`Lexemes::places`], but reads the expression without its upper counts: with them, each count that remains in
+    /// a hole would be a residual of its own, and without them there are few. `None` if the expression has none, or if
+    /// they may make a difference: if some match is longer than the length up to which both expressions agree.
     fn places_without_counts(
         &mut self,
         reversed: ExprId,
@@ -168,7 +168,7 @@ impl Lexemes {
         Ok(Some(places))
     }
 
-    /// As [`Lexemes::starts`] for the keys of an object that are not named: each start with what holes are to the key.
+    /// As [`Lexemes::starts`], for the keys of additional members: each start with what the holes allow the key to be.
     pub fn key_starts(
         &mut self,
         expr: ExprId,
@@ -187,7 +187,7 @@ impl Lexemes {
         Ok(found)
     }
 
-    /// What the holes between two places may be to a key.
+    /// What the holes between two places allow a key to be.
     fn key_holes(
         &mut self,
         expr: ExprId,
@@ -201,14 +201,15 @@ impl Lexemes {
             rests.into_iter().filter(|&(rest, _)| exprs.is_nullable(rest)).map(|(_, kind)| kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        // Of those with a part in a hole, infinitely many are as good as any.
+        // Among keys with a part in a hole, infinitely many are as good as any.
         if kinds.contains(&KeyHoles::Infinite) {
             kinds.retain(|kind| *kind != KeyHoles::Some);
         }
         Ok(kinds)
     }
 
-    /// What later holes are to a key that ends at a place and was begun before the first byte, however it was begun.
+    /// What later holes allow a key to be that ends at a place and was begun before the first byte, however it was
+    /// begun.
     pub fn cut_key_holes(&mut self, expr: ExprId, template: &Template, end: u32) -> Result<KeyHoles, LimitExceeded> {
         let rests = self.key_rests(expr, template, 0, end)?.unwrap_or_default();
         if !rests.is_empty() && rests.iter().all(|&(_, kind)| kind == KeyHoles::None) {
@@ -220,8 +221,8 @@ impl Lexemes {
         Ok(if are_infinite { KeyHoles::Infinite } else { KeyHoles::Some })
     }
 
-    /// What, read backwards, is left of a key that ends at one place before what it has from another on, each with what the holes
-    /// between are to it; `None` where that cannot be said.
+    /// The residuals, read backwards, of a key that ends at one place before its part from another place on. Each comes
+    /// with what the holes between the two allow the key to be. `None` if they cannot be found.
     fn key_rests(
         &mut self,
         expr: ExprId,
@@ -243,7 +244,7 @@ impl Lexemes {
             let mut next = Vec::new();
             if template.is_hole(place) {
                 if derivatives.iter().any(|&(_, after)| after == rest) {
-                    // As well without what is read again and again: then the key is what it was.
+                    // Also without what is read repeatedly in the hole: then the key is as before.
                     if kind == KeyHoles::None && place == start {
                         rests.push((rest, KeyHoles::None));
                     }
@@ -269,8 +270,8 @@ impl Lexemes {
         Ok(Some(rests))
     }
 
-    /// The texts, none of them empty, that the bytes up to a place after the first complete to a match: an expression of
-    /// [`Lexemes::deriver`]. `None` where that cannot be said.
+    /// The texts, none of them empty, that the bytes up to a place after the first complete to a match, as an
+    /// expression of [`Lexemes::deriver`]. `None` if they cannot be found.
     pub fn cut(&mut self, expr: ExprId, template: &Template, end: u32) -> Result<Option<ExprId>, LimitExceeded> {
         if !template.is_hole(end) && !template.before(end).is_some_and(|byte| self.last(expr).contains(byte)) {
             return Ok(Some(ExprId::NOTHING));
@@ -311,7 +312,7 @@ impl Lexemes {
         Ok(Some(self.deriver.exprs.or(&parts)))
     }
 
-    /// Whether infinitely many texts of an expression go on after each beginning of one: no residual is without another.
+    /// Whether infinitely many texts of an expression continue each of its prefixes: every residual leads to another.
     pub fn never_ends(&mut self, expr: ExprId) -> Result<bool, LimitExceeded> {
         let mut seen = FxHashSet::from_iter([expr]);
         let mut work = vec![expr];
@@ -333,7 +334,7 @@ impl Lexemes {
         Ok(true)
     }
 
-    /// The same texts but for the empty one.
+    /// The same texts without the empty one.
     fn without_empty(&mut self, expr: ExprId) -> Result<ExprId, LimitExceeded> {
         if !self.deriver.exprs.is_nullable(expr) {
             return Ok(expr);
@@ -346,8 +347,9 @@ impl Lexemes {
         Ok(self.deriver.exprs.or(&parts))
     }
 
-    /// Every place that a reversed expression is followed to from its end, and what is left of it there. In a hole that is all
-    /// that any bytes leave, as one expression: counts that differ are an interval there, and not an alternative each.
+    /// Every place that is reached from the end of a reversed expression, with the residual there. In a hole that is
+    /// the union of the residuals after any bytes, as one expression: there, different counts form an interval instead
+    /// of one alternative each.
     fn walk(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<(u32, ExprId)>, LimitExceeded> {
         let (mut place, mut rest) = (end, reversed);
         let mut found = Vec::new();
@@ -366,8 +368,8 @@ impl Lexemes {
         }
     }
 
-    /// Every place that a reversed expression is followed to from its end, and each of what is left of it there, the shortest
-    /// path first.
+    /// Every place that is reached from the end of a reversed expression, with each residual there, the shortest path
+    /// first.
     fn reached(&mut self, reversed: ExprId, template: &Template, end: u32) -> Result<Vec<Reached>, LimitExceeded> {
         let mut found: Vec<Reached> = Vec::new();
         let mut seen: FxHashSet<(u32, ExprId)> = FxHashSet::default();
@@ -403,7 +405,7 @@ impl Lexemes {
         Ok(found)
     }
 
-    /// What is left of an expression after any bytes.
+    /// The residuals of an expression after any bytes.
     fn filling(&mut self, rest: ExprId) -> Result<Arc<Filling>, LimitExceeded> {
         if let Some(known) = self.fillings.get(&rest) {
             return Ok(known.clone());
@@ -433,7 +435,7 @@ impl Lexemes {
         Ok(filling)
     }
 
-    /// What is left of an expression after any bytes and one before them.
+    /// The residuals of an expression after any bytes with one byte before them.
     fn filled_before(&mut self, rest: ExprId, filling: &Filling, byte: u8) -> Result<Rests, LimitExceeded> {
         if let Some(known) = self.before_fillings.get(&(rest, byte)) {
             return Ok(known.clone());
@@ -453,7 +455,7 @@ impl Lexemes {
         Ok(found)
     }
 
-    /// Whether an expression matches what stands between two places; `None` where that takes too long to decide.
+    /// Whether an expression matches the text between two places; `None` if that takes too long to decide.
     fn reads(
         &mut self,
         expr: ExprId,

@@ -1,7 +1,7 @@
 //! Members of an object that were read, from the last one on, and what those within holes may be.
 //!
-//! Members that stand wholly within a hole are not listed one by one: the list says that there are some, and what they must be is
-//! decided when the rest of the object is known.
+//! Members that stand wholly within a hole are not listed one by one: the list says that there are some, and what they
+//! must be is decided when the rest of the object is known.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::facts::Facts;
 use crate::ir::grammar::{AdditionalMembers, KeySpace, Members, MembersId, NodeId};
 
-/// Members of an object that were read, the last one first.
+/// The members of an object that were read, the last one first, as a number of [`MemberLists`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct MemberList(u32);
 
-/// The hole within which something begins and ends so far, as its place and one; 0 for none.
+/// The hole within which something has begun and ended so far, as its place plus one; 0 for none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(super) struct Within(u32);
 
@@ -23,7 +23,7 @@ impl Within {
         Within(place + 1)
     }
 
-    /// The same hole, if a place is still there.
+    /// The same hole, if a place is still at it.
     pub fn still_at(self, place: u32) -> Within {
         if self == Within::hole(place) { self } else { Within::default() }
     }
@@ -32,22 +32,22 @@ impl Within {
 /// A member that was read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Member {
-    /// A declared one.
+    /// A declared member.
     Known(u32),
-    /// One of a class of others.
+    /// A member of an additional class.
     Additional {
         class: u32,
-        /// Whether it has the value that one of the class must have.
+        /// Whether it has the required value of its class.
         meets: bool,
-        /// Its key as a string value; `None` where a hole is in it and it may be whichever key is new.
+        /// Its key as a string value; `None` if a hole is in the key and it may be any key that is new.
         key: Option<u32>,
     },
-    /// One or more within the hole at this place.
+    /// One or more members within the hole at this place.
     Some(u32),
 }
 
 impl Member {
-    /// Whether it is one of a class of others, with the value that one of the class must have.
+    /// Whether it is of a class of additional members and has the required value of that class.
     pub fn meets(&self, class: usize) -> bool {
         matches!(self, Member::Additional { class: of, meets: true, .. } if *of as usize == class)
     }
@@ -60,7 +60,7 @@ struct Link {
     count: u32,
 }
 
-/// The lists of one recogniser: equal ones are one number.
+/// The lists of one recogniser; equal lists have the same number.
 #[derive(Default)]
 pub(super) struct MemberLists {
     links: Vec<Link>,
@@ -83,7 +83,7 @@ impl MemberLists {
         self.links.get((list.0 as usize).checked_sub(1)?)
     }
 
-    /// How many members are listed.
+    /// The number of members in a list.
     pub fn count(&self, list: MemberList) -> u32 {
         self.link(list).map_or(0, |link| link.count)
     }
@@ -118,19 +118,19 @@ impl MemberLists {
     }
 }
 
-/// Members whose values are read the same.
+/// Members whose values are read in the same way.
 pub(super) struct Group {
     pub value: NodeId,
     /// Declared members.
     pub known: Vec<u32>,
-    /// Classes of others, and whether the value is the one that one of them must have.
+    /// Additional classes, and whether the value is the required one of the class.
     pub additional: Vec<(u32, bool)>,
-    /// The plain names of the declared ones, and how long these are.
+    /// The plain names of the declared members, and their lengths.
     pub plain: FxHashMap<Arc<str>, u32>,
     pub lengths: Vec<usize>,
 }
 
-/// The members of the objects of one grammar, by their values.
+/// The members of the objects of one grammar, grouped by their values.
 #[derive(Default)]
 pub(super) struct ObjectForms {
     forms: FxHashMap<MembersId, Arc<[Group]>>,
@@ -176,21 +176,21 @@ fn groups(members: &Members, facts: &Facts) -> Arc<[Group]> {
     groups.into()
 }
 
-/// Whether what is asked of an object holds.
+/// Whether what was asked about an object holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Yes,
     No,
-    /// It was not decided.
+    /// It could not be decided.
     Undecided,
 }
 
-/// So many members as the bounds of an object count: the last one of an object that is cut off is none.
+/// How many of the listed members count for the bounds of an object: the last member of a truncated object doesn't.
 pub(super) fn counted(members: &Members, listed: u32) -> u32 {
     listed.saturating_sub(u32::from(members.is_cut()))
 }
 
-/// Whether an object may have these members and no others, of which none is within a hole.
+/// Whether an object may have exactly these members, none of which is within a hole.
 pub(super) fn is_complete(members: &Members, listed: &[Member]) -> bool {
     let has = |index: usize| listed.contains(&Member::Known(index as u32));
     let count = counted(members, listed.len() as u32);
@@ -207,7 +207,7 @@ pub(super) fn is_complete(members: &Members, listed: &[Member]) -> bool {
         && members.declared.iter().enumerate().all(|(index, known)| !known.required || has(index))
 }
 
-/// Whether an object may have these members and others where there are holes.
+/// Whether an object may have these members, and others in the holes.
 pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     let is_hole = |member: &Member| matches!(member, Member::Some(_));
     if !listed.iter().any(is_hole) {
@@ -224,7 +224,7 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
         |gap: &Gap| (0..members.declared.len() as u32).any(|index| !used.contains(&index) && gap.allows(index));
     let is_missing = |index: &u32| members.declared[*index as usize].required && !used.contains(index);
     let mut missing = (0..members.declared.len() as u32).filter(is_missing);
-    // The values that others must have.
+    // The required values of the additional classes.
     let met = |class: u32| {
         listed.iter().any(|member| matches!(member, Member::Additional { class: of, meets: true, .. } if *of == class))
     };
@@ -250,13 +250,13 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
             return Verdict::Undecided;
         }
     }
-    // Others whose keys run out, as many as are left of them.
+    // The number of additional members whose keys can be exhausted that are left.
     let few: u32 = members.whole_others().zip(0..).map(|(additional, class)| few_left(additional, class, listed)).sum();
     let is_possible = |gap: &Gap| gap.takes_others() || unused(gap) || (gap.is_mixed() && few > 0);
     if !missing.all(|index| gaps.iter().any(|gap| gap.allows(index))) || !gaps.iter().all(is_possible) {
         return Verdict::No;
     }
-    // Holes that take declared members only must not need the same one.
+    // Two holes that take only declared members must not need the same one.
     let needy: Vec<&Gap> = gaps.iter().filter(|gap| !gap.takes_others()).collect();
     let has_own = |gap: &&Gap| gap.ordered().any(|index| !used.contains(&index));
     let are_apart =
@@ -275,12 +275,12 @@ pub(super) fn completed(members: &Members, listed: &[Member]) -> Verdict {
     if counted(members, count as u32).saturating_add(others) >= members.min { Verdict::Yes } else { Verdict::No }
 }
 
-/// Whether the keys of some class run out in all.
+/// Whether some class has finitely many keys.
 fn has_finite(members: &Members) -> bool {
     members.additional.iter().any(|additional| matches!(additional.space, KeySpace::Finite(_)))
 }
 
-/// How many members of a class whose keys run out there may be beside the listed ones; none of a class without end.
+/// How many members of a class with finitely many keys may come beside the listed ones; 0 for any other class.
 pub(super) fn few_left(additional: &AdditionalMembers, class: u32, listed: &[Member]) -> u32 {
     let KeySpace::Finite(count) = additional.space else { return 0 };
     let is_one = |member: &&Member| matches!(member, Member::Additional { class: of, .. } if *of == class);
@@ -289,11 +289,11 @@ pub(super) fn few_left(additional: &AdditionalMembers, class: u32, listed: &[Mem
 
 /// Which members may stand within a hole.
 pub(super) struct Gap {
-    /// Members in declared order between these, the second left out.
+    /// Ordered members between these two positions; the second is excluded.
     ordered: (u32, u32),
-    /// Declared members in any order.
+    /// Declared members in any order, from this position on.
     mixed: Option<u32>,
-    /// Others, of which there is no end.
+    /// Additional members, of which there are infinitely many.
     others: bool,
 }
 
@@ -316,27 +316,27 @@ impl Gap {
         Gap { ordered: (from, to), mixed: is_mixed.then_some(ordered), others: is_mixed && is_infinite }
     }
 
-    /// The members in declared order that may.
+    /// The ordered members that may stand in it.
     pub fn ordered(&self) -> impl Iterator<Item = u32> + use<> {
         self.ordered.0..self.ordered.1
     }
 
-    /// Whether another gap takes the same members.
+    /// Whether another gap takes the same declared members.
     pub fn is_same(&self, other: &Gap) -> bool {
         self.ordered == other.ordered && self.mixed == other.mixed
     }
 
-    /// Whether members in any order may.
+    /// Whether unordered declared members may stand in it.
     pub fn is_mixed(&self) -> bool {
         self.mixed.is_some()
     }
 
-    /// Whether others may, of which there is no end.
+    /// Whether it takes additional members, of which there are infinitely many.
     pub fn takes_others(&self) -> bool {
         self.others
     }
 
-    /// Whether a declared member may.
+    /// Whether a declared member may stand in it.
     pub fn allows(&self, index: u32) -> bool {
         (self.ordered.0..self.ordered.1).contains(&index) || self.mixed.is_some_and(|from| index >= from)
     }

@@ -1,7 +1,7 @@
 //! Objects against a text with holes: their members from the last one on.
 //!
-//! Which members there are decides whether an object is complete, so a state holds the list of those that were read, or another one
-//! that decides the same ([`super::representatives`]).
+//! Which members there are decides whether an object is complete, so a state holds the list of those that were read, or
+//! another one that decides the same ([`super::representatives`]).
 
 use std::rc::Rc;
 
@@ -94,7 +94,7 @@ impl Recogniser<'_> {
         Ok(())
     }
 
-    /// Every reading of a key that ends at a place: the list with its member, and where it begins.
+    /// Every reading of a key that ends at a place: the list with its member added, and where the key begins.
     fn keys(
         &mut self,
         id: MembersId,
@@ -113,7 +113,7 @@ impl Recogniser<'_> {
                 found
             }
         };
-        // Members that stand wholly within a hole are listed together.
+        // Members that stand wholly within a hole are listed as one.
         let is_outside = |start: Place| within == Within::default() || start.position() != end;
         let mut with = Vec::new();
         for &(member, start) in found.iter() {
@@ -127,7 +127,7 @@ impl Recogniser<'_> {
         Ok(with)
     }
 
-    /// Every reading of a key of a group that ends at a place, whatever members stand after it.
+    /// Every reading of a key of a group that ends at a place, whatever members come after it.
     fn find_keys(
         &mut self,
         id: MembersId,
@@ -173,7 +173,7 @@ impl Recogniser<'_> {
         Ok(found)
     }
 
-    /// Every reading of a key of a class of others that ends at a place.
+    /// Every reading of a key of an additional class that ends at a place.
     fn additional_keys(
         &mut self,
         members: &Members,
@@ -199,15 +199,15 @@ impl Recogniser<'_> {
         Ok(())
     }
 
-    /// How a declared key is written, as an expression of the lexemes.
+    /// The spellings of a declared key, as an expression of the lexemes.
     pub(super) fn key_of(&mut self, known: &DeclaredMember) -> ExprId {
         known.key.unwrap_or_else(|| self.lexemes.deriver.exprs.literal(plainly_written(known).as_bytes()))
     }
 
-    /// Whether a member may stand before those listed.
+    /// Whether a member may stand before the listed ones.
     pub(super) fn allows(&self, members: &Members, list: MemberList, member: Member) -> bool {
         let is_ordered = |index: u32| (index as usize) < members.ordered;
-        // Between two members in order that follow each other nothing stands.
+        // Between two consecutive members of the order nothing can stand.
         if let (Member::Known(index), Some(Member::Some(_))) = (member, self.lists.first(list)) {
             let next = self.lists.members(list).find(|member| !matches!(member, Member::Some(_)));
             if matches!(next, Some(Member::Known(next)) if is_ordered(next) && index + 1 >= next) {
@@ -220,7 +220,7 @@ impl Recogniser<'_> {
             (Member::Additional { .. }, Some(Member::Known(next))) if is_ordered(next) => return false,
             _ => {}
         }
-        // The value that one of a class must have is read where it is still missing.
+        // The required value of a class is read only while it is still missing.
         !self.lists.members(list).any(|listed| match (listed, member) {
             (Member::Known(one), Member::Known(other)) => one == other,
             (
@@ -233,7 +233,7 @@ impl Recogniser<'_> {
     }
 }
 
-/// A declared key without a way of its own to be written.
+/// The spelling of a declared key that has only its plain one.
 pub(super) fn plainly_written(known: &DeclaredMember) -> String {
     ["\"", &known.name, "\""].concat()
 }

@@ -1,6 +1,7 @@
 //! A place in a text, and whether it is certain that something begins there.
 
-/// A place, in bytes from the beginning of the text; an undecided one is reached only through what could not be decided.
+/// A place, in bytes from the beginning of the text. An undecided place is reached only through something that could
+/// not be decided.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Place(u32);
 
@@ -17,7 +18,7 @@ impl Place {
         self.0 & 1 != 0
     }
 
-    /// The same place, undecided.
+    /// The same place, marked as undecided.
     pub fn undecided(self) -> Place {
         Place(self.0 | 1)
     }

@@ -15,10 +15,10 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Grammar, Members, NodeId};
 use crate::passes::drop_unreachable_in_time;
 
-/// What is kept from one question to the next may hold so many bytes.
+/// The greatest number of bytes that is kept from one question to the next.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// Answers questions about texts with holes. What it works out of the lexemes is kept for the next question.
+/// Answers questions about texts with holes. What it learns about the lexemes is kept for the next question.
 pub struct Holes {
     grammar: Arc<Grammar>,
     lexemes: Lexemes,
@@ -27,7 +27,7 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// The holes of the texts of a grammar.
+    /// Makes the object that answers questions about a grammar.
     pub fn new(grammar: Arc<Grammar>) -> Holes {
         let mut lexemes = Lexemes::new(grammar.exprs());
         let facts = Facts::new(&grammar, &mut lexemes);
@@ -39,16 +39,16 @@ impl Holes {
         &self.grammar
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.lexemes.memory_bytes() + self.facts.memory_bytes()
     }
 
-    /// Whether bytes can be put into the holes so that a text of the grammar comes of it.
+    /// Whether bytes can be filled into the holes so that the result is a text of the grammar.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where that hangs on something that cannot be decided, [`ErrorKind::Limit`] where it takes
-    /// too much.
+    /// [`ErrorKind::Unsupported`] if the answer depends on something that cannot be decided, [`ErrorKind::Limit`] if it
+    /// takes too long.
     pub fn is_completable(&mut self, pieces: &[Piece<'_>]) -> Result<bool, GrammarError> {
         match self.found(pieces, &FxHashSet::default())? {
             Found { certain: true, .. } => Ok(true),
@@ -57,11 +57,12 @@ impl Holes {
         }
     }
 
-    /// The texts that may stand up to the end of the first hole: those of the grammar without what follows. Some may be among
-    /// them that do not begin with the text before that hole. Without a hole, or with one at the end only, the grammar itself.
+    /// The texts that may stand up to the end of the first hole: those of the grammar, without what follows. Some of
+    /// them may not begin with the text before that hole. Without a hole, or with one at the end only, the result is
+    /// the grammar itself.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsatisfiable`] where the pieces cannot be completed; else as [`Holes::is_completable`].
+    /// [`ErrorKind::Unsatisfiable`] if the pieces cannot be completed; else as [`Holes::is_completable`].
     pub fn quotient(&mut self, pieces: &[Piece<'_>]) -> Result<Grammar, GrammarError> {
         let Some(hole) = pieces.iter().position(|piece| *piece == Piece::Hole) else {
             let message = "there is no hole in the text; put HOLE where something is to be filled in";
@@ -83,7 +84,7 @@ impl Holes {
         let mut quotient = Quotient::new(&mut recogniser);
         let root = quotient.root(&starts)?;
         let Quotient { builder, is_undecided, refused, .. } = quotient;
-        // What was left out is nothing where no text with these pieces needs it.
+        // What was left out doesn't matter if no text with these pieces needs it.
         if is_undecided && self.found(pieces, &refused)?.undecided {
             return Err(undecided());
         }
@@ -99,7 +100,7 @@ impl Holes {
         Ok(Grammar { begun, ..drop_unreachable_in_time(&made)? })
     }
 
-    /// The texts that may be put into the first hole: those of [`Holes::quotient`] that go on from what stands before it.
+    /// The texts that may be filled into the first hole: those of [`Holes::quotient`] that continue the text before it.
     ///
     /// # Errors
     /// As [`Holes::quotient`].
@@ -109,7 +110,7 @@ impl Holes {
         if !found.certain && found.undecided && !self.grammar.has_references() {
             return Err(undecided());
         }
-        // References before the end of the hole are held against their names where the grammar is used.
+        // References before the end of the hole are compared with their names where the grammar is used.
         if !found.certain && !found.undecided {
             let message =
                 "no text completes these pieces; change what stands around the hole, or put a hole there, too";
@@ -120,8 +121,8 @@ impl Holes {
         Ok(Grammar { begun: begun.into(), ..quotient })
     }
 
-    /// Whether the pieces can be completed, for certain or undecided, as everything is in which these nodes hold the first
-    /// hole.
+    /// Whether the pieces can be completed, for certain or undecided. All that has the first hole in one of the refused
+    /// nodes is undecided.
     fn found(&mut self, pieces: &[Piece<'_>], refused: &FxHashSet<NodeId>) -> Result<Found, GrammarError> {
         self.begin();
         let begun = self.grammar.clone();

@@ -1,7 +1,7 @@
 //! The quotient of a grammar by what follows a hole, as a grammar: the texts that may stand before it.
 //!
-//! A node that reads on from the hole up to a place is cut there: of a sequence that is some parts, one that is cut, and the rest of
-//! them read within the text. Which those are has been found by reading the text.
+//! A node that reads on from the hole up to a place is cut there: of a sequence that is some parts, one that is cut,
+//! and the rest of them read within the text. Which those are has been found by reading the text.
 
 use stencilm_regex::ExprId;
 use stencilm_support::check_time;
@@ -16,11 +16,11 @@ use super::place::Place;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{ArraySurface, Items, MembersId, Node, NodeId};
 
-/// Most nodes that are made.
+/// The greatest number of nodes that are made.
 const MAX_NODES: usize = 2_000_000;
 
 impl Quotient<'_, '_> {
-    /// The root of the quotient, where the root of the grammar may begin at these places.
+    /// The root of the quotient, given the places where the root of the grammar may begin.
     pub fn root(&mut self, starts: &[Place]) -> Result<NodeId, GrammarError> {
         let mut readings = Vec::new();
         for start in starts.iter().filter(|start| start.position() == 0) {
@@ -104,7 +104,7 @@ impl Quotient<'_, '_> {
     ) -> Result<(), GrammarError> {
         let members = self.recogniser.grammar.members(id);
         let surface = members.surface;
-        // The whole members and its end are cut off within.
+        // Cuts after whole members only: within the text of an empty object, or within its end.
         if is_complete(members, &[]) {
             readings.extend(self.cut_lexeme(surface.empty, end)?);
         }
@@ -169,7 +169,7 @@ impl Quotient<'_, '_> {
         Ok(())
     }
 
-    /// An object that ends with what is left of a declared key, whose other part ends at a place.
+    /// An object that ends with the rest of a declared key whose other part ends at a place.
     fn cut_known_key(
         &mut self,
         id: MembersId,
@@ -230,7 +230,7 @@ impl Quotient<'_, '_> {
                             let Some(cut) = cut else { continue };
                             for before in with.slots_before(items).into_iter().map(Some).chain([None]) {
                                 if items.compares() && (before.is_some() || !elements.is_empty()) {
-                                    // Which values there are before and after would have to be compared.
+                                    // The values before and after would have to be compared.
                                     self.refuse();
                                     continue;
                                 }
@@ -247,8 +247,8 @@ impl Quotient<'_, '_> {
         Ok(())
     }
 
-    /// An array up to before some elements, whose last element before them has a slot, `None` where there is none: `open` where it
-    /// has none, and else `item` at its end.
+    /// The beginnings of an array before some elements, where the last element of the beginning has a position (`None`
+    /// if there is no element). They end with `open` if there is none, and with `item` otherwise.
     fn array_head(
         &mut self,
         items: &Items,

@@ -1,7 +1,7 @@
 //! Which parts of a grammar read which parts of a text with holes, found from the end of the text on.
 //!
-//! What is sought is where a node may begin that ends at a place (generalised descent with sharing, as in GLL; Scott, Johnstone
-//! 2010, mirrored). The states that were reached are also what a quotient is made of.
+//! What is sought is where a node may begin that ends at a place (generalised descent with sharing, as in GLL; Scott,
+//! Johnstone 2010, mirrored). The states that were reached are also what a quotient is made of.
 
 use stencilm_support::check_time;
 
@@ -11,7 +11,7 @@ use crate::error::GrammarError;
 use crate::ir::grammar::Node;
 
 impl Recogniser<'_> {
-    /// Reads the whole text: where the root may begin that ends where the text does.
+    /// Reads the whole text; returns where a root that ends at the end of the text may begin.
     pub fn read(&mut self) -> Result<Vec<Place>, GrammarError> {
         let (root, end) = (self.facts.base(self.grammar.root()), self.template.end());
         if let Node::Lexeme(expr) = self.grammar.node(root) {

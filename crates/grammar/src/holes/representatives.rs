@@ -1,27 +1,27 @@
 //! Lists of members that decide the same for all that may stand before them: one stands for the others.
 //!
-//! A key that is cut by a hole may be any of many, and several such keys any of all combinations. But before a member that has its
-//! place in an order only those come that are before it in the order. So of the list after it nothing matters but
-//! which of these it is, whether what is required after it is there or may be in a hole, and how the holes there are filled:
-//! for each member of an order there are few lists, not one for each choice of those after it.
+//! A key that is cut by a hole may be any of many, and several such keys any of all combinations. But before a member
+//! that has its place in an order only those come that are before it in the order. So of the list after it nothing
+//! matters but which of these it is, whether what is required after it is there or may be in a hole, and how the holes
+//! there are filled: for each member of an order there are few lists, not one for each choice of those after it.
 
 use rustc_hash::FxHashMap;
 
 use super::members::{Gap, Member, MemberList, MemberLists, few_left};
 use crate::ir::grammar::{KeySpace, Members, MembersId};
 
-/// What a list decides that begins with a member which has its place in the order. Everything that is asked of lists with more
-/// members before is a function of it and of these ([`super::members::completed`], `members_before` in [`super::heads`]).
+/// What a list that begins with an ordered member decides. All that is asked of lists with more members before is a
+/// function of it and of those members ([`super::members::completed`], `members_before` in [`super::heads`]).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Decided {
     /// The member.
     first: u32,
-    /// For each class of others whether the value is there that one of it must have.
+    /// For each additional class, whether its required value is there.
     met: Box<[bool]>,
     holes: DecidedHoles,
-    /// Whether a declared member that is required is only in a hole.
+    /// Whether a required declared member can only be in a hole.
     needs: bool,
-    /// Whether a declared member that may stand anywhere is not listed.
+    /// Whether a declared member that may stand anywhere isn't listed.
     is_mixed_left: bool,
     counts: Counts,
 }
@@ -32,19 +32,21 @@ struct DecidedHoles {
     any: bool,
     any_mixed: bool,
     any_others: bool,
-    /// How many take nothing but declared members; 2 for more.
+    /// How many holes take only declared members; 2 means two or more.
     needy: u32,
-    /// Whether each of these has a member of its own that may be there in the order.
+    /// Whether each of these can hold an ordered member that isn't listed.
     needy_are_filled: bool,
-    /// Whether no two of these that follow each other take the same members, and no two of all.
+    /// Whether no two consecutive ones of these take the same members.
     needy_are_apart: bool,
+    /// Whether no two consecutive holes take the same members, the first no additional ones.
     are_apart: bool,
-    /// Whether something may stand in each hole, and the same before it is counted how many others are left.
+    /// Whether something may stand in each hole, given how many additional members are left.
     are_possible: bool,
+    /// The same, without counting how many additional members are left.
     are_fillable: bool,
 }
 
-/// What is counted, where a number of members is asked for.
+/// The counts, where the number of members has bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Counts {
     listed: u32,
@@ -57,15 +59,15 @@ struct Counts {
 /// The lists of one recogniser that stand for others.
 #[derive(Default)]
 pub(super) struct Representatives {
-    /// By object and what is decided the first list that decides it.
+    /// By object and decision: the first list that decides it.
     lists: FxHashMap<(MembersId, Decided), MemberList>,
-    /// By object and list the one that stands for it, where that was asked for.
+    /// By object and list: the list that stands for it, if that was asked for.
     stands_for: FxHashMap<(MembersId, MemberList), Option<MemberList>>,
 }
 
 impl Representatives {
-    /// A list with one more member, or one that decides the same; `None` where no object has these members, whatever comes
-    /// before them.
+    /// A list with one more member, or another list that decides the same; `None` if no object has these members,
+    /// whatever comes before them.
     pub fn with(
         &mut self,
         lists: &mut MemberLists,
@@ -91,7 +93,7 @@ impl Representatives {
 }
 
 impl Decided {
-    /// What a list decides; `None` where a required member is neither there nor may be in a hole.
+    /// What a list decides; `None` if a required member is neither there nor can be in a hole.
     fn of(members: &Members, first: u32, listed: &[Member]) -> Option<Decided> {
         let is_hole = |at: &usize| matches!(listed[*at], Member::Some(_));
         let gaps: Vec<Gap> = (0..listed.len()).filter(is_hole).map(|at| Gap::of(members, listed, at)).collect();

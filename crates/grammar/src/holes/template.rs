@@ -9,14 +9,14 @@ use crate::error::{ErrorKind, GrammarError};
 pub enum Piece<'t> {
     /// These bytes.
     Text(&'t [u8]),
-    /// Any bytes, none among them.
+    /// Any bytes, or none.
     Hole,
 }
 
-/// Most bytes of the text around holes.
+/// The greatest number of bytes of the text around the holes.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The bytes of a text, and where holes are in it.
+/// The bytes of a text, and the places of its holes.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Template {
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// The template of some pieces.
+    /// The template of these pieces.
     pub fn of(pieces: &[Piece<'_>]) -> Result<Template, GrammarError> {
         let length =
             pieces.iter().map(|piece| if let Piece::Text(text) = piece { text.len() } else { 0 }).sum::<usize>();
@@ -49,17 +49,17 @@ impl Template {
         self.bytes.len() as u32
     }
 
-    /// The first place at which any bytes may stand.
+    /// The first hole.
     pub fn first_hole(&self) -> Option<u32> {
         self.holes.iter().min().copied()
     }
 
-    /// Whether any bytes may stand at a place.
+    /// Whether there is a hole at a place.
     pub fn is_hole(&self, place: u32) -> bool {
         !self.holes.is_empty() && self.holes.contains(&place)
     }
 
-    /// Whether there is a hole from one place to another, both included.
+    /// Whether there is a hole between two places, both included.
     pub fn has_hole(&self, from: u32, to: u32) -> bool {
         self.holes.iter().any(|hole| (from..=to).contains(hole))
     }
@@ -74,7 +74,7 @@ impl Template {
         self.bytes.get(place as usize).copied()
     }
 
-    /// Where a text, which is not empty, may begin that ends at a place.
+    /// Where a nonempty text that ends at a place may begin.
     pub fn starts_of(&self, text: &[u8], end: u32) -> Vec<u32> {
         let (starts, _) = self.matched(text, end);
         starts
@@ -86,9 +86,9 @@ impl Template {
         is_begun
     }
 
-    /// See [`Template::starts_of`] and [`Template::is_begun_before`].
+    /// The results of [`Template::starts_of`] and [`Template::is_begun_before`].
     fn matched(&self, text: &[u8], end: u32) -> (Vec<u32>, bool) {
-        // How many of its bytes may be left to match at a place, ascending.
+        // The numbers of bytes that may be left to match at a place, ascending.
         let (mut place, mut left, mut starts) = (end, vec![text.len()], Vec::new());
         loop {
             if self.is_hole(place) {

@@ -26,9 +26,9 @@ pub struct GrammarBuilder {
     rules: Vec<(String, Option<NodeId>)>,
     members: Vec<Members>,
     items: Vec<Items>,
-    /// Given by the caller; [`MAX_EXPRS`] where not.
+    /// Set by the caller; `None` means [`MAX_EXPRS`].
     max_exprs: Option<usize>,
-    /// What is known of expressions that would else be searched for a text that they match.
+    /// Which expressions are known to match some text, so that no search is needed for them.
     live: LiveExprs,
 }
 
@@ -49,7 +49,7 @@ impl Default for GrammarBuilder {
 }
 
 impl GrammarBuilder {
-    /// A builder that goes on from a grammar, whose nodes, rules and expressions keep their numbers.
+    /// A builder that continues from a grammar; its nodes, rules and expressions keep their numbers.
     pub(crate) fn from_grammar(grammar: Grammar) -> GrammarBuilder {
         let Grammar { mut exprs, nodes, rules, members, items, .. } = grammar;
         exprs.bound(MAX_EXPRS);
@@ -59,7 +59,7 @@ impl GrammarBuilder {
         GrammarBuilder { exprs, nodes, rules, members, items, max_exprs: None, live }
     }
 
-    /// Makes room for so many nodes more.
+    /// Reserves memory for this many more nodes.
     pub(crate) fn reserve_nodes(&mut self, count: usize) {
         self.nodes.reserve(count);
     }
@@ -75,7 +75,7 @@ impl GrammarBuilder {
         self.node(Node::Lexeme(expr))
     }
 
-    /// The same, where it is known that some bytes match, so that none need be searched for.
+    /// As [`GrammarBuilder::lexeme`], for an expression that is known to match some bytes, so that no search is needed.
     pub(crate) fn live_lexeme(&mut self, expr: ExprId) -> NodeId {
         self.live.note(&self.exprs, expr);
         self.lexeme(expr)
@@ -102,7 +102,7 @@ impl GrammarBuilder {
         self.node(Node::Members(MembersId(self.members.len() as u32 - 1)))
     }
 
-    /// How many keys a class of members has that must not have these names.
+    /// How many keys a class of members has whose keys must not be one of these names.
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when there is none,
@@ -111,7 +111,7 @@ impl GrammarBuilder {
         ObjectChecks::default().key_space(&self.exprs, key, reserved)
     }
 
-    /// A JSON array. One in which two elements are equal has two at least.
+    /// A JSON array. If two of its elements must be equal, its least number of elements becomes at least 2.
     pub fn array(&mut self, mut items: Items) -> NodeId {
         if items.must_repeat() {
             items.min = items.min.max(2);
@@ -120,8 +120,8 @@ impl GrammarBuilder {
         self.node(Node::Items(ItemsId(self.items.len() as u32 - 1)))
     }
 
-    /// Which of these arrays, in which two elements must be equal, may still be without, and then go on to none that are: the
-    /// elements that could be equal match no text. Every rule is defined.
+    /// Among arrays in which two elements must be equal: those that may reach a state without equal elements from which
+    /// none can be added, because the elements that could be equal match no text. Every rule must be defined.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when deciding that takes too long.
@@ -139,7 +139,7 @@ impl GrammarBuilder {
         Ok(arrays.iter().map(cannot).collect())
     }
 
-    /// Lets the elements of an array be what they are, equal or not.
+    /// Stops comparing the elements of an array.
     pub(crate) fn compare_no_elements(&mut self, array: NodeId) {
         if let Node::Items(items) = self.nodes[array.0 as usize] {
             self.items[items.0 as usize].repeats = Repeats::Any;
@@ -161,7 +161,7 @@ impl GrammarBuilder {
         self.nodes.len()
     }
 
-    /// What a rule that is defined matches.
+    /// The body of a rule, which must be defined.
     pub(crate) fn body(&self, rule: RuleId) -> NodeId {
         self.rules[rule.0 as usize].1.expect("only rules that are defined are asked for")
     }
@@ -186,39 +186,39 @@ impl GrammarBuilder {
         self.node(Node::Token(Box::new(TokenPattern::Special(name.into()))))
     }
 
-    /// The special token of this name where the vocabulary has one; else nothing.
+    /// The special token of this name if the vocabulary has one; otherwise nothing.
     pub fn if_special_token(&mut self, name: impl Into<Box<str>>) -> NodeId {
         self.node(Node::Token(Box::new(TokenPattern::IfSpecial(name.into()))))
     }
 
-    /// Any one token but these.
+    /// Any one token except these.
     pub fn other_tokens(&mut self, ids: &[u32], names: &[&str]) -> NodeId {
         let names = names.iter().map(|&name| name.into()).collect();
         self.node(Node::Token(Box::new(TokenPattern::Others { ids: ids.into(), names })))
     }
 
-    /// One token whose id is in these ranges, both ends included; or, negated, in none of them.
+    /// One token whose id is in these ranges, both ends included; if negated, in none of them.
     pub fn token_ids(&mut self, ranges: &[(u32, u32)], negated: bool) -> NodeId {
         self.node(Node::Token(Box::new(TokenPattern::Ids { ranges: ranges.into(), negated })))
     }
 
-    /// `body`, whose text can be asked for by this name.
+    /// `body`, whose text is captured under this name.
     pub fn capture(&mut self, name: impl Into<Box<str>>, body: NodeId) -> NodeId {
         self.marked(Mark::Capture(name.into()), body)
     }
 
-    /// `body`, of which something is said beside.
+    /// `body` with a mark.
     pub fn marked(&mut self, mark: Mark, body: NodeId) -> NodeId {
         self.node(Node::Marked { mark, body })
     }
 
-    /// A rule to be defined later; gives it a name for messages.
+    /// Declares a rule that is defined later; the name is for messages.
     pub fn declare_rule(&mut self, name: impl Into<String>) -> RuleId {
         self.rules.push((name.into(), None));
         RuleId(self.rules.len() as u32 - 1)
     }
 
-    /// Says what a declared rule matches.
+    /// Defines a declared rule.
     pub fn define_rule(&mut self, rule: RuleId, body: NodeId) {
         self.rules[rule.0 as usize].1 = Some(body);
     }
@@ -228,16 +228,16 @@ impl GrammarBuilder {
         self.rules[rule.0 as usize].1.is_some()
     }
 
-    /// Allows so many expressions, in place of 1,200,000.
+    /// Limits the number of expressions to this instead of 1,200,000.
     pub fn limit_exprs(&mut self, max_exprs: usize) {
         self.max_exprs = Some(max_exprs);
         self.exprs.bound(max_exprs);
     }
 
-    /// Whether the expressions are what was asked for: they are given up where they are too many or take too long.
+    /// Checks that the expressions are complete: they are abandoned when they become too many or take too long.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where they were.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if they were abandoned.
     fn check_exprs(&self) -> Result<(), GrammarError> {
         let max_exprs = self.max_exprs.unwrap_or(MAX_EXPRS);
         let given_up = self.exprs.given_up();
@@ -252,7 +252,8 @@ impl GrammarBuilder {
         given_up.map_or(Ok(()), |limit| Err(GrammarError::limit("", limit)))
     }
 
-    /// What a step found, unless the expressions were given up meanwhile: then it is of parts of them only.
+    /// The result of a step, or an error if the expressions were abandoned meanwhile: then the result covers only a
+    /// part of them.
     pub(crate) fn whole<T>(&self, found: Result<T, GrammarError>) -> Result<T, GrammarError> {
         match found {
             Err(error) if error.kind == ErrorKind::Limit => Err(error),
@@ -270,23 +271,23 @@ impl GrammarBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when no text at all matches,
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when deciding that takes too long, or the thread may not go on.
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when deciding that takes too long, or the thread has to stop.
     ///
     /// # Panics
-    /// When a declared rule was never defined.
+    /// If a declared rule was never defined.
     pub fn finish(mut self, root: NodeId, report: impl Into<KeptReport>) -> Result<Grammar, GrammarError> {
         self.check_exprs()?;
         let live = std::mem::take(&mut self.live);
         let grammar = self.collected(root, report);
         let grammar = without_dead_parts(names::settled(grammar)?, live)?;
         let grammar = split_literals(grammar).map_err(|limit| GrammarError::limit("", limit))?;
-        // Past the deadline something may have been taken for too hard to decide, or a keyword relaxed. What is made must not
-        // hang on the time, so nothing is.
+        // After the deadline something may have been judged too hard to decide, or a keyword relaxed. The grammar must
+        // not depend on timing, so none is returned.
         check_time_now().map_err(|limit| GrammarError::limit("", limit))?;
         Ok(grammar)
     }
 
-    /// What was collected, as it is.
+    /// A grammar of what was collected, without checks.
     fn collected(mut self, root: NodeId, report: impl Into<KeptReport>) -> Grammar {
         self.exprs.unbound();
         self.exprs.shrink_to_fit();

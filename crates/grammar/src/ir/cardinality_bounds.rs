@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::{Element, Items, KeySpace, Members, NodeId};
 
-/// Most ways to share elements between counters that are looked at to decide whether an array can be completed.
+/// The greatest number of ways to divide elements among counters that are tried to decide whether an array can be
+/// completed.
 const MAX_SHARES: u64 = 10_000;
-/// Most counts at all leading places together.
+/// The greatest number of counts at all leading positions together.
 const MAX_COUNTS: u64 = 1_000_000;
 
 impl Members {
-    /// Whether an object has some text, when only some values have one.
+    /// Whether an object matches some text, given which values do.
     pub(crate) fn is_possible(&self, is_alive: impl Fn(NodeId) -> bool) -> bool {
         let required = self.declared.iter().filter(|known| known.required);
         let from_others = self.additional.iter().filter_map(|additional| additional.some);
@@ -39,15 +40,16 @@ impl Members {
 }
 
 impl Items {
-    /// Whether an array that has `place` elements, and these counts, can still be completed: whether some number of further
-    /// elements brings everything within its bounds. A counter without a greatest value may stop at its least one.
+    /// Whether an array with `place` elements and these counts can still be completed: whether some number of further
+    /// elements brings everything within its bounds. A counter without a greatest value need not count beyond its least
+    /// one.
     pub fn can_complete(&self, place: u32, counts: &[u32], is_alive: impl Fn(NodeId) -> bool) -> bool {
         let max = self.max.unwrap_or(u32::MAX);
         if place > max {
             return false;
         }
         let mut place = place;
-        // All counts that the leading places can lead to.
+        // All counts that the leading positions can lead to.
         let mut all: BTreeSet<Vec<u32>> = BTreeSet::from([counts.to_vec()]);
         while let Some(alternatives) = self.prefix.get(place as usize) {
             if place >= self.min && all.iter().any(|counts| self.is_satisfied(counts)) {
@@ -64,7 +66,7 @@ impl Items {
         all.iter().any(|counts| self.rest_can_complete(counts, &masks, self.min.saturating_sub(place), max - place))
     }
 
-    /// The counts after one more element; `None` where that is one too many.
+    /// The counts after one more element; `None` if that is one too many.
     pub fn counted(&self, counts: &[u32], mask: u32) -> Option<Vec<u32>> {
         let mut counts = counts.to_vec();
         for (index, (count, &(min, max))) in counts.iter_mut().zip(&self.contains).enumerate() {
@@ -79,8 +81,8 @@ impl Items {
         Some(counts)
     }
 
-    /// Whether two elements that are equal can always be added, whatever the array has, when only some values have a text: what
-    /// some element of a later place may come twice more, and places before that are in the way of none.
+    /// Whether two equal elements can always be added, whatever the array already has, given which values match some
+    /// text: some element of the later positions may come twice more, and no leading position prevents that.
     pub fn can_always_repeat(&self, is_alive: impl Fn(NodeId) -> bool) -> bool {
         let bounded = self.contains.iter().enumerate().filter(|(_, (_, max))| max.is_some());
         let bounded = bounded.fold(0, |bits: u32, (index, _)| bits | 1 << index);
@@ -95,8 +97,8 @@ impl Items {
             && self.prefix.iter().all(|place| is_passed(place))
     }
 
-    /// Refuses an array of which two elements must be equal, where the last one that may come would have to be one of those before
-    /// it: that would take a search among all ways to write them.
+    /// Refuses an array in which two elements must be equal, if it might have to make its last possible element equal
+    /// to an earlier one: that would take a search among all spellings.
     pub(crate) fn check_repeats(&self) -> Result<(), GrammarError> {
         if !self.must_repeat() || self.can_always_repeat(|_| true) {
             return Ok(());
@@ -106,15 +108,15 @@ impl Items {
         Err(GrammarError::new(ErrorKind::Unsupported, "", message))
     }
 
-    /// Whether no counter asks for more.
+    /// Whether every counter has reached its least value.
     pub fn is_satisfied(&self, counts: &[u32]) -> bool {
         counts.iter().zip(&self.contains).all(|(count, (min, _))| count >= min)
     }
 
-    /// Whether between `least` and `most` elements of these kinds bring the counts within their bounds.
+    /// Whether some number of elements of these kinds, from `least` to `most`, brings the counts within their bounds.
     ///
-    /// Elements that count for several counters are shared out in every way; then each counter is on its own, and the
-    /// number of elements is any one between the least and the greatest.
+    /// Elements that count for several counters are divided among them in every way. Then each counter is independent,
+    /// and the number of elements may be anything between the least and the greatest.
     fn rest_can_complete(&self, counts: &[u32], masks: &BTreeSet<u32>, least: u32, most: u32) -> bool {
         let bounds = counts.iter().zip(&self.contains);
         let (needs, rooms): (Vec<u64>, Vec<Option<u64>>) = bounds
@@ -134,7 +136,7 @@ impl Items {
             if self.fits(&needs, &rooms, masks, &shared, &taken, (u64::from(least), most)) {
                 return true;
             }
-            // The next way to share, counting up like an odometer.
+            // The next way to divide them, counting up like an odometer.
             let Some(digit) = (0..taken.len()).find(|&digit| taken[digit] < shared[digit].most) else { return false };
             taken[digit] += 1;
             taken[..digit].fill(0);
@@ -179,7 +181,7 @@ impl Items {
         fewest <= most && greatest.is_none_or(|greatest| greatest >= least)
     }
 
-    /// Refuses counters that are too many to be decided together.
+    /// Refuses more counters than can be decided together.
     pub(crate) fn check_counters(&self) -> Result<(), GrammarError> {
         let (needs, rooms): (Vec<u64>, Vec<Option<u64>>) =
             self.contains.iter().map(|&(min, max)| (u64::from(min), max.map(u64::from))).unzip();
@@ -205,25 +207,25 @@ impl Items {
 
 /// Elements that count for several counters.
 struct Shared {
-    /// The counters.
+    /// The counters, one bit each.
     mask: u32,
-    /// So many may be worth taking.
+    /// The greatest number that may be useful.
     most: u64,
     more: More,
 }
 
-/// How many elements may come beyond those that are worth taking: they only make the array longer.
+/// How many elements may come beyond the useful ones: they only make the array longer.
 enum More {
     None,
-    /// So many in all.
+    /// This many in all.
     UpTo(u64),
     Infinite,
 }
 
-/// How many elements that count for several counters may be worth taking, and how many may come.
+/// How many elements that count for several counters may be useful, and how many may come in all.
 ///
-/// A counter of which no others count bounds their number, and takes nothing from anyone. Where all other counters are without a
-/// greatest value, taking more of them than is needed only makes the array longer.
+/// A counter that no other elements count for bounds their number and competes with no other counter. If all other
+/// counters have no greatest value, taking more of these elements than needed only makes the array longer.
 fn share(mask: u32, masks: &BTreeSet<u32>, needs: &[u64], rooms: &[Option<u64>]) -> Shared {
     let mine = |index: &usize| mask & (1 << index) != 0;
     let is_own = |index: &usize| masks.iter().all(|&other| other == mask || other & (1 << index) == 0);
@@ -249,10 +251,10 @@ mod tests {
     use super::*;
     use crate::ir::grammar::{ArraySurface, Repeats};
 
-    /// Longest array that the slow twin tries; bounds are so small that no longer one is needed.
+    /// The longest array that the slow reference tries; the bounds are so small that no longer one is needed.
     const LONGEST: u32 = 9;
 
-    /// By trying all ways to go on.
+    /// Decides it by trying all continuations.
     fn can_complete_slowly(items: &Items, place: u32, counts: &[u32]) -> bool {
         let within = |count: u32, min: u32, max: Option<u32>| count >= min && max.is_none_or(|max| count <= max);
         let counted = counts.iter().zip(&items.contains).all(|(&count, &(min, max))| within(count, min, max));

@@ -27,9 +27,10 @@ pub(crate) fn expressions(grammar: &Grammar, node: &Node, mut visit: impl FnMut(
     }
 }
 
-/// Everything that the roots are made of, themselves included, children before parents.
+/// All expressions that are reachable from the roots, the roots included, children before parents.
 ///
-/// An expression is interned after its children, so the order of the ids is such an order. `may_go_on` is asked at each.
+/// An expression is interned after its children, so the order of the ids is such an order. `may_go_on` is called for
+/// each expression.
 pub(crate) fn reachable<E>(
     exprs: &ExprSet,
     roots: impl IntoIterator<Item = ExprId>,
@@ -55,27 +56,27 @@ pub(crate) fn reachable<E>(
     Ok(found)
 }
 
-/// What became of the expressions of one set in another.
+/// Maps expressions of one set to their copies in another.
 pub(crate) struct Copies {
-    /// Expressions before this are the same in both.
+    /// Expressions with smaller ids are the same in both sets.
     common: usize,
     made: FxHashMap<ExprId, ExprId>,
 }
 
 impl Copies {
-    /// The copy of an expression that was reached.
+    /// The copy of an expression that is reachable from the roots.
     pub(crate) fn of(&self, id: ExprId) -> ExprId {
         if id.index() < self.common { id } else { self.made[&id] }
     }
 }
 
-/// Copies all roots with one memory for what they share; what both sets have in common is not even looked at.
+/// Copies all roots together, so that shared parts are copied once. What both sets have in common is not visited.
 pub(crate) fn copy(from: &ExprSet, roots: impl IntoIterator<Item = ExprId>, into: &mut ExprSet) -> Copies {
     let Ok(copies) = copy_while(from, roots, into, || Ok::<_, Infallible>(()));
     copies
 }
 
-/// The same, for as long as it may go on.
+/// As [`copy`], for as long as `may_go_on` allows.
 pub(crate) fn copy_while<E>(
     from: &ExprSet,
     roots: impl IntoIterator<Item = ExprId>,
@@ -101,7 +102,7 @@ pub(crate) fn copy_while<E>(
         from.for_each_child(id, |child| visit(child, &mut found));
     }
     if found.len() == from.own_len() && common == into.len() {
-        // Nothing is left out, so nothing would get another id.
+        // All expressions are copied, so every copy would have the same id.
         into.take_over(from);
         return Ok(Copies { common: from.len(), ..copies });
     }
@@ -115,7 +116,7 @@ pub(crate) fn copy_while<E>(
     Ok(copies)
 }
 
-/// The expression made by the constructors of `into`, from children that are there already.
+/// Builds the expression with the constructors of `into`, from children that are there already.
 pub(crate) fn rebuilt(into: &mut ExprSet, expr: &Expr, child: impl Fn(ExprId) -> ExprId) -> ExprId {
     let all = |parts: &[ExprId]| parts.iter().map(|&part| child(part)).collect::<Vec<_>>();
     match expr {
@@ -133,12 +134,12 @@ pub(crate) fn rebuilt(into: &mut ExprSet, expr: &Expr, child: impl Fn(ExprId) ->
     }
 }
 
-/// The set of which an expression of a grammar is.
+/// The set of numbers of an expression of a grammar.
 pub(crate) fn whole_set(number: &Number) -> &NumberSet {
     number.whole().expect("nothing is derived in a grammar, so its sets of numbers are whole")
 }
 
-/// The name of the language of which an expression of a grammar is.
+/// The name of the language of an expression of a grammar.
 pub(crate) fn whole_language(rest: &LanguageRest) -> &'static str {
     rest.whole().expect("nothing is derived in a grammar, so its languages are whole").name()
 }

@@ -6,26 +6,26 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::grammar::{Grammar, ItemsId, Node, NodeId};
 
-/// When a fact holds for a node.
+/// The condition under which a fact holds for a node.
 pub(crate) enum Clause<'a> {
-    /// It does not.
+    /// Never.
     Never,
-    /// When it holds for this node.
+    /// If it holds for this node.
     If(NodeId),
-    /// When it holds for all of these (so always, when there are none).
+    /// If it holds for all of these; always, if there are none.
     All(Cow<'a, [NodeId]>),
-    /// When it holds for any of these.
+    /// If it holds for any of these.
     Any(&'a [NodeId]),
-    /// When the test says so, which is given the nodes for which it holds so far, and asked again when it holds for one more of
-    /// these; what holds only makes it say so sooner.
+    /// If the test returns true. The test gets the set of nodes for which the fact holds so far, and is repeated
+    /// whenever the fact becomes true for one more of the listed nodes. It must be monotone.
     Test(Vec<NodeId>, Test<'a>),
 }
 
-/// Says whether a fact holds from those of which it holds so far.
+/// Decides whether a fact holds, given for which nodes it holds so far.
 pub(crate) type Test<'a> = Box<dyn Fn(&[bool]) -> bool + 'a>;
 
 impl Clause<'_> {
-    /// It holds.
+    /// A clause that always holds.
     pub(crate) fn always() -> Clause<'static> {
         Clause::All(Cow::Borrowed(&[]))
     }
@@ -34,13 +34,14 @@ impl Clause<'_> {
 /// The end of a list of users.
 const END: u32 = u32::MAX;
 
-/// For every node whether the fact follows from the clauses. An error of `clause` ends the computation.
+/// For every node, whether the fact follows from the clauses. An error of `clause` ends the computation.
 pub(crate) fn least_fixed_point<'a, E>(
     count: usize,
     mut clause: impl FnMut(usize) -> Result<Clause<'a>, E>,
 ) -> Result<Vec<bool>, E> {
-    // missing[n]: for how many more nodes the fact must hold before it holds for n; users[m]: the first of the nodes that
-    // wait for m, in `waiting`, each with the place of the next one. Most nodes come after those that they need.
+    // `missing[n]`: for how many more nodes the fact must hold before it holds for `n`. `users[m]`: the first entry in
+    // `waiting` of a node that waits for `m`; each entry has the index of the next one. Most nodes come after those
+    // that they need.
     let mut missing = vec![0u32; count];
     let mut users = vec![END; count];
     let mut waiting: Vec<(u32, u32)> = Vec::new();
@@ -94,9 +95,9 @@ pub(crate) fn least_fixed_point<'a, E>(
 }
 
 impl Grammar {
-    /// For every node, by position, whether it matches the empty string.
+    /// For every node, by index, whether it matches the empty string.
     pub fn nullable_nodes(&self) -> Vec<bool> {
-        // Each node from those before it, twice: where nothing comes of the second time, that is all there is.
+        // Two passes, each in node order: if the second changes nothing, the result is complete.
         let mut holds = vec![false; self.nodes.len()];
         for _ in 0..2 {
             let mut more = false;
@@ -113,7 +114,7 @@ impl Grammar {
         self.nullable_by_counting()
     }
 
-    /// Whether a node matches the empty string, if these do and no others.
+    /// Whether a node matches the empty string, if exactly these nodes do.
     fn is_nullable_from(&self, node: &Node, holds: &[bool]) -> bool {
         let is_nullable = |part: &NodeId| holds[part.0 as usize];
         match node {
@@ -128,7 +129,7 @@ impl Grammar {
         }
     }
 
-    /// Whether an array may be the empty text: elements alone, and none of them.
+    /// Whether an array may be the empty text: it has no brackets or commas, and no element is required.
     fn is_empty_array(&self, id: ItemsId) -> bool {
         let items = self.items(id);
         items.is_bare() && items.may_be_empty()
@@ -162,7 +163,7 @@ mod tests {
     const RULES: u32 = 4;
 
     proptest! {
-        /// Bodies of rules that refer to rules, earlier and later ones.
+        /// Bodies of rules that refer to earlier and later rules.
         #[test]
         fn two_rounds_find_what_counting_finds(
             bodies in prop::collection::vec((0..5u8, prop::collection::vec(0..2 * RULES, 1..4)), RULES as usize)

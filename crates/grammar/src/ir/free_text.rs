@@ -8,35 +8,35 @@ use stencilm_regex::{ByteSet, ExprId, ExprSet};
 use stencilm_regex::{syntax::Alphabet, syntax::Utf8};
 use stencilm_support::{HashMap, HashSet};
 
-/// With more strings than this a text is read separately from the string that ends it: one lexeme for each string would be as
-/// many threads in every state of the text.
+/// With more strings than this, a text and the string that ends it are separate lexemes: one lexeme for each string
+/// would be as many threads in every state of the text.
 pub(crate) const FEW_STRINGS: usize = 16;
 
-/// What a text without bounds must not run into.
+/// Free text, with the strings that end it and those that must not occur in it.
 pub(crate) struct FreeText {
-    /// Any text without regard to what ends it.
+    /// Any text, regardless of what ends it.
     characters: ExprId,
-    /// Anything at all, be it text or not.
+    /// Any bytes, valid text or not.
     anything: ExprId,
     /// The strings that end the text.
     stops: Box<[Box<str>]>,
-    /// The strings of which none may begin in the text and be complete.
+    /// The strings of which none may begin in the text and be completed.
     excludes: Box<[Box<str>]>,
-    /// Any of the strings that end the text, the first that comes.
+    /// Any of the strings that end the text.
     stop: ExprId,
-    /// Texts that hold a string that must not come at all; `None` where every string may.
+    /// Texts that contain an excluded string; `None` if none is excluded.
     forbidden: Option<ExprId>,
 }
 
 impl FreeText {
-    /// Up to `max` characters, which the first of `stops` ends, and in which none of `excludes` may begin.
+    /// Up to `max` characters. The first of `stops` ends the text, and none of `excludes` may begin in it.
     pub(crate) fn new(exprs: &mut ExprSet, stops: &[&str], excludes: &[&str], max: Option<u32>) -> FreeText {
         let character = Utf8.class(exprs, &[('\0', '\u{d7ff}'), ('\u{e000}', '\u{10ffff}')]);
         let characters = exprs.repeat(character, 0, max);
         FreeText::of(exprs, characters, stops, excludes)
     }
 
-    /// The same over texts of another kind than any characters.
+    /// As [`FreeText::new`], over other texts than any characters.
     pub(crate) fn of(exprs: &mut ExprSet, characters: ExprId, stops: &[&str], excludes: &[&str]) -> FreeText {
         let byte = exprs.bytes(ByteSet::ALL);
         let anything = exprs.repeat(byte, 0, None);
@@ -47,15 +47,15 @@ impl FreeText {
         FreeText { characters, anything, stops: kept(stops), excludes: kept(excludes), stop, forbidden }
     }
 
-    /// The whole text, which nothing ended.
+    /// The whole text, without a string that ends it.
     pub(crate) fn unended(&self, exprs: &mut ExprSet) -> ExprId {
         let stopped = exprs.concat_all(&[self.anything, self.stop, self.anything]);
         self.without(exprs, self.characters, stopped)
     }
 
-    /// The text with the string that ended it, which is one of the `stops`: none of them is complete any earlier.
+    /// The text with the string that ended it, one of the `stops`: none of them is complete any earlier.
     pub(crate) fn until(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
-        // What is excluded from the text may stand within the string that ends it, so the two are looked at separately.
+        // An excluded string may occur within the string that ends the text, so the two are treated separately.
         if self.excludes.iter().any(|exclude| stop.contains(&**exclude)) {
             let before = self.before(exprs, stop);
             let stop = exprs.literal(stop.as_bytes());
@@ -68,18 +68,18 @@ impl FreeText {
         self.without(exprs, text, stopped)
     }
 
-    /// The text before a string that ends it and is read separately: of such a text and the string, none of `stops` is complete
-    /// before the end, and none of `excludes` begins in the text and is complete.
+    /// The text before a string that ends it and is a separate lexeme. In the text and the string together, none of
+    /// `stops` is complete before the end, and none of `excludes` that begins in the text is complete.
     pub(crate) fn before(&self, exprs: &mut ExprSet, stop: &str) -> ExprId {
         self.groups(exprs, &[stop]).first().map_or(ExprId::NOTHING, |&(text, _)| text)
     }
 
-    /// The same for many strings: their positions in groups by the text before them, which is the same for nearly all.
-    /// Those that can never be complete are in none.
+    /// As [`FreeText::before`], for many strings: their indexes, grouped by the text before them, which is the same for
+    /// nearly all of them. Strings that can never be completed are in no group.
     pub(crate) fn groups(&self, exprs: &mut ExprSet, strings: &[&str]) -> Vec<(ExprId, Vec<usize>)> {
         let stops: Vec<&str> = self.stops.iter().map(|stop| &**stop).collect();
         let earlier = Within::new(&stops);
-        // By how a string may begin: the beginnings of others that are complete with it.
+        // For each possible beginning of a string: the beginnings of others that it completes.
         let mut begun: HashMap<&str, Vec<(&str, bool)>> = HashMap::default();
         let excludes = self.excludes.iter().map(|text| (&**text, false));
         for (text, is_stop) in stops.iter().map(|&text| (text, true)).chain(excludes) {
@@ -93,7 +93,8 @@ impl FreeText {
                 continue;
             }
             let beginnings = string.char_indices().skip(1).map(|(at, _)| at).chain([string.len()]);
-            // What is complete with the whole of the string is no earlier, but must not come at all if it is excluded.
+            // A stop that is completed only by the whole string doesn't come earlier. An excluded string must not come
+            // even then.
             let keys = beginnings.map(|end| (&string[..end], end < string.len()));
             groups.entry(keys.filter(|(start, _)| begun.contains_key(start)).collect()).or_default().push(position);
         }
@@ -126,7 +127,7 @@ impl FreeText {
     }
 }
 
-/// Strings to be looked for within others.
+/// Strings that are searched for within others.
 pub(crate) struct Within<'t> {
     strings: HashSet<&'t str>,
     lengths: Vec<usize>,
@@ -140,7 +141,7 @@ impl<'t> Within<'t> {
         Within { strings: strings.iter().copied().collect(), lengths }
     }
 
-    /// One of the strings that stands within the first `end` bytes of a text.
+    /// One of the strings, if it occurs within the first `end` bytes of a text.
     pub(crate) fn find(&self, text: &str, end: usize) -> Option<&'t str> {
         let starts = text.char_indices().map(|(at, _)| at);
         let mut pieces = starts
@@ -156,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
     use stencilm_regex::{Deriver, Limits};
 
-    /// Where the first of the strings is complete, by looking at every place.
+    /// Where the first of the strings is complete, by trying every place.
     fn first_end(text: &str, strings: &[&str]) -> Option<usize> {
         (0..=text.len()).find(|&end| strings.iter().any(|string| text.as_bytes()[..end].ends_with(string.as_bytes())))
     }
@@ -173,7 +174,7 @@ mod tests {
             let excludes: Vec<&str> = excludes.iter().map(|exclude| &**exclude).collect();
             let mut deriver = Deriver::new(Limits::default());
             let free = FreeText::new(&mut deriver.exprs, &stops, &excludes, max);
-            // Whether something excluded begins before a place.
+            // Whether no excluded string begins before a place.
             let is_clean = |end: usize| !(0..end).any(|at| excludes.iter().any(|exclude| text[at..].starts_with(exclude)));
             let fits = |count: usize| max.is_none_or(|max| count <= max as usize);
             let unended = free.unended(&mut deriver.exprs);

@@ -16,7 +16,7 @@ use crate::ir::report::{KeptReport, Report};
 use crate::json::strings::is_plain;
 use crate::json::surface::Surface;
 
-/// A lexeme of at most so many texts, in so many bytes together, is looked at text by text.
+/// A lexeme with at most this many texts, and this many bytes in all of them, is examined text by text.
 const MAX_TEXTS: usize = 256;
 const MAX_TEXT_BYTES: usize = 16_384;
 
@@ -62,48 +62,49 @@ pub enum Node {
     Items(ItemsId),
     /// Exactly one token of the model, whatever bytes it spells; no bytes match it.
     Token(Box<TokenPattern>),
-    /// What `body` matches, and something that is said of it beside.
+    /// What `body` matches, with a mark that says more about it.
     Marked {
-        /// What is said.
+        /// The mark.
         mark: Mark,
-        /// Of what it is said.
+        /// The part that is marked.
         body: NodeId,
     },
 }
 
-/// What is said of a part beside what it matches. The texts of a grammar are the same without its marks, but for
+/// Something said about a part beyond what it matches. Without its marks a grammar has the same texts, except for
 /// references.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Mark {
-    /// The text that the part matched can be asked for by this name.
+    /// The text that the part matched is captured under this name.
     Capture(Box<str>),
-    /// Once so many tokens have begun within the part, at least 1, it ends as soon as it may.
+    /// Once this many tokens (at least 1) have begun within the part, it ends as soon as it can.
     MaxTokens(u32),
     /// Tokens within the part are sampled at this temperature.
     Temperature(Temperature),
-    /// The text that the part matched is from here on a name of this set. The part is a lexeme.
+    /// From here on the text that the part matched is a name of this set. The part is a lexeme.
     Declares(NameSet),
-    /// The part matches the names of this set that were declared before it, and nothing else.
+    /// The part matches only the names of this set that were declared before it.
     Refers(NameSet),
 }
 
-/// A set of names that a text declares as it goes on.
+/// A set of names that a text declares as it is written.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NameSet {
-    /// What the set is called.
+    /// The name of the set.
     pub name: Box<str>,
-    /// Whether the names are JSON strings, which are equal where their values are, however they are escaped.
+    /// Whether the names are JSON strings, which are compared by value, however they are escaped.
     pub quoted: bool,
 }
 
-/// A temperature for sampling: a finite number from 0 on.
+/// A temperature for sampling: a finite, non-negative number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Temperature(u64);
 
 impl Temperature {
-    /// `None` for a number that is no temperature.
+    /// `None` for a number that is not a valid temperature.
     pub fn new(value: f64) -> Option<Temperature> {
-        // Adding zero makes one of the two zeros. The bits of numbers from 0 on are ordered as the numbers are.
+        // Adding zero turns the negative zero into the positive one. The bits of non-negative numbers are ordered as
+        // the numbers are.
         (value.is_finite() && value >= 0.0).then(|| Temperature((value + 0.0).to_bits()))
     }
 
@@ -113,15 +114,16 @@ impl Temperature {
     }
 }
 
-/// Which tokens a [`Node::Token`] stands for. What it says of a vocabulary is known only where there is one.
+/// Which tokens a [`Node::Token`] matches. The ids and names are resolved once a vocabulary is given.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TokenPattern {
-    /// The special token of this name, such as `<|tool|>`; where none is called so, the token that spells it.
+    /// The special token of this name, such as `<|tool|>`; if there is none, the token whose text is the name.
     Special(Box<str>),
-    /// The special token of this name where the vocabulary has one; else nothing, so that it stands beside its text.
+    /// The special token of this name if the vocabulary has one; otherwise nothing. So it can be an alternative to its
+    /// text.
     IfSpecial(Box<str>),
-    /// All tokens but these, each by its id or as [`TokenPattern::Special`] names it. A token that stops is never meant
-    /// by leaving it out.
+    /// All tokens but these, each given by its id or as [`TokenPattern::Special`] names it. Stop tokens are never among
+    /// the tokens that are left.
     Others {
         /// The ids that are left out.
         ids: Box<[u32]>,
@@ -132,7 +134,7 @@ pub enum TokenPattern {
     Ids {
         /// The least and the greatest id of every range.
         ranges: Box<[(u32, u32)]>,
-        /// Whether it is all tokens but these. A token that stops is never meant by leaving it out.
+        /// Whether it matches all tokens except these. Stop tokens are never among the tokens that are left.
         negated: bool,
     },
 }
@@ -153,19 +155,19 @@ impl TokenPattern {
 /// A named part of a grammar, which may refer to itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// For people: messages and printing.
+    /// For messages and printing only.
     pub name: String,
     /// What the rule matches.
     pub body: NodeId,
 }
 
-/// A member whose key the schema names.
+/// A member whose key is given by the schema.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct DeclaredMember {
     /// The key as a string value, without quotes or escapes.
     pub name: Arc<str>,
-    /// The key as it is written, quotes included; `None` where it is [plain](DeclaredMember::is_plain) and written as its name
-    /// between quotes only, as nearly all are: no expression is made of these.
+    /// The spellings of the key, quotes included. `None` if the key is [plain](DeclaredMember::is_plain) and written
+    /// only as its name between quotes. Nearly all keys are, so no expression is made for them.
     pub key: Option<ExprId>,
     /// What the value matches.
     pub value: NodeId,
@@ -174,12 +176,12 @@ pub struct DeclaredMember {
 }
 
 impl DeclaredMember {
-    /// Whether a name is printable ASCII that JSON writes as it is.
+    /// Whether a name is printable ASCII that JSON writes without escapes.
     pub fn is_plain(name: &str) -> bool {
         is_plain(name)
     }
 
-    /// How long a plain name is as it is written, in bytes.
+    /// The length of a plain name as it is written, with its quotes, in bytes.
     pub fn plain_len(&self) -> usize {
         self.name.len() + 2
     }
@@ -188,54 +190,57 @@ impl DeclaredMember {
 /// How many string values the keys of a class have. The canonical spelling of each value must be among its keys.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KeySpace {
-    /// However a key begins, infinitely many values go on: leaving some out never leads to a dead end.
+    /// However a key begins, infinitely many values continue it: excluding some never leads to a dead end.
     Infinite,
-    /// More than any text has, but after some beginnings only finitely many.
+    /// More values than any text can hold, but only finitely many after some beginnings.
     LocallyFinite,
-    /// So many that the class may have, at least one.
+    /// At most this many members, at least one.
     Finite(u32),
 }
 
-/// A class of members whose keys the schema does not name, in any order, after the declared ones that come in declared order.
-/// No two of them have equal keys, and none has a reserved one: the matcher compares them as string values.
+/// A class of members whose keys the schema does not list. They come in any order, after the declared members that are
+/// in declared order. No two of them have equal keys, and none has a reserved one: the matcher compares keys as string
+/// values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AdditionalMembers {
-    /// A key as it is written, quotes included. A string value that has a spelling here has its canonical one, too: every
-    /// character plain that may be, the others in their shortest escape. Keys that are left are counted by these.
+    /// The spellings of the keys, quotes included. If a string value has a spelling here, its canonical one is here
+    /// too: every character plain that may be, the others in their shortest escape. Remaining keys are counted by their
+    /// canonical spellings.
     pub key: ExprId,
     /// How many keys there are.
     pub space: KeySpace,
-    /// The names that an additional key must not have, as string values, sorted: the declared ones, and those that are
-    /// forbidden.
+    /// The names that an additional key must not have, as string values, sorted: the declared ones and the forbidden
+    /// ones.
     pub reserved: Box<[Arc<str>]>,
     /// What the value matches.
     pub value: NodeId,
-    /// What one member of the class must match in place of `value`, usually some of the values that it matches: then one
-    /// at least of the members has such a value.
+    /// What at least one member of the class must match instead of `value`; usually a subset of the values that `value`
+    /// matches.
     pub some: Option<NodeId>,
-    /// Whether an object that is cut off ends with a member of the class, and only so: `value` is then read right after its key,
-    /// which these bytes complete, and neither a colon nor a sign that closes. Bounds do not count that member.
+    /// Set if the object is truncated and ends with a member of this class. After that member's key, completed by these
+    /// bytes, `value` comes directly, without a colon, and nothing closes the object. The bounds of the object don't
+    /// count this member.
     pub last: Option<Box<str>>,
 }
 
 impl AdditionalMembers {
-    /// Whether every member of the class has the value that one of them must have, as far as is plain to see.
+    /// Whether every member of the class obviously has the value that one of them must have.
     pub fn meets_always(&self, nodes: &[Node]) -> bool {
         let node = |id: NodeId| &nodes[id.0 as usize];
         self.some.is_some_and(|some| some == self.value || node(some) == node(self.value))
     }
 }
 
-/// A JSON object: which members, in which order, how many, how written. Keys never repeat.
+/// A JSON object: which members, in which order, how many, and how it is written. Keys never repeat.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Members {
     /// Members with declared keys, in declared order.
     pub declared: Vec<DeclaredMember>,
-    /// How many of `declared`, from the first, come in declared order before everything else; the others mix with the
+    /// How many of the first `declared` members come in declared order before everything else; the others mix with the
     /// additional ones.
     pub ordered: usize,
-    /// All other members, by classes whose keys are pairwise disjoint as string values, or the same where each has `some`;
-    /// none where there may be none.
+    /// The classes of all other members; empty if there may be none. Keys of different classes are disjoint as string
+    /// values, or equal if each class has `some`.
     pub additional: Vec<AdditionalMembers>,
     /// The least number of members.
     pub min: u32,
@@ -253,18 +258,18 @@ impl Members {
             || self.additional.iter().any(|additional| additional.some.is_some() || additional.last.is_some())
     }
 
-    /// Whether the object is cut off: it ends with a last member.
+    /// Whether the object is truncated: it ends with a last member.
     pub fn is_cut(&self) -> bool {
         self.additional.iter().any(|additional| additional.last.is_some())
     }
 
-    /// The classes of others but for those that a cut object ends with.
+    /// The additional classes, except those that a truncated object ends with.
     pub fn whole_others(&self) -> impl Iterator<Item = &AdditionalMembers> {
         self.additional.iter().filter(|additional| additional.last.is_none())
     }
 }
 
-/// How an array is written: the text between its elements, white space included. Where all of it is empty, the array is
+/// How an array is written: the text between its elements, whitespace included. If all of it is empty, the array is
 /// [bare](Items::is_bare).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ArraySurface {
@@ -278,38 +283,38 @@ pub struct ArraySurface {
     pub close: ExprId,
 }
 
-/// One of the things that an element of an array may be.
+/// One of the alternatives for an element of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Element {
-    /// What the element matches: a JSON value, so never the empty text, nor whitespace alone.
+    /// What the element matches: a JSON value, so never the empty text or only whitespace.
     pub value: NodeId,
-    /// The counters that it counts for: bit `i` adds one to the counter of `contains[i]`.
+    /// The counters that the element counts for: bit `i` increments the counter of `contains[i]`.
     pub counts: u32,
 }
 
-/// What an array asks of elements that are equal as JSON values: `1` and `1.0` are, `"a"` and `"\u0061"` are, and objects with the
-/// same members in another order.
+/// What an array requires of elements that are equal as JSON values. `1` equals `1.0`, `"a"` equals `"\u0061"`, and the
+/// order of members in objects doesn't matter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Repeats {
     /// Nothing: elements are not compared.
     #[default]
     Any,
-    /// That no two are.
+    /// No two are equal.
     Never {
-        /// Whether the counters show when values run out. Alternatives have no value in common then, and one that the counters
-        /// allow has a value left that the array does not have.
+        /// Whether the counters show when values are exhausted. Then the alternatives have no value in common, and an
+        /// alternative that the counters allow has a value that the array doesn't have yet.
         counted: bool,
     },
-    /// That two are, at least.
+    /// At least two are equal.
     Required,
 }
 
-/// A JSON array whose elements are counted, by kind, or compared with each other.
+/// A JSON array whose elements are counted by kind, or compared with each other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Items {
-    /// Alternatives at each leading place.
+    /// The alternatives at each leading position.
     pub prefix: Vec<Box<[Element]>>,
-    /// Alternatives at every later place; none where there is no later place.
+    /// The alternatives at every later position; empty if there is no later position.
     pub rest: Box<[Element]>,
     /// The least number of elements.
     pub min: u32,
@@ -317,7 +322,7 @@ pub struct Items {
     pub max: Option<u32>,
     /// Bounds of the counters, at most 32.
     pub contains: Vec<(u32, Option<u32>)>,
-    /// What is asked of equal elements.
+    /// What is required of equal elements.
     pub repeats: Repeats,
     /// How it is written.
     pub surface: ArraySurface,
@@ -329,12 +334,12 @@ impl Items {
         self.surface.item == ExprId::EMPTY
     }
 
-    /// Whether elements are held against each other.
+    /// Whether elements are compared with each other.
     pub fn compares(&self) -> bool {
         self.repeats != Repeats::Any
     }
 
-    /// Whether no two elements are equal.
+    /// Whether no two elements may be equal.
     pub fn is_unique(&self) -> bool {
         matches!(self.repeats, Repeats::Never { .. })
     }
@@ -344,23 +349,23 @@ impl Items {
         self.repeats == Repeats::Required
     }
 
-    /// Whether it may have no element at all.
+    /// Whether the array may have no elements.
     pub fn may_be_empty(&self) -> bool {
         self.min == 0 && self.contains.iter().all(|&(min, _)| min == 0)
     }
 
-    /// The alternatives at a place.
+    /// The alternatives at a position.
     pub fn at(&self, place: usize) -> &[Element] {
         self.prefix.get(place).unwrap_or(&self.rest)
     }
 
-    /// All alternatives of all places.
+    /// All alternatives of all positions.
     pub fn elements(&self) -> impl Iterator<Item = &Element> {
         self.prefix.iter().flatten().chain(&self.rest)
     }
 }
 
-/// A grammar: immutable, without a vocabulary, in which every rule can be reached and every node matches something.
+/// A grammar: immutable, independent of a vocabulary. Every rule is reachable and every node matches something.
 #[derive(Clone)]
 pub struct Grammar {
     pub(crate) exprs: ExprSet,
@@ -370,7 +375,8 @@ pub struct Grammar {
     pub(crate) items: Vec<Items>,
     pub(crate) root: NodeId,
     pub(crate) report: KeptReport,
-    /// What stands before every text: the texts are those that go on from it to one of the root.
+    /// The bytes before every text: the texts of the grammar are the continuations of these bytes to a text of the
+    /// root.
     pub(crate) begun: Box<[u8]>,
 }
 
@@ -385,7 +391,7 @@ impl Grammar {
         &self.nodes[id.0 as usize]
     }
 
-    /// All nodes; a [`NodeId`] is a position.
+    /// All nodes, indexed by [`NodeId`].
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -395,7 +401,7 @@ impl Grammar {
         &self.rules[id.0 as usize]
     }
 
-    /// All rules; a [`RuleId`] is a position.
+    /// All rules, indexed by [`RuleId`].
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
@@ -415,17 +421,17 @@ impl Grammar {
         &self.members
     }
 
-    /// All array descriptions; an [`ItemsId`] is a position.
+    /// All array descriptions, indexed by [`ItemsId`].
     pub fn all_items(&self) -> &[Items] {
         &self.items
     }
 
-    /// Where every text starts.
+    /// The node that every text starts from.
     pub fn root(&self) -> NodeId {
         self.root
     }
 
-    /// The bytes that texts go on from: the root matches these and the text after them. Nearly always none.
+    /// The bytes that texts continue from: the root matches these and the text after them. Nearly always empty.
     pub fn begun(&self) -> &[u8] {
         &self.begun
     }
@@ -440,7 +446,7 @@ impl Grammar {
         self.report.read()
     }
 
-    /// The same, ended where the thread may not go on.
+    /// As [`Grammar::report`], but stops where the thread has to.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit).
@@ -448,15 +454,16 @@ impl Grammar {
         self.report.read_in_time()
     }
 
-    /// Those of some names of special tokens that the grammar spells out as text, and means as a token nowhere: a model that
-    /// writes the token does not write the text. Literals are looked at, not patterns that may match a name among others.
+    /// Those of the given names of special tokens that the grammar spells as text, and nowhere means as a token: a
+    /// model that writes the token doesn't write the text. Only literals are considered, not patterns that happen to
+    /// match a name.
     pub fn names_as_text<'n>(&self, names: &[&'n str]) -> Vec<&'n str> {
         let is_token = |name: &str| {
             self.nodes.iter().any(|node| match node {
                 Node::Token(pattern) => match &**pattern {
                     TokenPattern::Special(known) | TokenPattern::IfSpecial(known) => **known == *name,
                     TokenPattern::Others { names, .. } => names.iter().any(|known| **known == *name),
-                    // Which token is meant is known to the vocabulary alone.
+                    // Only the vocabulary knows which token is meant.
                     TokenPattern::Ids { .. } => false,
                 },
                 _ => false,
@@ -469,7 +476,7 @@ impl Grammar {
             if !seen.insert(expr) {
                 continue;
             }
-            // Texts are kept apart by a byte that is in no name.
+            // A byte that is in no name separates the texts.
             match self.exprs.texts(expr, MAX_TEXTS, MAX_TEXT_BYTES) {
                 Some(texts) => texts.iter().for_each(|text| {
                     spelled.extend_from_slice(text);
@@ -482,7 +489,7 @@ impl Grammar {
         names.iter().copied().filter(holds).filter(|name| !is_token(name)).collect()
     }
 
-    /// Writes the literals that stand in sequences and alternatives of an expression, each with a zero after it.
+    /// Writes the literals in sequences and alternatives of an expression, each with a zero byte after it.
     fn literal_runs(&self, expr: ExprId, spelled: &mut Vec<u8>) {
         let (mut work, mut seen) = (vec![expr], FxHashSet::default());
         while let Some(expr) = work.pop() {
@@ -507,7 +514,7 @@ impl Grammar {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let children: usize = self
             .nodes
@@ -546,7 +553,7 @@ impl Grammar {
     }
 }
 
-/// Only sizes: a grammar's nodes and expressions run to pages.
+/// Only sizes: a grammar's nodes and expressions would fill pages.
 impl fmt::Debug for Grammar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Grammar")

@@ -12,27 +12,27 @@ use stencilm_support::LimitExceeded;
 use crate::ir::grammar::KeySpace;
 use crate::json::strings::spelled;
 
-/// Most residuals looked at.
+/// The greatest number of residuals that are examined.
 const MAX_RESIDUALS: usize = 50_000;
 
-/// So many bytes are followed, to so many places each, to see that there are many texts.
+/// The greatest number of bytes, and of states after each byte, that are followed to see that there are many texts.
 const MAX_PATH: usize = 256;
 
-/// As many values as this are more than a text can hold.
+/// This many values are more than a text can hold.
 pub(crate) const BEYOND_ANY_TEXT: u64 = u32::MAX as u64;
 
-/// JSON strings of which every character is written in the one way that is plain where it can be.
+/// JSON strings in which every character is spelled in one way: plain where it can be.
 pub(crate) const CANONICAL: &str = r#""(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bef]|1[0-9a-f]))*""#;
 
 const CANONICAL_WORD: &str = "null|true|false";
 
-/// JSON numbers without an exponent, each value in one way.
+/// JSON numbers without an exponent, one spelling for each value.
 const CANONICAL_NUMBER: &str = r"0|-?(?:[1-9][0-9]*(?:\.[0-9]*[1-9])?|0\.[0-9]*[1-9])";
 
-/// JSON strings, however written; what is none has one spelling.
+/// JSON strings in any spelling. A key that isn't one has a single spelling.
 const QUOTED: &str = r#""[\s\S]*""#;
 
-/// How many values the keys of an expression have, which matches something; `None` where that takes too long to decide.
+/// How many values the keys of an expression have, which must match something; `None` if that takes too long to decide.
 pub(crate) fn key_space(deriver: &mut Deriver, key: ExprId) -> Result<Option<KeySpace>, LimitExceeded> {
     if is_infinite(deriver, key)? {
         return Ok(Some(KeySpace::Infinite));
@@ -78,7 +78,7 @@ pub(crate) fn scalar_values(deriver: &mut Deriver, scalars: ExprId) -> Result<Ca
     Cardinalities::default().of(canonical, MAX_RESIDUALS, steps)
 }
 
-/// The keys of an expression that has finitely many, each in its canonical spelling.
+/// The keys of an expression with finitely many, each in its canonical spelling.
 pub(crate) fn canonical_keys(deriver: &mut Deriver, key: ExprId) -> Result<Vec<Vec<u8>>, LimitExceeded> {
     let canonical = canonical(deriver, key)?;
     let mut found = Vec::new();
@@ -99,17 +99,18 @@ pub(crate) fn canonical_keys(deriver: &mut Deriver, key: ExprId) -> Result<Vec<V
 
 /// Whether a string value is a key of an expression.
 pub(crate) fn is_key(deriver: &mut Deriver, key: ExprId, name: &str) -> Result<bool, LimitExceeded> {
-    // A key that is no JSON string is its own value.
+    // A key that is not a JSON string is its own value.
     Ok(deriver.matches(key, format!("\"{}\"", spelled(name)).as_bytes())? || deriver.matches(key, name.as_bytes())?)
 }
 
-/// The keys of an expression that are spelled canonically.
+/// The keys of an expression in their canonical spelling.
 fn canonical(deriver: &mut Deriver, key: ExprId) -> Result<ExprId, LimitExceeded> {
     let are_quoted = are_quoted_ascii(&deriver.exprs, key)?;
     let exprs = &mut deriver.exprs;
     let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Whole };
     let [canonical, quoted] = [CANONICAL, QUOTED].map(|pattern| own_pattern(exprs, pattern, &options, &mut Utf8));
-    // That a key in another spelling is none of the others shows at its end only: it would be gone through for nothing.
+    // That a key in another spelling doesn't equal one of the others shows only at its end, so all of it would be
+    // searched in vain.
     let all = match are_quoted {
         true => canonical,
         false => {
@@ -120,7 +121,7 @@ fn canonical(deriver: &mut Deriver, key: ExprId) -> Result<ExprId, LimitExceeded
     Ok(exprs.and(&[key, all]))
 }
 
-/// Whether all texts of an expression are in quotes, with nothing but ASCII between them, as far as is plain to see.
+/// Whether all texts of an expression obviously are in quotes with only ASCII between them.
 fn are_quoted_ascii(exprs: &ExprSet, key: ExprId) -> Result<bool, LimitExceeded> {
     let quote = ByteSet::of(b'"');
     let is_quote = |bytes: Option<ByteSet>| bytes.is_some_and(|bytes| bytes.union(&quote) == quote);
@@ -143,8 +144,8 @@ fn are_quoted_ascii(exprs: &ExprSet, key: ExprId) -> Result<bool, LimitExceeded>
     })
 }
 
-/// Whether infinitely many texts go on from everything that an expression leads to, but for the end of a text; `false` also
-/// where that takes too long to decide.
+/// Whether infinitely many texts continue every residual of an expression, except at the end of a text; also `false` if
+/// that takes too long to decide.
 fn is_infinite(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     if ends_with_few(deriver, root)? {
         return Ok(false);
@@ -169,8 +170,8 @@ fn is_infinite(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceede
     Ok(true)
 }
 
-/// Whether few texts go on from the last place of a short path to the end: of a date and time, of which there are very many,
-/// one goes on after the `Z`. `false` also where that is not seen.
+/// Whether few texts continue the last state of a short path to the end. An example is a date and time: there are very
+/// many, but only one text continues after the `Z`. Also `false` if that isn't found.
 fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     let mut path = vec![root];
     while let Some(&place) = path.last().filter(|&&place| !deriver.exprs.is_nullable(place))
@@ -193,7 +194,7 @@ fn ends_with_few(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExcee
     Ok(matches!(count, Cardinality::Finite(_)))
 }
 
-/// Whether an expression certainly has more texts than a text can hold: along one path, or else along some.
+/// Whether an expression certainly has more texts than a text can hold: first along one path, then along several.
 fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, LimitExceeded> {
     for width in [1, MAX_PATH] {
         if has_many_along_paths(deriver, root, width)? {
@@ -203,8 +204,9 @@ fn has_many_beginnings(deriver: &mut Deriver, root: ExprId) -> Result<bool, Limi
     Ok(false)
 }
 
-/// Whether an expression has so many beginnings of one length. What begins differently is never the same, and everything that is gone
-/// on with can be completed: of the places of each length those, so many at most, to which most beginnings lead.
+/// Whether an expression has that many beginnings of one length. Different beginnings are different texts, and every
+/// state that is kept can be completed. For each length, at most `width` states are kept: those that most beginnings
+/// lead to.
 fn has_many_along_paths(deriver: &mut Deriver, root: ExprId, width: usize) -> Result<bool, LimitExceeded> {
     let mut places = vec![(root, 1u64)];
     for _ in 0..MAX_PATH {
@@ -219,7 +221,7 @@ fn has_many_along_paths(deriver: &mut Deriver, root: ExprId, width: usize) -> Re
         after.sort_unstable_by_key(|&(place, count)| (Reverse(count), place));
         let mut sum = 0u64;
         for (place, count) in after {
-            // Whether a place is live may take long to decide, so no more are asked than are gone on with.
+            // Whether a state is live may take long to decide, so only states that will be kept are tested.
             if places.len() < width && deriver.is_live(place)? {
                 places.push((place, count));
                 sum = sum.saturating_add(count);
@@ -232,7 +234,7 @@ fn has_many_along_paths(deriver: &mut Deriver, root: ExprId, width: usize) -> Re
     Ok(false)
 }
 
-/// The place to which most bytes lead.
+/// The state that most bytes lead to.
 fn widest_step(deriver: &mut Deriver, place: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
     let mut edges = deriver.derivatives(place)?.to_vec();
     edges.sort_by_key(|(bytes, _)| Reverse(bytes.len()));
@@ -244,8 +246,8 @@ fn widest_step(deriver: &mut Deriver, place: ExprId) -> Result<Option<ExprId>, L
     Ok(None)
 }
 
-/// A number of values that an expression certainly has, read off its parts: of each part as many as it has texts of one
-/// length in plain characters.
+/// A lower bound of the number of values of an expression, computed from its parts: for each part, the number of its
+/// texts of one length in plain characters.
 fn at_least(exprs: &ExprSet, key: ExprId) -> u64 {
     let mut count = 1u64;
     let mut rest = key;
@@ -270,7 +272,7 @@ fn at_least(exprs: &ExprSet, key: ExprId) -> u64 {
     }
 }
 
-/// How many characters of one byte an expression certainly matches that a JSON string may hold as they are.
+/// A lower bound of the one-byte characters that an expression matches and a JSON string may hold without escapes.
 fn plain_characters(exprs: &ExprSet, expr: ExprId) -> u64 {
     let plain = |expr: ExprId| match exprs.get(expr) {
         Expr::Bytes(set) => {
@@ -314,7 +316,7 @@ mod tests {
             // Values are counted, not their spellings.
             (r#""(a|\\u006[12])""#, Finite(1)),
             (r#""(\\n|\\u000[aA]|\\t)""#, Finite(2)),
-            // What is not in quotes as a whole, or is no UTF-8, is its own value.
+            // What is not entirely in quotes, or is not UTF-8, is its own value.
             (r#""(a|\\u0061)"|"(\\u0062|b)"x|"b"#, Finite(4)),
             ("\"(é|\\\\u00[eE]9)\"", Finite(1)),
             ("[a-b]{3}", Finite(8)),
@@ -356,9 +358,9 @@ mod tests {
             has_many_beginnings(&mut deriver, key).unwrap()
         };
         assert!(many("\"[a-z]{9}\"") && many("\"(http|ftp)://[a-z]+(/[a-z0-9]*)?\"") && many("\"([a-z]|b+c)*x\""));
-        // Most bytes lead to an end soon, and few on.
+        // Most bytes lead to an early end, and few continue.
         assert!(many("\"([0-9]{2}){2}([a-z]|:([0-9]{4}){2}z)\""));
-        // Nothing is counted where there is one continuation, or the paths end soon.
+        // Nothing is found where there is only one continuation, or where the paths end early.
         assert!(!many("\"a*b\"") && !many("\"[a-z]{5}\"") && !many("\"(abc|[0-9])\""));
     }
 

@@ -1,7 +1,7 @@
 //! Markers: pieces of text such as `<tool_call>`, which many tokenizers have as one special token.
 //!
-//! A grammar knows no tokenizer, so they mean both: the text, and the special token of that name where there is one. What a
-//! vocabulary lacks is dropped when the grammar is compiled for it.
+//! A grammar knows no tokenizer, so they mean both: the text, and the special token of that name where there is one.
+//! What a vocabulary lacks is dropped when the grammar is compiled for it.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ use crate::ir::grammar::NodeId;
 use crate::word_trie;
 use crate::word_trie::Part;
 
-/// The marker that begins all others of MiniMax-M3.
+/// The marker that begins all other markers of MiniMax-M3.
 pub(crate) const NAMESPACE: &str = "]<]minimax[>[";
 
-/// What stands around strings of Gemma 4.
+/// The quotation mark of Gemma 4.
 const QUOTE: &str = "<|\"|>";
 
-/// Longest name that is looked for.
+/// The length of the longest name that is searched for.
 const LONGEST: usize = 64;
 
 /// Where the markers of a text are: `<|name|>`, `<｜name｜>`, `<name>`, `</name>`, `[NAME]`, [`NAMESPACE`] and [`QUOTE`].
@@ -51,13 +51,13 @@ fn markers(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The marker that a text begins with.
+/// The marker at the beginning of a text.
 pub(crate) fn first(text: &str) -> Option<&str> {
     let marker = markers(text).into_iter().next().filter(|marker| marker.start == 0)?;
     Some(&text[marker])
 }
 
-/// A text with whitespace before it, whose markers may each be the special token of that name.
+/// A text with whitespace before it; each of its markers may be the special token of that name.
 pub(crate) fn with_whitespace(builder: &mut GrammarBuilder, whitespace: ExprId, text: &str) -> NodeId {
     let spelled = builder.exprs.literal(text.as_bytes());
     let spelled = builder.exprs.concat(whitespace, spelled);
@@ -71,7 +71,7 @@ pub(crate) fn with_whitespace(builder: &mut GrammarBuilder, whitespace: ExprId, 
     builder.choice(&[spelled, by_token])
 }
 
-/// A text, whose markers may each be the special token of that name.
+/// A text; each of its markers may be the special token of that name.
 pub(crate) fn literal(builder: &mut GrammarBuilder, text: &str) -> NodeId {
     let mut parts = Vec::new();
     pieces(builder, text, &mut parts);
@@ -96,7 +96,7 @@ fn either(builder: &mut GrammarBuilder, marker: &str) -> NodeId {
     builder.choice(&[spelled, token])
 }
 
-/// Any of these texts with what follows it, as a trie.
+/// Any of these texts followed by its node, as a trie.
 pub(crate) fn branches(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> NodeId {
     word_trie::trie(texts.to_vec(), shared, |part| match part {
         Part::Text(text, node) => {
@@ -109,7 +109,7 @@ pub(crate) fn branches(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -
     })
 }
 
-/// The length of the common beginning of two texts, without a part of a marker.
+/// The length of the common prefix of two texts that doesn't end within a marker.
 fn shared(one: &str, other: &str) -> usize {
     let common = word_trie::common_beginning(one, other);
     let cut = |text: &str| markers(text).into_iter().find(|marker| marker.start < common && marker.end > common);
@@ -123,10 +123,10 @@ fn plain(builder: &mut GrammarBuilder, text: &str, parts: &mut Vec<NodeId>) {
     }
 }
 
-/// The alternatives over a string that ends free text: `whole` is all of it as text; or some marker in it is a token, after the
-/// text `before` the string.
+/// The alternatives for free text and the string that ends it: `whole`, which is all of it as text; or, after the text
+/// `before` the string, the string with one of its markers as a token.
 ///
-/// A token counts as the text of its name, so that the text before it is the same in all alternatives.
+/// A token counts as the text of its name, so the text before the string is the same in all alternatives.
 pub(crate) fn until(builder: &mut GrammarBuilder, whole: ExprId, before: NodeId, stop: &str) -> Vec<NodeId> {
     let mut alternatives = Vec::new();
     if whole != ExprId::NOTHING {
@@ -149,7 +149,7 @@ fn with_token(builder: &mut GrammarBuilder, text: &str, marker: Range<usize>, pa
     }
 }
 
-/// Any of these texts, spelled as they are, with what follows it.
+/// Any of these texts, as plain text, followed by its node.
 pub(crate) fn spelled(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> NodeId {
     word_trie::trie(texts.to_vec(), word_trie::common_beginning, |part| match part {
         Part::Text(text, node) => {
@@ -161,7 +161,7 @@ pub(crate) fn spelled(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) ->
     })
 }
 
-/// The texts that have markers with one of them as a token, and what follows.
+/// The texts that have markers, with one of the markers as a token, followed by their nodes.
 pub(crate) fn by_tokens(builder: &mut GrammarBuilder, texts: &[(&str, NodeId)]) -> Vec<NodeId> {
     let mut alternatives = Vec::new();
     for &(text, node) in texts {

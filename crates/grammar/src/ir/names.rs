@@ -15,11 +15,12 @@ use crate::ir::grammar::{
     DeclaredMember, Grammar, Items, ItemsId, Mark, Members, MembersId, NameSet, Node, NodeId, Repeats, Rule, RuleId,
 };
 
-/// Most rounds of a counted repetition whose body may declare names.
+/// The greatest number of rounds of a counted repetition whose body may declare names.
 const MAX_ROUNDS: u32 = 64;
-/// Longest sequence that is written out once for each part that may declare a name; of a longer one each part is a sequence.
+/// The longest sequence that is written out once for each part that may declare a name; a longer one is split into
+/// nested sequences.
 const MAX_PARTS: usize = 64;
-/// Most sets of names of one grammar.
+/// The greatest number of sets of names of one grammar.
 const MAX_SETS: usize = 8;
 
 /// What is declared before a part and after it.
@@ -33,14 +34,16 @@ enum Form {
     With = 2,
 }
 
-/// The forms that a part has, so that its parts before a place are in the first and those after it in the last.
+/// The forms of a part, in an order such that everything before its first declaration is in the first and everything
+/// after it is in the last.
 const FORMS: [Form; 3] = [Form::Without, Form::Declaring, Form::With];
 
-/// The same grammar with references only after declarations.
+/// The same grammar, with references only after declarations.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for what cannot be known beforehand: declarations in objects that are open or in any order, in
-/// arrays that count, and in long counted repetitions; [`ErrorKind::Unsatisfiable`] for references to what nothing declares.
+/// [`ErrorKind::Unsupported`] for what cannot be known in advance: declarations in objects that are open or unordered,
+/// in arrays that count, and in long counted repetitions; [`ErrorKind::Unsatisfiable`] for references to names that
+/// nothing declares.
 pub(crate) fn settled(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
     let mut sets: IndexSet<NameSet> = IndexSet::new();
     for node in &grammar.nodes {
@@ -70,7 +73,7 @@ pub(crate) fn settled(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
     Ok(grammar)
 }
 
-/// The same grammar, in which a long sequence that holds declarations or references is one of sequences.
+/// The same grammar, with each long sequence that contains declarations or references split into nested sequences.
 fn with_short_sequences(grammar: Grammar) -> Grammar {
     let mut parts = Parts { grammar };
     let involved =
@@ -151,12 +154,13 @@ impl Parts {
 struct Product<'b> {
     builder: &'b mut Parts,
     set: &'b NameSet,
-    /// Whether each node holds a declaration or a reference, and whether it holds a declaration.
+    /// For each node, whether it contains a declaration or a reference, and (the next field) whether it contains a
+    /// declaration.
     involved: Vec<bool>,
     declaring: Vec<bool>,
-    /// The rules of the forms of each node that is involved.
+    /// The rules for the forms of each node that is involved.
     rules: Vec<Option<[RuleId; 3]>>,
-    /// What references match: whatever some declaration does.
+    /// What references match: everything that some declaration matches.
     reference: ExprId,
 }
 
@@ -195,7 +199,7 @@ impl<'b> Product<'b> {
             number += 1;
             let name = format!("{}-{number}", set.name);
             if !taken.contains(&name) {
-                // What it matches is said later.
+                // Its body is set later.
                 builder.grammar.rules.push(Rule { name, body: builder.grammar.root });
                 return RuleId(builder.grammar.rules.len() as u32 - 1);
             }
@@ -228,7 +232,7 @@ impl<'b> Product<'b> {
         node.unwrap_or_else(|| self.builder.choice(&[]))
     }
 
-    /// A node in a form; `None` where it has none.
+    /// A node in a form; `None` if it has no such form.
     fn in_form(&mut self, node: NodeId, form: Form) -> Option<NodeId> {
         match self.rules[node.0 as usize] {
             Some(rules) => {
@@ -239,7 +243,7 @@ impl<'b> Product<'b> {
         }
     }
 
-    /// What a node that is involved is in a form.
+    /// The body of an involved node in a form.
     fn formed(&mut self, id: NodeId, node: &Node, form: Form) -> Result<Option<NodeId>, GrammarError> {
         if form == Form::Declaring && !self.declaring[id.0 as usize] {
             return Ok(None);
@@ -284,7 +288,7 @@ impl<'b> Product<'b> {
                 if form != Form::With {
                     return Ok(None);
                 }
-                // In JSON a name may be spelled in other ways than it was declared.
+                // In JSON a name may be spelled differently from its declaration.
                 let body = if set.quoted { *body } else { self.builder.lexeme(self.reference) };
                 Some(self.builder.marked(Mark::Refers(set.clone()), body))
             }
@@ -333,7 +337,7 @@ impl<'b> Product<'b> {
         GrammarError::new(ErrorKind::Unsupported, "", message)
     }
 
-    /// The rounds of a repetition of which one is the first to declare a name.
+    /// The rounds of a repetition, one of which is the first to declare a name.
     fn declaring_rounds(&mut self, body: NodeId, min: u32, max: Option<u32>) -> Result<NodeId, GrammarError> {
         if min.max(max.unwrap_or(0)) > MAX_ROUNDS {
             let way_out = format!("give it no greatest count, or one of at most {MAX_ROUNDS}");
@@ -359,7 +363,7 @@ impl<'b> Product<'b> {
         Ok(self.builder.choice(&alternatives))
     }
 
-    /// An object whose values are all in one form.
+    /// An object with all values in one form.
     fn members_in(&mut self, mut members: Members, form: Form) -> Option<NodeId> {
         for known in &mut members.declared {
             known.value = self.in_form(known.value, form)?;
@@ -373,7 +377,7 @@ impl<'b> Product<'b> {
         Some(self.builder.object(members))
     }
 
-    /// An array whose elements are all in one form.
+    /// An array with all elements in one form.
     fn items_in(&mut self, mut items: Items, form: Form) -> Option<NodeId> {
         for element in items.prefix.iter_mut().flatten().chain(&mut items.rest) {
             element.value = self.in_form(element.value, form)?;
@@ -381,12 +385,12 @@ impl<'b> Product<'b> {
         Some(self.builder.array(items))
     }
 
-    /// A closed object of which one member is the first to declare a name, written out member by member.
+    /// A closed object in which one member is the first to declare a name, written out member by member.
     fn declaring_members(&mut self, members: &Members) -> NodeId {
         let surface = members.surface;
         let [open, item, colon, close] =
             [surface.open, surface.item, surface.colon, surface.close].map(|sign| self.builder.lexeme(sign));
-        // After the last member, and before any: only where a name was declared may it end.
+        // After the last member, or without any, the object may end only if a name was declared.
         let nothing = self.builder.choice(&[]);
         // What follows from a member on, by whether it is the first one and whether a name was declared.
         let mut from = [[nothing, close], [nothing, nothing]];
@@ -422,7 +426,7 @@ impl<'b> Product<'b> {
     }
 }
 
-/// Whether an object has only declared members, in their order and uncounted.
+/// Whether an object has only declared members, in their order, without bounds on their number.
 fn is_plain(members: &Members) -> bool {
     members.ordered == members.declared.len()
         && members.additional.is_empty()
@@ -430,11 +434,11 @@ fn is_plain(members: &Members) -> bool {
         && members.max.is_none()
 }
 
-/// The expression of what a declaration matches.
+/// The expression that a declaration matches.
 fn lexeme_of(builder: &mut Parts, body: NodeId) -> Result<ExprId, GrammarError> {
     let mut work = vec![body];
     let mut exprs = Vec::new();
-    // A long literal is a sequence of pieces by the time a grammar is read again.
+    // After a grammar was saved and loaded, a long literal is a sequence of pieces.
     for _ in 0..=builder.grammar.nodes.len() {
         let Some(id) = work.pop() else { return Ok(builder.grammar.exprs.concat_all(&exprs)) };
         match builder.get(id) {
@@ -448,7 +452,7 @@ fn lexeme_of(builder: &mut Parts, body: NodeId) -> Result<ExprId, GrammarError> 
     Err(GrammarError::new(ErrorKind::Unsupported, "", message))
 }
 
-/// For every node whether it is such a node or holds one.
+/// For every node, whether it is such a node or contains one.
 fn holding(builder: &Parts, is_such: impl Fn(&Node) -> bool) -> Vec<bool> {
     let count = builder.grammar.nodes.len();
     let mut parents: Vec<Vec<u32>> = vec![Vec::new(); count];

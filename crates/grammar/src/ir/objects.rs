@@ -10,14 +10,14 @@ use crate::ir::key_space::{is_key, key_space};
 use crate::json::surface::Surface;
 use crate::json::values::common_exprs;
 
-/// Most kinds of values of an object of which one must be there: so many bits remember which are.
+/// The greatest number of required values of additional classes in an object: one bit each remembers which are there.
 const MAX_WITNESSES: usize = 32;
-/// Most counters of an array.
+/// The greatest number of counters of an array.
 const MAX_COUNTERS: usize = 32;
-/// Most alternatives at one place of an array.
+/// The greatest number of alternatives at one position of an array.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Checks objects and arrays of one expression set, and each expression once.
+/// Checks the objects and arrays of one expression set; each expression is checked once.
 #[derive(Default)]
 pub(crate) struct ObjectChecks {
     lexemes: FxHashSet<ExprId>,
@@ -26,7 +26,7 @@ pub(crate) struct ObjectChecks {
 }
 
 impl ObjectChecks {
-    /// Refuses repeated names, and keys and signs that may be empty or match nothing.
+    /// Refuses repeated names, and keys and punctuation that may be empty or match nothing.
     pub(crate) fn check(&mut self, exprs: &ExprSet, nodes: &[Node], members: &Members) -> Result<(), GrammarError> {
         let mut names = HashSet::default();
         if let Some(twice) = members.declared.iter().find(|known| !names.insert(&*known.name)) {
@@ -55,7 +55,8 @@ impl ObjectChecks {
             .chain(members.additional.iter().map(|additional| additional.key));
         self.check_lexemes(exprs, [empty, open, colon, item, close].into_iter().chain(keys))?;
         let is_finite = |additional: &&AdditionalMembers| matches!(additional.space, KeySpace::Finite(_));
-        // Where keys run out, one must be left that has the value; where any of their values is one, the first is.
+        // If keys can be exhausted, one must be left for the required value. That is certain only if every value of the
+        // class is such a value, since then the first member has it.
         if members
             .additional
             .iter()
@@ -68,7 +69,7 @@ impl ObjectChecks {
         Ok(())
     }
 
-    /// How many keys a class of members has that must not have these names.
+    /// How many keys a class of members has whose keys must not be one of these names.
     pub(crate) fn key_space(
         &mut self,
         exprs: &ExprSet,
@@ -82,7 +83,7 @@ impl ObjectChecks {
         self.check_lexemes(exprs, std::iter::once(key))?;
         let deriver = self.deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
         let copy = deriver.exprs.import(exprs, key);
-        // Keys are compared as string values; masks know by its quotes where a key is that lies within a token.
+        // Keys are compared as string values, and masks find a key within a token by its quotes.
         let begins_bare = |&&(bytes, _): &&(ByteSet, ExprId)| bytes.iter().any(|byte| !b"\" \t\r\n".contains(&byte));
         for &(_, rest) in deriver.derivatives(copy).map_err(limit)?.iter().filter(begins_bare) {
             if deriver.is_live(rest).map_err(limit)? {
@@ -109,7 +110,8 @@ impl ObjectChecks {
         Ok(KeySpace::Finite(left))
     }
 
-    /// Refuses keys of other members that may end without a quote: masks know by it where a key ends within a token.
+    /// Refuses keys of additional members that may end without a quote: masks find the end of a key within a token by
+    /// it.
     pub(crate) fn check_closed(&mut self, exprs: &ExprSet, key: ExprId) -> Result<(), GrammarError> {
         let deriver = self.deriver.get_or_insert_with(|| Deriver::over(common_exprs(), Limits::default()));
         let copy = deriver.exprs.import(exprs, key);
@@ -131,11 +133,12 @@ impl ObjectChecks {
         Ok(())
     }
 
-    /// Refuses signs that may be empty or match nothing, and more counters or alternatives than can be distinguished.
+    /// Refuses punctuation that may be empty or match nothing, and more counters or alternatives than can be
+    /// represented.
     pub(crate) fn check_array(&mut self, exprs: &ExprSet, items: &Items) -> Result<(), GrammarError> {
         let ArraySurface { empty, open, item, close } = items.surface;
         let signs = [empty, open, item, close];
-        // Elements alone are distinguished by themselves. Which are equal is decided by what stands between them.
+        // In a bare array the elements delimit themselves. Comparing elements needs text between them.
         if signs != [ExprId::EMPTY; 4] || items.compares() {
             self.check_lexemes(exprs, signs.into_iter())?;
         }

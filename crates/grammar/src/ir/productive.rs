@@ -13,22 +13,22 @@ use crate::ir::fixpoint::{Clause, least_fixed_point};
 use crate::ir::grammar::{DeclaredMember, Element, Grammar, Items, Node, NodeId, TokenPattern};
 use crate::json::values::common_exprs;
 
-/// Which expressions match some text: decided by their shape, known before, or searched for, each once.
+/// Which expressions match some text: decided by their shape, known in advance, or searched for once each.
 #[derive(Clone, Default)]
 pub(crate) struct LiveExprs {
-    /// Expressions with an intersection or a negation in them, of which it is known.
+    /// What is known of expressions that contain an intersection or a negation.
     known: FxHashMap<ExprId, bool>,
 }
 
 impl LiveExprs {
-    /// Takes it as known that an expression matches some text.
+    /// Records that an expression matches some text.
     pub(crate) fn note(&mut self, exprs: &ExprSet, expr: ExprId) {
         if exprs.has_boolean(expr) {
             self.known.insert(expr, true);
         }
     }
 
-    /// Takes it as known of all lexemes of a grammar that was frozen, where every lexeme matches some text.
+    /// Records that all lexemes of a finished grammar match some text, as they must.
     pub(crate) fn note_all(&mut self, exprs: &ExprSet, nodes: &[Node]) {
         for node in nodes {
             if let Node::Lexeme(expr) = node {
@@ -37,9 +37,10 @@ impl LiveExprs {
         }
     }
 
-    /// Whether an expression matches some text, where that needs no search.
+    /// Whether an expression matches some text, if that needs no search.
     fn decided_by(&self, exprs: &ExprSet, mut expr: ExprId) -> Option<bool> {
-        // What is known is mostly a part of a sequence of plain expressions, such as a name between quotes.
+        // Mostly, what is known is one part of a sequence of otherwise plain expressions, such as a name between
+        // quotes.
         loop {
             if !exprs.has_boolean(expr) {
                 return Some(expr != ExprId::NOTHING);
@@ -55,7 +56,7 @@ impl LiveExprs {
         }
     }
 
-    /// Whether an expression matches some text; `deriver` is made where it must be searched for.
+    /// Whether an expression matches some text; `deriver` is created if a search is needed.
     pub(super) fn decide(
         &mut self,
         exprs: &ExprSet,
@@ -73,7 +74,8 @@ impl LiveExprs {
     }
 }
 
-/// The same language, without dead alternatives, optional members and repetitions. Every lexeme that is left matches some text.
+/// The same language, without dead alternatives, optional members and repetitions. Every remaining lexeme matches some
+/// text.
 ///
 /// # Errors
 /// [`ErrorKind::Unsatisfiable`] when nothing is left, [`ErrorKind::Limit`] when a lexeme is too hard to decide.
@@ -99,8 +101,8 @@ pub(crate) fn without_dead_parts(grammar: Grammar, mut live: LiveExprs) -> Resul
 }
 
 impl Grammar {
-    /// The grammar for a vocabulary of which `is_missing` says whether no token is meant by a pattern: that node, and what
-    /// depends on it, is gone. `None` where nothing is gone.
+    /// The grammar for a vocabulary in which the tokens of some patterns are missing: `is_missing` tells which. Their
+    /// nodes are removed, with what depends on them. `None` if nothing is removed.
     ///
     /// # Errors
     /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when nothing is left.
@@ -133,7 +135,7 @@ fn without_dead_alternatives(mut grammar: Grammar, live: &mut LiveExprs) -> Resu
     let mut nodes = std::mem::take(&mut grammar.nodes);
     for (index, node) in nodes.iter_mut().enumerate() {
         match node {
-            // Nothing leads to it any more; whoever goes on from this grammar need not search it again.
+            // Nothing refers to it any more; a builder that continues from this grammar need not search it again.
             Node::Lexeme(_) if !productive[index] => *node = Node::Choice(Box::default()),
             Node::Choice(parts) if !parts.iter().all(|&part| is_productive(part)) => {
                 *parts = parts.iter().copied().filter(|&part| is_productive(part)).collect();
@@ -149,7 +151,7 @@ fn without_dead_alternatives(mut grammar: Grammar, live: &mut LiveExprs) -> Resu
         members.declared.retain(keeps);
         members.additional.retain(|additional| is_productive(additional.value) || additional.some.is_some());
         for additional in &mut members.additional {
-            // What one member must be is all that any may be.
+            // If only the required value is possible, every member must have it.
             additional.value = if is_productive(additional.value) {
                 additional.value
             } else {
@@ -172,7 +174,7 @@ fn without_dead_alternatives(mut grammar: Grammar, live: &mut LiveExprs) -> Resu
     Ok(grammar)
 }
 
-/// An element that may be the empty text would make places that cannot be distinguished.
+/// Refuses arrays whose elements may be the empty text: then the position in the array would be ambiguous.
 fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
     if grammar.items.is_empty() {
         return Ok(());
@@ -186,11 +188,11 @@ fn refuse_empty_elements(grammar: &Grammar) -> Result<(), GrammarError> {
     Ok(())
 }
 
-/// So many rounds are looked whether everything is alive: as deep as what is required nests in most grammars.
+/// The number of passes that test whether everything is alive: as deep as required parts nest in most grammars.
 const ROUNDS: usize = 8;
 
-/// Whether every single node certainly matches some text, by looking at each after those before it, in a few rounds: that is
-/// decided of most grammars, and then nothing is dead.
+/// Whether every node certainly matches some text, found in a few passes over the nodes in order. This holds for most
+/// grammars, and then nothing is dead.
 fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, GrammarError> {
     let mut alive = vec![false; grammar.nodes.len()];
     let mut left = alive.len();
@@ -220,7 +222,7 @@ fn is_plainly_alive(grammar: &Grammar, live: &mut LiveExprs) -> Result<bool, Gra
     Ok(left == 0)
 }
 
-/// Ends what takes too long.
+/// Fails if the operation takes too long.
 fn in_time() -> Result<(), GrammarError> {
     check_time().map_err(|limit| GrammarError::limit("", limit))
 }
@@ -229,7 +231,7 @@ fn in_time() -> Result<(), GrammarError> {
 fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
     let is_alive = |node: NodeId| alive[node.0 as usize];
     match node {
-        // Lexemes are looked at first of all.
+        // Lexemes were tested before.
         Node::Lexeme(_) => false,
         Node::Token(_) => true,
         Node::Sequence(parts) => parts.iter().all(|&part| is_alive(part)),
@@ -257,7 +259,7 @@ fn is_alive_from(grammar: &Grammar, node: &Node, alive: &[bool]) -> bool {
 
 /// Which nodes match some text.
 pub(crate) fn productive_nodes(grammar: &Grammar, live: &mut LiveExprs) -> Result<Vec<bool>, GrammarError> {
-    // Most grammars have nothing to search.
+    // Created on demand: most grammars need no search.
     let mut deriver: Option<Deriver> = None;
     least_fixed_point(grammar.nodes.len(), |index| {
         in_time()?;
@@ -266,7 +268,7 @@ pub(crate) fn productive_nodes(grammar: &Grammar, live: &mut LiveExprs) -> Resul
                 let live = live.decide(&grammar.exprs, *expr, &mut deriver)?;
                 if live { Clause::always() } else { Clause::Never }
             }
-            // Whether a vocabulary has such a token is not known here; the engine asks.
+            // Whether a vocabulary has such a token isn't known here; the engine removes the missing ones.
             Node::Token(_) | Node::Repeat { min: 0, .. } => Clause::always(),
             Node::Sequence(parts) => Clause::All(Cow::Borrowed(parts)),
             Node::Choice(parts) => Clause::Any(parts),

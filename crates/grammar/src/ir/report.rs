@@ -15,7 +15,7 @@ pub struct Finding {
     pub keyword: String,
     /// JSON pointer of the schema that holds the keyword, for example `#/properties/name`.
     pub place: String,
-    /// More, where there is more to say; else empty.
+    /// Further explanation; may be empty.
     pub note: String,
 }
 
@@ -24,14 +24,14 @@ pub struct Finding {
 pub struct Report {
     /// Enforced exactly.
     pub enforced: Vec<Finding>,
-    /// Annotations, which the specification itself gives no force.
+    /// Annotations, which have no validation effect by the specification.
     pub annotations: Vec<Finding>,
     /// Not enforced, because the caller asked to relax what is not supported.
     pub relaxed: Vec<Finding>,
 }
 
-/// A report as a grammar keeps it: its texts in one piece, parsed when it is first read, which it mostly is not; or
-/// how to work it out.
+/// A report as a grammar stores it: either its texts in one string, parsed when it is first read, which is rare; or a
+/// way to compute it.
 #[derive(Clone, Debug, Default)]
 pub struct KeptReport {
     texts: String,
@@ -40,14 +40,14 @@ pub struct KeptReport {
     read: OnceLock<Report>,
 }
 
-/// Works a report out when somebody asks for it, the same each time.
+/// Computes a report on demand; the result is always the same.
 pub(crate) trait Later: Debug + Send + Sync {
     /// The report.
     ///
     /// # Errors
-    /// What ends reading: it was read before, so nothing but a limit of time does.
+    /// Only a limit of time: the input was read successfully before.
     fn report(&self) -> Result<KeptReport, GrammarError>;
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     fn memory_bytes(&self) -> usize;
 }
 
@@ -60,10 +60,10 @@ struct Note {
     note: Text,
 }
 
-/// A piece of the texts of one [`KeptReport`].
+/// A range of the texts of one [`KeptReport`].
 pub(crate) type Text = Range<u32>;
 
-/// The list of a finding.
+/// The list of a [`Report`] that a finding is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Enforced,
@@ -72,12 +72,12 @@ pub(crate) enum Fate {
 }
 
 impl KeptReport {
-    /// One that is worked out when somebody asks for it.
+    /// A report that is computed on demand.
     pub(crate) fn later(later: impl Later + 'static) -> KeptReport {
         KeptReport { later: Some(Arc::new(later)), ..KeptReport::default() }
     }
 
-    /// Adds what `write` writes to the texts.
+    /// Appends what `write` writes to the texts.
     pub(crate) fn text(&mut self, write: impl FnOnce(&mut String)) -> Text {
         let start = self.texts.len() as u32;
         write(&mut self.texts);
@@ -91,7 +91,7 @@ impl KeptReport {
         self.notes.push(Note { fate, keyword, place: place.clone(), note });
     }
 
-    /// What several reports say, one after the other, worked out when somebody asks for it.
+    /// The concatenation of several reports, computed on demand.
     pub(crate) fn joined(mut reports: Vec<KeptReport>) -> KeptReport {
         reports.retain(|report| !report.is_empty());
         match reports.len() {
@@ -105,7 +105,7 @@ impl KeptReport {
         self.notes.is_empty() && self.later.is_none() && self.read.get().is_none_or(says_nothing)
     }
 
-    /// Adds all that another report says.
+    /// Adds the findings of another report.
     ///
     /// # Errors
     /// As [`KeptReport::read_in_time`].
@@ -117,7 +117,7 @@ impl KeptReport {
         self.absorb(&other, "", "")
     }
 
-    /// Adds all that another report says, of which the places begin with `from`, which is `place` here.
+    /// Adds the findings of another report, replacing the beginning `from` of their places by `place`.
     ///
     /// # Errors
     /// As [`KeptReport::read_in_time`].
@@ -136,12 +136,12 @@ impl KeptReport {
         Ok(())
     }
 
-    /// The report. No deadline of the thread ends it.
+    /// The report. Ignores the deadline of the thread.
     pub fn read(&self) -> &Report {
         unwatched(|| self.read_in_time()).expect("what has been read can be read again")
     }
 
-    /// The same, ended where the thread may not go on.
+    /// As [`KeptReport::read`], but stops where the thread has to.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`](crate::ErrorKind::Limit).
@@ -170,20 +170,20 @@ impl KeptReport {
         report
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub(crate) fn memory_bytes(&self) -> usize {
         let later = self.later.as_ref().map_or(0, |later| later.memory_bytes());
         memory::allocated(self.texts.capacity()) + memory::of_list(&self.notes) + later
     }
 
-    /// Gives back the memory that was reserved and not used.
+    /// Releases memory that was reserved and not used.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.texts.shrink_to_fit();
         self.notes.shrink_to_fit();
     }
 }
 
-/// The reports of grammars that were joined.
+/// The concatenated reports of grammars that were combined.
 #[derive(Debug)]
 struct Joined(Box<[KeptReport]>);
 

@@ -1,9 +1,9 @@
 //! Long texts cut into pieces, so that no automaton is ever made for the whole of one.
 //!
-//! A lexeme that begins with a long run of single bytes becomes a sequence: pieces of the run, and what follows it. Where a
-//! piece ends is always clear, for it has one length, so no text is read in more ways than before. A matcher then takes up
-//! the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long, becomes a choice of such
-//! sequences where the first byte distinguishes them.
+//! A lexeme that begins with a long run of single bytes becomes a sequence: pieces of the run, and what follows it.
+//! Where a piece ends is always clear, for it has one length, so no text is read in more ways than before. A matcher
+//! then takes up the piece at which it is, and a mask costs what a piece costs. A choice of texts, some of them long,
+//! becomes a choice of such sequences where the first byte distinguishes them.
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, LONG_TEXT, PIECE, pieces};
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
@@ -12,7 +12,7 @@ use crate::ir::exprs::{self, expressions};
 use crate::ir::grammar::{Grammar, Items, ItemsId, MembersId, Node, NodeId};
 use crate::json::values::common_exprs;
 
-/// What a lexeme becomes: pieces of a run, and what follows them.
+/// What a lexeme becomes: the pieces of a run, and what follows them.
 #[derive(Default)]
 struct Plan {
     run: Run,
@@ -21,9 +21,9 @@ struct Plan {
 
 /// What follows a run.
 enum Then {
-    /// A lexeme; the empty text is none.
+    /// A lexeme, which may be the empty text.
     Lexeme(ExprId),
-    /// One of these plans.
+    /// A choice of these plans.
     Choice(Vec<usize>),
 }
 
@@ -33,15 +33,15 @@ impl Default for Then {
     }
 }
 
-/// So many parts of an alternative are looked at for the bytes with which it may begin.
+/// The greatest number of parts of an alternative that are examined for its first bytes.
 const MAX_LOOKED_AT: usize = 10_000;
 
-/// Sets of bytes, one after the other.
+/// A sequence of byte sets.
 #[derive(Default)]
 struct Run {
-    /// The least byte of each, which mostly is the only one.
+    /// The least byte of each set; mostly it is the only one.
     bytes: Vec<u8>,
-    /// Those with more bytes, by their places.
+    /// The sets with more than one byte, with their indexes.
     sets: Vec<(usize, ByteSet)>,
 }
 
@@ -73,10 +73,10 @@ impl Run {
     }
 }
 
-/// The same texts, with the long runs of bytes with which lexemes begin in pieces. All nodes keep their numbers.
+/// The same texts, with the long runs of bytes at the beginnings of lexemes split into pieces. All nodes keep their
+/// numbers.
 ///
-/// Elements of an array that are compared are so as the lexemes that they are, so a grammar with such arrays stays as
-/// it is.
+/// Elements of an array that are compared are compared as whole lexemes, so a grammar with such arrays isn't changed.
 ///
 /// # Errors
 /// As [`check_time`].
@@ -85,7 +85,7 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Result<Grammar, LimitExcee
         return Ok(grammar);
     }
     let mut plans = Vec::new();
-    // The plan of each node that is split.
+    // The plan for each node that is split.
     let mut split: Vec<Option<usize>> = vec![None; grammar.nodes.len()];
     for (node, plan) in grammar.nodes.iter().zip(&mut split) {
         check_time()?;
@@ -98,14 +98,14 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Result<Grammar, LimitExcee
     }
     let lexemes = plans.iter().filter_map(|plan| if let Then::Lexeme(rest) = plan.then { Some(rest) } else { None });
     let mut roots: Vec<ExprId> = lexemes.collect();
-    // Of objects and arrays all, also those that no node has any more.
+    // The expressions of all objects and arrays, even of those that no node refers to any more.
     let members = (0..grammar.members.len() as u32).map(|id| Node::Members(MembersId(id)));
     let items = (0..grammar.items.len() as u32).map(|id| Node::Items(ItemsId(id)));
     members.chain(items).for_each(|node| expressions(&grammar, &node, |expr| roots.push(expr)));
     for (node, _) in grammar.nodes.iter().zip(&split).filter(|(_, plan)| plan.is_none()) {
         expressions(&grammar, node, |expr| roots.push(expr));
     }
-    // The runs as they were are left behind with the set.
+    // The unsplit runs are dropped with the old set.
     let mut new = common_exprs();
     let copies = exprs::copy_while(&grammar.exprs, roots, &mut new, check_time)?;
     grammar.exprs = ExprSet::new();
@@ -120,7 +120,7 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Result<Grammar, LimitExcee
             *expr = copies.of(*expr);
         }
     }
-    // Those that others choose from come after them.
+    // In reverse order, because a plan comes before those that it chooses from.
     let mut made: Vec<Node> = Vec::with_capacity(plans.len());
     for Plan { run, then } in plans.iter().rev() {
         check_time_after(run.bytes.len() as u32)?;
@@ -150,8 +150,8 @@ pub(crate) fn split_literals(mut grammar: Grammar) -> Result<Grammar, LimitExcee
     Ok(grammar)
 }
 
-/// The plan of a lexeme that begins with a long run of bytes, or with a choice of which some do, among all plans; `None` of
-/// others.
+/// The plan for a lexeme that begins with a long run of bytes, or with a choice of which some alternatives do, added to
+/// `plans`; `None` for other lexemes.
 fn planned(exprs: &mut ExprSet, expr: ExprId, plans: &mut Vec<Plan>) -> Option<usize> {
     if !may_be_long(exprs, expr) {
         return None;
@@ -187,7 +187,7 @@ fn may_be_long(exprs: &ExprSet, expr: ExprId) -> bool {
     exprs.has_text(expr) || exprs.shortest_at_least(expr) as usize > LONG_TEXT
 }
 
-/// The run of bytes with which an expression begins, and what follows it.
+/// The run of bytes at the beginning of an expression, and what follows it.
 fn run_of(exprs: &ExprSet, expr: ExprId) -> (Run, ExprId) {
     let (mut run, mut rest) = (Run::default(), expr);
     while rest != ExprId::EMPTY {
@@ -205,8 +205,8 @@ fn run_of(exprs: &ExprSet, expr: ExprId) -> (Run, ExprId) {
     (run, rest)
 }
 
-/// The parts of a choice of which some may be long, where the first byte distinguishes these from all others, which are one
-/// part.
+/// The alternatives of a choice some of which may be long, if the first byte distinguishes these from each other and
+/// from all other alternatives, which form one part.
 fn alternatives(exprs: &mut ExprSet, expr: ExprId) -> Option<Vec<ExprId>> {
     let (choice, tail) = match *exprs.get(expr) {
         Expr::Concat { head, tail } => (head, tail),
@@ -248,7 +248,7 @@ mod tests {
         // What follows stays whole.
         assert_eq!(count(&from_regex(&(text(5 * PIECE) + "[0-9]{2,9}")).unwrap()), 6);
         assert_eq!(count(&from_regex(&("[0-9]{2,9}".to_owned() + &text(5 * PIECE))).unwrap()), 1);
-        // A choice is one of sequences where the first byte decides which, and the short texts are one lexeme.
+        // A choice becomes a choice of sequences where the first byte decides, and the short texts become one lexeme.
         let chosen = |of: &str| count(&from_regex(&of.replace('#', &text(5 * PIECE))).unwrap());
         assert_eq!((chosen("x(0#|1#|2|3)y"), chosen("b#|[a-c]x")), (15, 1));
     }

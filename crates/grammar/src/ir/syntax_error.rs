@@ -5,7 +5,7 @@ use stencilm_support::{LimitExceeded, check_time};
 
 use crate::error::{ErrorKind, GrammarError};
 
-/// An error of a text, at an offset that becomes line and column once the text is at hand.
+/// An error in a text, at an offset that becomes a line and column once the text is available.
 #[derive(Clone, Debug)]
 pub(crate) struct SyntaxError {
     pub kind: ErrorKind,
@@ -14,32 +14,32 @@ pub(crate) struct SyntaxError {
 }
 
 impl SyntaxError {
-    /// The text is not of its notation.
+    /// The text is not valid in its notation.
     pub fn at(offset: usize, message: impl Into<String>) -> SyntaxError {
         SyntaxError { kind: ErrorKind::Syntax, offset, message: message.into() }
     }
 
-    /// What the text asks for cannot be enforced exactly.
+    /// The text asks for something that cannot be enforced exactly.
     pub fn unsupported(offset: usize, message: impl Into<String>) -> SyntaxError {
         SyntaxError { kind: ErrorKind::Unsupported, offset, message: message.into() }
     }
 
-    /// A bound on size, depth or work.
+    /// A limit of size, depth or work was exceeded.
     pub fn limit(offset: usize, message: impl Into<String>) -> SyntaxError {
         SyntaxError { kind: ErrorKind::Limit, offset, message: message.into() }
     }
 
-    /// Ends what takes too long at this offset.
+    /// Fails at this offset if the operation takes too long.
     pub fn check_time(offset: usize) -> Result<(), SyntaxError> {
         check_time().map_err(|limit| SyntaxError::limit(offset, limit.while_reading()))
     }
 
-    /// Ends what takes too long, or too much memory, at this offset: to be asked between two expressions.
+    /// Fails at this offset if the operation takes too long or too much memory; to be called between two expressions.
     pub fn check_growth(exprs: &mut ExprSet, offset: usize) -> Result<(), SyntaxError> {
         exprs.may_grow().map_err(|limit| SyntaxError::growth(offset, limit))
     }
 
-    /// Expressions that were given up at this offset.
+    /// The error for expressions that were abandoned at this offset.
     pub fn growth(offset: usize, limit: LimitExceeded) -> SyntaxError {
         let message = match limit {
             LimitExceeded::Expressions(most) => {
@@ -52,7 +52,7 @@ impl SyntaxError {
         SyntaxError::limit(offset, message)
     }
 
-    /// An error with line and column of a text that is a part of another and starts there.
+    /// An error with line and column in a text that is a part of another text and starts at `start`.
     pub fn within(error: GrammarError, part: &str, start: usize) -> SyntaxError {
         let GrammarError { kind, place, message } = error;
         let numbers = place.strip_prefix("line ").and_then(|place| place.split_once(", column "));
@@ -63,17 +63,17 @@ impl SyntaxError {
         SyntaxError { kind, offset: start + before + inside, message }
     }
 
-    /// The error with its place in `text` as line and column.
+    /// The error with its position in `text` as line and column.
     pub fn placed(self, text: &str) -> GrammarError {
         let before = &text.as_bytes()[..self.offset.min(text.len())];
         let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
         let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
-        // Characters, not bytes: continuation bytes do not count.
+        // Counts characters, not bytes: UTF-8 continuation bytes are skipped.
         let column = before[start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count() + 1;
         GrammarError::new(self.kind, format!("line {line}, column {column}"), self.message)
     }
 
-    /// An error of the whole grammar, which knows no place: where the rule is that texts start from.
+    /// An error about the whole grammar, which has no position: reported at the start rule.
     pub fn of_whole(error: GrammarError, text: &str, start: usize) -> GrammarError {
         let GrammarError { kind, place, message } = error;
         if place.is_empty() {

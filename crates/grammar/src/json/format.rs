@@ -24,14 +24,14 @@ pub(crate) enum Format {
     Regex,
 }
 
-/// Which labels in Punycode, `xn--` and more, the host names of a format may have.
+/// Which labels in Punycode (`xn--` and more) the host names of a format may have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Punycode {
-    /// Those that decode to a label, which a program decides.
+    /// Those that decode to a valid label, which is checked by code.
     Checked,
-    /// None: no text that is no host name is among what is left.
+    /// None: everything that remains is a valid host name.
     Refused,
-    /// All: no host name is missing.
+    /// All: no valid host name is missing.
     Unchecked,
 }
 
@@ -57,7 +57,7 @@ impl Format {
         Format::RelativeJsonPointer,
         Format::Regex,
     ];
-    /// Those that every grammar finds ready.
+    /// The formats that are built once for all grammars.
     pub(crate) const COMMON: [Format; 5] = [Format::Date, Format::Time, Format::DateTime, Format::Uuid, Format::Ipv4];
 
     pub(crate) fn name(self) -> &'static str {

@@ -17,7 +17,7 @@ fn many_digits(exprs: &mut ExprSet, min: u32) -> ExprId {
     exprs.repeat(digit, min, None)
 }
 
-/// So many zeros, or more.
+/// At least `min` zeros.
 pub(crate) fn many_zeros(exprs: &mut ExprSet, min: u32) -> ExprId {
     let zero = digits(exprs, 0, 0);
     exprs.repeat(zero, min, None)
@@ -50,8 +50,9 @@ pub(crate) fn any_number(exprs: &mut ExprSet) -> ExprId {
     exprs.concat_all(&[int, frac, exponent])
 }
 
-/// Numbers with an exponent as the common writers of JSON put them ([`NumberForm::Scientific`](stencilm_regex::NumberForm)), of which
-/// some are small, some large, of either sign; by a bit for each, small and large ones above 0, small and large ones below.
+/// Numbers with an exponent as common JSON writers print them ([`NumberForm::Scientific`](stencilm_regex::NumberForm)).
+/// Bit 0 of `which` selects small positive numbers, bit 1 large positive ones, bits 2 and 3 the small and large
+/// negative ones.
 pub(crate) fn scientific(exprs: &mut ExprSet, which: u8) -> ExprId {
     let first = digits(exprs, 1, 9);
     let point = exprs.literal(b".");
@@ -85,9 +86,8 @@ pub(crate) fn any_integer(exprs: &mut ExprSet, kind: Kind) -> ExprId {
     exprs.concat(int, zeros)
 }
 
-/// Plain decimals of a kind in an interval, of at most `longest` digits before the point where no end says so; digits that are
-/// bounded so have no -0.
-/// [`ExprId::NOTHING`] when there are none, `None` when an end has too many digits.
+/// Plain decimals of a kind in an interval. Where no end bounds them, they have at most `longest` digits before the
+/// point, and then no -0. [`ExprId::NOTHING`] if there are none, `None` if an end has too many digits.
 pub(crate) fn between(
     exprs: &mut ExprSet,
     lower: Option<&End>,
@@ -99,7 +99,7 @@ pub(crate) fn between(
     let side = |end: &End| Some(Side { plain: end.value.plain()?, exclusive: end.exclusive });
     let above_zero = |end: &End| !end.value.negative && !end.value.is_zero();
     let mut parts = Vec::new();
-    // Zero belongs to both signs, as -0 equals 0; but what is read as an int of Python is written without a sign there.
+    // Zero belongs to both signs, because -0 equals 0; but a text that Python reads as an int has no -0.
     let has_two_zeros = kind != Kind::Pointless || longest.is_none();
     if upper.is_none_or(|end| !end.value.negative) {
         let least = lower.filter(|end| !end.value.negative).map_or(Some(zero()), side)?;
@@ -125,7 +125,7 @@ struct Side {
     exclusive: bool,
 }
 
-/// Which ends still bind: all digits so far equal theirs.
+/// Which ends still bind, because all digits so far equal theirs.
 const FREE: usize = 0;
 const LOW: usize = 1;
 const HIGH: usize = 2;
@@ -154,7 +154,7 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Whether the text may stop after `place` digits of the fraction.
+    /// Whether the text may end after `place` digits of the fraction.
     fn may_stop(&self, place: usize, bound: usize) -> bool {
         let low = place >= self.least.plain.frac.len() && !self.least.exclusive;
         let high = self.most.as_ref().is_none_or(|most| place < most.plain.frac.len() || !most.exclusive);
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// One or more digits after all digits of both ends have been read.
+    /// One or more digits after all digits of both ends.
     fn beyond_the_ends(&mut self, places: usize) -> [ExprId; 4] {
         let any = many_digits(self.exprs, 1);
         let zeros = many_zeros(self.exprs, 1);
@@ -201,7 +201,7 @@ impl<'a> Walk<'a> {
         [any, low, high, both]
     }
 
-    /// One digit of at least `first`, then what `next` says for the ends that still bind after it.
+    /// One digit, at least `first`, followed by `next` for the ends that still bind after it.
     fn digit(&mut self, bound: usize, first: u8, low: u8, high: u8, next: &[ExprId; 4]) -> ExprId {
         let mut parts = Vec::with_capacity(3);
         let mut step = |exprs: &mut ExprSet, from: u8, to: u8, after: usize| {
@@ -231,7 +231,8 @@ impl<'a> Walk<'a> {
         self.exprs.or(&parts)
     }
 
-    /// All numbers from `least` to `most`, without a sign; with so many digits before the point where there is no `most`.
+    /// All unsigned numbers from `least` to `most`; without `most`, those with at most `unbounded` digits before the
+    /// point.
     fn magnitudes(&mut self, unbounded: Option<u32>) -> ExprId {
         let shortest = self.least.plain.int.len();
         let Some(longest) = self.most.as_ref().map(|most| most.plain.int.len()) else {
@@ -251,7 +252,7 @@ impl<'a> Walk<'a> {
         self.exprs.or(&[low, between, high])
     }
 
-    /// Integer parts of more than `shorter` and at most `longest` digits, where no end binds.
+    /// Integer parts with more than `shorter` and at most `longest` digits, where no end binds.
     fn longer_integers(&mut self, shorter: usize, longest: Option<usize>) -> ExprId {
         if longest.is_some_and(|longest| longest <= shorter) {
             return ExprId::NOTHING;
@@ -262,7 +263,7 @@ impl<'a> Walk<'a> {
         self.exprs.concat_all(&[first, rest, self.after_int[FREE]])
     }
 
-    /// Integer parts of exactly `length` digits, where the ends in `bound` have as many.
+    /// Integer parts with exactly `length` digits, where the ends in `bound` have as many.
     fn integers(&mut self, length: usize, bound: usize) -> ExprId {
         let digit = |side: Option<&Side>, place: usize| side.and_then(|side| side.plain.int.get(place)).copied();
         let mut next = self.after_int;
@@ -276,7 +277,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Any number of a kind that common readers have a number for, by digits alone or with a point and an exponent.
+/// Any number of a kind that common readers can represent, written with digits only, or with a point or an exponent.
 pub(crate) fn any_readable(exprs: &mut ExprSet, kind: Kind) -> ExprId {
     let [least, most] = readable_ends(kind);
     match kind {
@@ -300,7 +301,7 @@ mod tests {
         (!text.is_empty()).then(|| End { value: Decimal::parse(text).unwrap(), exclusive })
     }
 
-    /// Every decimal with few digits against comparison of decimals.
+    /// Compares every decimal with few digits with the bounds.
     #[test]
     fn intervals_are_exact() {
         let ends = ["", "0", "x0", "1", "x1", "-1", "x-1", "1.5", "x1.5", "-0.05", "12", "99", "x100", "-12.5", "0.09"];

@@ -2,28 +2,28 @@
 
 use stencilm_regex::{Decimal, End};
 
-/// Which numbers count.
+/// A kind of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// All of them.
+    /// All numbers.
     Number,
-    /// Those without a fraction; zeros after the point are none.
+    /// Numbers without a fractional part; zeros after the point are allowed.
     Integer,
-    /// Those with one.
+    /// Numbers with a fractional part.
     Fraction,
-    /// Those written without a point or exponent, which is what draft 4 means by an integer.
+    /// Numbers written without a point or exponent, which is what draft 4 means by an integer.
     Pointless,
-    /// Those written with one.
+    /// Numbers written with a point or exponent.
     Pointed,
 }
 
-/// Python reads no integer of more digits, for it takes time that grows with their square.
+/// Python doesn't read integers with more digits, because that takes quadratic time.
 pub(crate) const MAX_READ_DIGITS: u32 = 4_300;
 
 /// The greatest double.
 const GREATEST_DOUBLE: &str = "1.7976931348623157e308";
 
-/// The ends beyond which no number of a kind is read.
+/// The bounds beyond which no number of a kind is read.
 pub(crate) fn readable_ends(kind: Kind) -> [End; 2] {
     let (greatest, exclusive) = match kind {
         Kind::Pointless => (format!("1e{MAX_READ_DIGITS}"), true),

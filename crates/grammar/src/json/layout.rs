@@ -10,15 +10,15 @@ use super::common::Common;
 use super::surface::Surface;
 use crate::error::{ErrorKind, GrammarError};
 
-/// The most whitespace in a row where nothing else is asked for.
+/// The default for the longest run of whitespace.
 pub(crate) const DEFAULT_MAX_WHITESPACE: Option<u32> = Some(64);
 
-/// How deep an indented text may nest: its whitespace differs on every level.
+/// The greatest nesting depth of an indented text: its whitespace differs at every level.
 pub(crate) const MAX_INDENT_DEPTH: u32 = 64;
-/// The most whitespace for one level of indentation.
+/// The greatest width of one level of indentation.
 const MAX_INDENT: u32 = 64;
 
-/// What may stand between the tokens of a JSON text, as [regular expressions](crate::Grammar::from_regex).
+/// What may stand between the tokens of a JSON text, as [regular expressions](crate::from_regex).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GapPatterns {
     /// Matched at most once wherever JSON allows whitespace.
@@ -31,15 +31,15 @@ pub struct GapPatterns {
 
 /// How a text is laid out.
 pub(crate) struct LayoutOptions<'o> {
-    /// Whether whitespace may stand between any two tokens; `indent` and `separators` then mean nothing.
+    /// Whether whitespace may stand between any two tokens; `indent` and `separators` are then ignored.
     pub(crate) any_whitespace: bool,
-    /// Whitespace for each level of an indented text, one entry per line.
+    /// The number of spaces for each level of an indented text, with one entry per line.
     pub(crate) indent: Option<u32>,
-    /// What stands between entries and between key and value.
+    /// The texts between entries, and between key and value.
     pub(crate) separators: Option<&'o (String, String)>,
-    /// What stands between tokens, in place of what the fields above say.
+    /// The texts between tokens, instead of what the fields above say.
     pub(crate) gaps: Option<&'o GapPatterns>,
-    /// The most whitespace in a row where `any_whitespace`; `None` without limit.
+    /// The length of the longest run of whitespace with `any_whitespace`; `None` without limit.
     pub(crate) max_whitespace: Option<u32>,
 }
 
@@ -57,12 +57,12 @@ enum Layout {
 /// The gaps of arrays and objects, by depth.
 pub(crate) struct Surfaces {
     layout: Layout,
-    /// Those of objects and of arrays where they are the same at every depth, once they are built.
+    /// The gaps of objects and of arrays, once built, if they are the same at every depth.
     known: [Option<Surface>; 2],
 }
 
 impl Surfaces {
-    /// As the options say, from what is built once for all.
+    /// The surfaces for these options, using the common expressions.
     pub(super) fn laid_out(options: &LayoutOptions<'_>, common: &Common) -> Result<Surfaces, GrammarError> {
         let invalid = |message: String| Err(GrammarError::new(ErrorKind::Syntax, "", message));
         if let Some(patterns) = options.gaps {
@@ -100,22 +100,22 @@ impl Surfaces {
         Surfaces { layout: Layout::Whitespace(max), known: [None; 2] }
     }
 
-    /// The gaps that were built, of objects and of arrays.
+    /// The gaps of objects and of arrays that were built.
     pub(crate) fn into_known(self) -> [Option<Surface>; 2] {
         self.known
     }
 
-    /// Whether the gaps of a container depend on how deep it stands.
+    /// Whether the gaps of a container depend on its depth.
     pub(crate) fn depends_on_depth(&self) -> bool {
         matches!(self.layout, Layout::Indented { .. })
     }
 
-    /// The gaps of an object that stands `depth` containers deep.
+    /// The gaps of an object at a depth of `depth` containers.
     pub(crate) fn object(&mut self, exprs: &mut ExprSet, depth: u32) -> Surface {
         self.known(exprs, depth, 0, "{", "}")
     }
 
-    /// The gaps of an array that stands `depth` containers deep; `colon` means nothing there.
+    /// The gaps of an array at a depth of `depth` containers; `colon` has no meaning there.
     pub(crate) fn array(&mut self, exprs: &mut ExprSet, depth: u32) -> Surface {
         self.known(exprs, depth, 1, "[", "]")
     }
@@ -170,7 +170,7 @@ impl Surfaces {
     }
 }
 
-/// The gaps of a container where the same whitespace may stand around every token.
+/// The gaps of a container with the same whitespace around every token.
 fn uniform_gaps(
     exprs: &mut ExprSet,
     whitespace: ExprId,
@@ -207,8 +207,8 @@ fn between_whitespace(exprs: &mut ExprSet, token: &str) -> ExprId {
 }
 
 impl GapPatterns {
-    /// Refuses patterns that match more than whitespace, or than a separator of JSON with whitespace around it. `\s` also
-    /// matches whitespace that JSON does not allow; those are left out.
+    /// Refuses patterns that match more than whitespace, or more than a JSON separator with whitespace around it. `\s`
+    /// also matches whitespace that JSON doesn't allow; that is ignored.
     fn check(&self) -> Result<(), GrammarError> {
         let mut exprs = ExprSet::default();
         for (pattern, token, what) in [

@@ -1,7 +1,7 @@
 //! How long the texts of a pattern or format are, in characters: shows which length limits say nothing new.
 //!
-//! A pattern read with an alphabet of one letter is the set of its lengths. A limit that all of them keep is left out, which
-//! spares the automaton a product of pattern and counter; most schemas with both are of that kind.
+//! A pattern read with an alphabet of one letter is the set of its lengths. A limit that all of them keep is left out,
+//! which spares the automaton a product of pattern and counter; most schemas with both are of that kind.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Anchoring, Dialect, PatternOptions, parse_pattern};
@@ -10,7 +10,7 @@ use stencilm_support::{LimitExceeded, decided};
 
 use crate::json::format::Format;
 
-/// The least and the greatest length of a set of texts; `None` where there is no greatest.
+/// The least and the greatest length of a set of texts; `None` if there is no greatest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lengths {
     pub(crate) min: u64,
@@ -21,7 +21,7 @@ impl Lengths {
     /// Every length.
     pub(crate) const ANY: Lengths = Lengths { min: 0, max: None };
 
-    /// What both allow, at most.
+    /// The lengths that both allow.
     pub(crate) fn and(self, other: Lengths) -> Lengths {
         let max = match (self.max, other.max) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -48,10 +48,10 @@ impl Lengths {
     }
 }
 
-/// Bounds on the lengths of the texts that contain a match of a pattern; every length where that is not plain.
+/// Bounds on the lengths of the texts that contain a match of a pattern; all lengths if that isn't easily decided.
 ///
 /// # Errors
-/// Where the time is over.
+/// A limit of time.
 pub(crate) fn of_pattern(pattern: &str) -> Result<Lengths, LimitExceeded> {
     let mut exprs = ExprSet::new();
     let options = PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
@@ -81,7 +81,7 @@ pub(crate) fn of_format(format: Format) -> Lengths {
     Lengths { min, max }
 }
 
-/// Every character is the same letter.
+/// Replaces every character by the same letter.
 struct OneLetter;
 
 impl Alphabet for OneLetter {

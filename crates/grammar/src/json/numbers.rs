@@ -14,30 +14,30 @@ use super::spelling::Spelling;
 use super::values::common;
 use crate::word_trie::{Part, common_beginning, trie};
 
-/// What is asked of a number.
+/// The requirements on a number.
 pub(crate) struct Numbers<'a> {
     pub(crate) kind: Kind,
     pub(crate) lower: Option<&'a End>,
     pub(crate) upper: Option<&'a End>,
-    /// It is a multiple of all of these.
+    /// The number is a multiple of all of these.
     pub(crate) multiple_of: Vec<Decimal>,
-    /// It is a multiple of none of these.
+    /// The number is a multiple of none of these.
     pub(crate) not_multiple_of: Vec<Decimal>,
-    /// It is none of these.
+    /// The number is none of these.
     pub(crate) excluded: Vec<Decimal>,
-    /// Whether only those are meant that common readers have a number for: integers of at most [`MAX_READ_DIGITS`] digits, and
-    /// other numbers within the range of a double.
+    /// Whether to allow only numbers that common readers can represent: integers of at most [`MAX_READ_DIGITS`] digits,
+    /// and other numbers within the range of a double.
     pub(crate) readable: bool,
 }
 
 impl Numbers<'_> {
-    /// The ends beyond which no number is read, where this one asks for that: below and above.
+    /// The bounds of readable numbers, below and above, if they are required.
     fn readable_ends(&self) -> Option<[End; 2]> {
         self.readable.then(|| readable_ends(self.kind))
     }
 }
 
-/// Why an expression for numbers cannot be had.
+/// Why there is no expression for the numbers.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NumbersError {
     #[error("a bound needs too many digits; use a smaller number")]
@@ -46,12 +46,12 @@ pub(crate) enum NumbersError {
     Set(#[from] NumberSetError),
 }
 
-/// The numbers asked for, in a spelling.
+/// The numbers that meet the requirements, in a spelling.
 pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -> Result<ExprId, NumbersError> {
     let ends = asked.readable_ends();
     let Numbers { kind, lower, upper, mut multiple_of, mut not_multiple_of, mut excluded, readable } = asked;
     let is_plain = spelling == Spelling::Natural;
-    // Plain decimals of these kinds need no arithmetic where bounds are all that is asked.
+    // Plain decimals of these kinds need no arithmetic if there are only bounds.
     let no_steps = multiple_of.is_empty() && not_multiple_of.is_empty();
     let laid_out = no_steps && kind != Kind::Fraction && (is_plain || kind == Kind::Pointless);
     let form = match kind {
@@ -67,7 +67,7 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
     let shape = if kind == Kind::Pointed { Kind::Number } else { kind };
     excluded.sort_unstable();
     excluded.dedup();
-    // The pieces between the numbers that are excluded.
+    // The intervals between the excluded numbers.
     let mut alternatives = Vec::with_capacity(excluded.len() + 1);
     let mut from = lower.cloned();
     let cuts = excluded.iter().map(|value| Some(End { value: value.clone(), exclusive: true }));
@@ -104,7 +104,7 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
                 }
             });
         }
-        // Numbers below the lower bound cut nothing off.
+        // An excluded number below the lower bound has no effect.
         if cut.as_ref().is_some_and(|cut| lower.is_none_or(|lower| cut.value >= lower.value)) {
             from = cut;
         }
@@ -123,14 +123,15 @@ pub(crate) fn numbers(exprs: &mut ExprSet, asked: Numbers, spelling: Spelling) -
     Ok(exprs.and(&[all, pointed]))
 }
 
-/// Which numbers with an exponent lie between two ends, of the small and the large ones of each sign (bit 0 to 3: small and large
-/// ones above 0, small and large ones below). `None` where an end lies among them.
+/// Which numbers with an exponent lie between two ends, with the bits of
+/// [`Common::scientific`](crate::json::common::Common::scientific). `None` if an end lies among them.
 fn free_scientific(lower: Option<&End>, upper: Option<&End>) -> Option<u8> {
-    // Orders of magnitude decide: the first digit of a number has the power of ten of its exponent.
+    // The order of magnitude decides: it's the exponent, since the mantissa has one digit before the point.
     let order = |end: &End| (!end.value.is_zero()).then(|| end.value.order());
     let mut free = 0;
     for (negative, near, far) in [(false, lower, upper), (true, upper, lower)] {
-        // An end on the other side of 0 rules out this sign if it is the far one, and says nothing else.
+        // If the far end has the other sign, no number of this sign is in the interval. If only the near end does, it
+        // doesn't restrict this sign.
         if far.is_some_and(|far| far.value.is_zero() || far.value.negative != negative) {
             continue;
         }
@@ -159,7 +160,7 @@ pub(crate) struct Written {
     pub(crate) readable: bool,
 }
 
-/// Exactly one value. `None` when it has too many digits.
+/// Exactly one value; `None` if it has too many digits.
 pub(crate) fn exactly(
     exprs: &mut ExprSet,
     value: &Decimal,
@@ -178,8 +179,9 @@ pub(crate) fn exactly(
     numbers(exprs, asked, spelling).ok()
 }
 
-/// Adds the texts of exactly this number, each with what may follow it, where these are all that there are: zeros after the point,
-/// and no exponent. Many such texts are read by one trie, where expressions of their own would be compared one by one at every byte.
+/// Adds the texts of exactly this number, each with what may follow it (zeros after the point), if it has no spellings
+/// with an exponent. Many such texts are read by one trie; separate expressions would be compared one by one at every
+/// byte.
 pub(crate) fn plain_texts(
     exprs: &mut ExprSet,
     value: &Decimal,
@@ -208,7 +210,7 @@ pub(crate) fn plain_texts(
     if !frac.is_empty() {
         text = format!("{text}.{}", written(&frac));
     }
-    // Zero has both signs, except among the digits that are read as an int of Python.
+    // Zero has both signs, unless it's read as an int by Python.
     let is_negative_too = value.is_zero() && (kind != Kind::Pointless || !readable);
     if is_negative_too || (value.negative && !value.is_zero()) {
         texts.push((format!("-{text}"), follows));
@@ -219,10 +221,10 @@ pub(crate) fn plain_texts(
     true
 }
 
-/// Any of these texts with what follows each.
+/// Any of these texts, each with what follows it.
 ///
 /// # Errors
-/// Where it takes too long.
+/// A limit, where it takes too long.
 pub(crate) fn any_text(exprs: &mut ExprSet, texts: &[(String, ExprId)]) -> Result<ExprId, LimitExceeded> {
     let texts = texts.iter().map(|(text, follows)| (&**text, *follows)).collect();
     let mut in_time = Ok(());
@@ -248,7 +250,7 @@ mod tests {
     use crate::json::values::common_exprs;
     use stencilm_regex::{Deriver, Limits};
 
-    /// Whether a number text with an exponent is what some common writer of JSON writes, up to zeros.
+    /// Whether some common JSON writer prints a number text with an exponent in this way, except for zeros.
     fn is_scientific(text: &str) -> bool {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
         let (mantissa, exponent) = unsigned.split_once('e').unwrap_or(("", "0"));
@@ -260,7 +262,7 @@ mod tests {
             && ((-324..=-5).contains(&power) || (13..=308).contains(&power))
     }
 
-    /// Numbers that are given are the same one by one and as a trie.
+    /// Given numbers have the same spellings one by one and in a trie.
     #[test]
     fn given_numbers_are_spelled_the_same_in_a_trie() {
         let given =
@@ -290,7 +292,7 @@ mod tests {
         }
     }
 
-    /// Numbers of every shape: with and without a sign, a fraction and an exponent.
+    /// Texts of numbers of every shape: with and without a sign, a fraction and an exponent.
     fn texts_of_numbers() -> Vec<String> {
         ["", "-"]
             .iter()
@@ -303,7 +305,7 @@ mod tests {
             .collect()
     }
 
-    /// Every kind and spelling with everything that can be asked, against comparison and division of decimals.
+    /// Tests every kind and spelling with all requirements against comparison and division of decimals.
     #[test]
     fn what_is_asked_is_what_is_left() {
         let texts = texts_of_numbers();

@@ -3,12 +3,12 @@
 /// Which JSON texts of a valid value belong to the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Spelling {
-    /// Every text of what is unconstrained; declared keys, `const`, `enum`, `pattern` and `format` strings spell printable
-    /// ASCII plainly, and constrained numbers are plain decimals with trailing zeros allowed.
+    /// Every text of unconstrained values. In declared keys and in strings of `const`, `enum`, `pattern` and `format`,
+    /// printable ASCII has no escapes. Constrained numbers are plain decimals; trailing zeros are allowed.
     #[default]
     Natural,
     /// Every text that a JSON reader maps to a valid value.
     Any,
-    /// Strings as they are, without quotes and escapes; of use only for schemas that allow nothing but strings.
+    /// Bare strings, without quotes and escapes; useful only for schemas that allow only strings.
     Bare,
 }

@@ -1,7 +1,7 @@
 //! The value of a JSON string as it is written, to decide whether two keys are the same (RFC 8259, section 7).
 
-/// The string value, as UTF-8, of a complete JSON string with its quotes and any whitespace before it. Text that is no JSON
-/// string is its own value.
+/// The string value, in UTF-8, of a complete JSON string with its quotes and possibly whitespace before it. A text that
+/// is not a JSON string is its own value.
 pub fn string_value(written: &[u8]) -> Vec<u8> {
     let written = written.trim_ascii_start();
     let Some(body) = written.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) else {

@@ -1,9 +1,9 @@
 //! JSON strings as expressions: which byte sequences spell a character between the quotes (RFC 8259 section 7).
 //!
-//! A character is spelled plainly in UTF-8, by a short escape, by `\uXXXX`, or by an escaped surrogate pair; all of them
-//! decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
-//! every spelling, and the natural one, in which printable ASCII has exactly one. With the fewest escapes every character has
-//! exactly one in both.
+//! A character is spelled plainly in UTF-8, by a short escape, by `\uXXXX`, or by an escaped surrogate pair; all of
+//! them decode to one character, so spellings can be counted, searched and complemented like characters. Two alphabets:
+//! every spelling, and the natural one, in which printable ASCII has exactly one. With the fewest escapes every
+//! character has exactly one in both.
 
 use std::convert::Infallible;
 
@@ -26,23 +26,23 @@ const SHORT: [(char, u8); 8] = [
     ('\t', b't'),
 ];
 
-/// What a JSON string must not contain plainly.
+/// Characters that a JSON string can only contain escaped.
 const NEVER_PLAIN: [(u32, u32); 3] = [(0, 0x1f), (0x22, 0x22), (0x5c, 0x5c)];
 
-/// Spellings already built, and the spelling in force for constrained strings.
+/// The spellings that were already built, and the spelling of constrained strings.
 pub(crate) struct Strings {
     pub(super) spelling: Spelling,
-    /// Whether only what must be escaped is, and in one way.
+    /// Whether only what must be escaped is escaped, in one way.
     is_minimal: bool,
-    /// What is built once for all.
+    /// The expressions that are built once for all grammars, if they are used.
     pub(super) common: Option<&'static Common>,
     pub(super) own: Tables,
-    /// What no string may hold as it is written, and the strings that do not hold it.
+    /// Texts that no written string may contain, and the strings that don't contain them.
     without: Option<(Box<[Box<str>]>, ExprId)>,
 }
 
 impl Strings {
-    /// In a spelling, from what is built once for all where the set of expressions begins with it.
+    /// Strings in a spelling. `common` may be given if the set of expressions begins with the common ones.
     pub(super) fn over(spelling: Spelling, common: Option<&'static Common>) -> Strings {
         Strings { spelling, is_minimal: false, common, own: Tables::default(), without: None }
     }
@@ -52,38 +52,39 @@ impl Strings {
         Strings::over(spelling, None)
     }
 
-    /// Those in which only what must be escaped is, each character in one way: as `json.dumps(ensure_ascii=False)` writes.
+    /// Strings with the fewest escapes, one spelling for each character, as `json.dumps(ensure_ascii=False)` writes
+    /// them.
     pub(crate) fn minimal(spelling: Spelling) -> Strings {
         Strings { is_minimal: true, ..Strings::alone(spelling) }
     }
 
-    /// Whether some texts may not be held as they are written.
+    /// Whether written strings must not contain some texts.
     pub(crate) fn are_restricted(&self) -> bool {
         self.without.is_some()
     }
 
-    /// Lets no string hold any of these texts, which would end the value around it or are excluded: they are written with
-    /// escapes. `without` are the strings that hold none, with their quotes.
+    /// Forbids these texts in all written strings, because they would end the value around the string or are excluded:
+    /// they must be escaped. `without` are the strings that contain none of them, with their quotes.
     pub(crate) fn never(&mut self, texts: Box<[Box<str>]>, without: ExprId) {
         self.without = Some((texts, without));
     }
 
-    /// Whether a text would have to be written with escapes for what it holds.
+    /// Whether a text contains something that would have to be escaped.
     fn is_forbidden(&self, text: &str) -> bool {
         self.without.as_ref().is_some_and(|(never, _)| never.iter().any(|never| text.contains(&**never)))
     }
 
-    /// Whether a constrained character may be written in several ways.
+    /// Whether a constrained character may have several spellings.
     pub(crate) fn have_many_spellings(&self) -> bool {
         self.spelling == Spelling::Any
     }
 
-    /// Whether strings stand as they are, without quotes and escapes.
+    /// Whether strings are bare: without quotes and escapes.
     pub(crate) fn are_bare(&self) -> bool {
         self.spelling == Spelling::Bare
     }
 
-    /// Those of some strings that may be written.
+    /// The strings among these that may be written.
     fn allowed(&self, exprs: &mut ExprSet, strings: ExprId) -> ExprId {
         match &self.without {
             Some((_, without)) => exprs.and(&[strings, *without]),
@@ -91,12 +92,12 @@ impl Strings {
         }
     }
 
-    /// What was built.
+    /// The spellings that were built.
     pub(crate) fn into_tables(self) -> Tables {
         self.own
     }
 
-    /// What `find` finds, in what is built once for all or else in what was built here.
+    /// Looks something up in the common tables, then in those built here.
     pub(super) fn known(&self, find: impl Fn(&Tables) -> Option<ExprId>) -> Option<ExprId> {
         self.common.and_then(|common| find(&common.tables)).or_else(|| find(&self.own))
     }
@@ -125,22 +126,22 @@ impl Strings {
         string
     }
 
-    /// What stands between the quotes of any string of `min` to `max` characters, in any spelling.
+    /// The text between the quotes of any string of `min` to `max` characters, in any spelling.
     pub(crate) fn any_body(&mut self, exprs: &mut ExprSet, min: u32, max: Option<u32>) -> ExprId {
         let character = self.class(exprs, Spelling::Any, &[(0, 0x10ffff)]);
         exprs.repeat(character, min, max)
     }
 
-    /// Any of these strings, with quotes, in the spelling in force.
+    /// Any of these strings, with quotes, in the current spelling.
     pub(crate) fn literals(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
         let Ok(literals) = self.literals_while(exprs, texts, || Ok::<_, Infallible>(()));
         literals
     }
 
-    /// As [`Strings::literals`], for strings of a schema, which may be long or many.
+    /// As [`Strings::literals`], for the strings of a schema, which may be long or numerous.
     ///
     /// # Errors
-    /// Where it takes too long.
+    /// A limit, where it takes too long.
     pub(crate) fn literals_in_time(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> Result<ExprId, LimitExceeded> {
         self.literals_while(exprs, texts, check_time)
     }
@@ -166,10 +167,10 @@ impl Strings {
         Ok(self.allowed(exprs, literals))
     }
 
-    /// The key of a known member of this name, as [`DeclaredMember::key`](crate::DeclaredMember::key) has it.
+    /// The key of a declared member with this name, as in [`DeclaredMember::key`](crate::DeclaredMember::key).
     ///
     /// # Errors
-    /// Where it takes too long.
+    /// A limit, where it takes too long.
     pub(crate) fn key(&mut self, exprs: &mut ExprSet, name: &str) -> Result<Option<ExprId>, LimitExceeded> {
         let is_plain = self.spelling == Spelling::Natural && is_plain(name) && !self.is_forbidden(name);
         if is_plain { Ok(None) } else { self.literals_in_time(exprs, &[name]).map(Some) }
@@ -178,13 +179,13 @@ impl Strings {
     /// Any of these strings, with quotes, in every spelling.
     ///
     /// # Errors
-    /// Where it takes too long.
+    /// A limit, where it takes too long.
     pub(crate) fn literals_in_any_spelling(
         &mut self,
         exprs: &mut ExprSet,
         texts: &[&str],
     ) -> Result<ExprId, LimitExceeded> {
-        // Bare text has one spelling only.
+        // Bare text has only one spelling.
         let every = if self.spelling == Spelling::Bare { Spelling::Bare } else { Spelling::Any };
         let spelling = std::mem::replace(&mut self.spelling, every);
         let literals = self.literals_in_time(exprs, texts);
@@ -192,14 +193,14 @@ impl Strings {
         literals
     }
 
-    /// Any string, with quotes, in the spelling of constrained ones.
+    /// Any string, with quotes, in the spelling of constrained strings.
     pub(crate) fn any_constrained(&mut self, exprs: &mut ExprSet) -> ExprId {
         let character = self.class(exprs, self.spelling, &[(0, 0x10ffff)]);
         let body = exprs.repeat(character, 0, None);
         self.quoted(exprs, body)
     }
 
-    /// What stands between the quotes, with them where the spelling has quotes.
+    /// A body with quotes, if the spelling has quotes.
     pub(crate) fn quoted(&self, exprs: &mut ExprSet, body: ExprId) -> ExprId {
         if self.spelling == Spelling::Bare {
             return body;
@@ -208,13 +209,14 @@ impl Strings {
         self.allowed(exprs, quoted)
     }
 
-    /// The same without quotes.
+    /// As [`Strings::literals`], without quotes.
     pub(crate) fn bodies(&mut self, exprs: &mut ExprSet, texts: &[&str]) -> ExprId {
         let Ok(bodies) = self.trie(exprs, texts, ExprId::EMPTY, || Ok::<_, Infallible>(()));
         bodies
     }
 
-    /// A trie over the characters of the texts, every edge with all its spellings, and `end` after every text.
+    /// A trie over the characters of the texts; every edge has all spellings of its character, and every text is
+    /// followed by `end`.
     fn trie<E>(
         &mut self,
         exprs: &mut ExprSet,
@@ -228,7 +230,7 @@ impl Strings {
             return text.chars().rev().try_fold(end, |tail, character| {
                 may_go_on()?;
                 let head = self.character(exprs, self.spelling, character);
-                // Printable ASCII is spelled by itself only.
+                // Printable ASCII has only its plain spelling.
                 let is_byte = matches!(character, ' '..='~') && !matches!(character, '"' | '\\');
                 Ok(if is_byte && self.spelling == Spelling::Natural {
                     exprs.byte_then(head, tail)
@@ -240,7 +242,8 @@ impl Strings {
         let mut sorted: Vec<&str> = texts.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        // `path` is the current text, and `open` says where in `alternatives` those after each of its beginnings start.
+        // `path` is the current text. For each prefix of it, `open` says where its continuations in `alternatives`
+        // start.
         let mut path: Vec<char> = Vec::new();
         let mut open: Vec<usize> = vec![0];
         let mut alternatives: Vec<ExprId> = Vec::new();
@@ -250,7 +253,7 @@ impl Strings {
             let mut shared = text.len();
             let mut tail = end;
             if text.len() > LONG_TEXT {
-                // What no other text has is kept in pieces.
+                // The part that no other text shares is split into pieces.
                 let next = sorted.get(at + 1).unwrap_or(&"");
                 let with_next = text.chars().zip(next.chars()).take_while(|(a, b)| a == b).count();
                 shared = text.char_indices().nth(common.max(with_next)).map_or(text.len(), |(at, _)| at);
@@ -307,7 +310,7 @@ impl Strings {
         class
     }
 
-    /// One character out of the ranges, in every spelling of the alphabet.
+    /// One character of the ranges, in every spelling of the alphabet.
     fn class(&mut self, exprs: &mut ExprSet, spelling: Spelling, ranges: &[(u32, u32)]) -> ExprId {
         let ranges = without_surrogates(ranges);
         if let Some(known) = self.known(|tables| tables.classes[spelling as usize].get(&ranges).copied()) {
@@ -352,14 +355,14 @@ impl Strings {
         class
     }
 
-    /// `\uXXXX` for the code points up to U+FFFF and surrogate pairs for those above.
+    /// `\uXXXX` for the code points up to U+FFFF, and surrogate pairs for those above.
     fn numbered(&mut self, exprs: &mut ExprSet, ranges: &[(u32, u32)]) -> ExprId {
         let escape = exprs.literal(b"\\u");
         let low = intersect(ranges, 0, 0xffff);
         let low = self.hex(exprs, low, 4);
         let mut alternatives = vec![exprs.concat(escape, low)];
-        // Equal sets of second halves share one expression, under all first halves that lead to them. Between the first
-        // halves where a range starts or ends, all of them lead to the same set.
+        // Equal sets of low surrogates share one expression, for all high surrogates that lead to them. Between the
+        // high surrogates where a range starts or ends, all lead to the same set.
         let mut halves: Vec<(Ranges, Ranges)> = Vec::new();
         let astral = intersect(ranges, 0x10000, 0x10ffff);
         let first_half = |code: u32| (code - 0x10000) >> 10;
@@ -389,7 +392,7 @@ impl Strings {
         exprs.or(&alternatives)
     }
 
-    /// Numbers out of the ranges as hexadecimal digits of either case: a trie whose equal branches are one.
+    /// Numbers of the ranges as hexadecimal digits in either case: a trie that shares equal branches.
     fn hex(&mut self, exprs: &mut ExprSet, ranges: Ranges, length: u32) -> ExprId {
         if ranges.is_empty() {
             return ExprId::NOTHING;
@@ -437,7 +440,7 @@ impl Strings {
     }
 }
 
-/// Characters as a JSON string spells them.
+/// Characters as they are spelled in a JSON string.
 pub(crate) struct Spelled<'a> {
     strings: &'a mut Strings,
     spelling: Spelling,
@@ -471,7 +474,7 @@ fn intersect(ranges: &[(u32, u32)], first: u32, last: u32) -> Ranges {
     ranges.iter().map(overlap).filter(|(from, to)| from <= to).collect()
 }
 
-/// The ranges without some holes, which are sorted and disjoint.
+/// The ranges without some holes, which must be sorted and disjoint.
 fn subtract(ranges: &[(u32, u32)], holes: &[(u32, u32)]) -> Ranges {
     let mut result = Vec::new();
     for &(first, last) in ranges {
@@ -493,7 +496,7 @@ fn without_surrogates(ranges: &[(u32, u32)]) -> Ranges {
     subtract(ranges, &[(0xd800, 0xdfff)])
 }
 
-/// A spelling between the quotes that belongs to both alphabets.
+/// A spelling between the quotes that both alphabets contain.
 pub(crate) fn spelled(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for character in text.chars() {
@@ -512,7 +515,7 @@ pub(crate) fn spelled(text: &str) -> String {
     spelled
 }
 
-/// Whether a text is printable ASCII that JSON writes as it is.
+/// Whether a text is printable ASCII that JSON writes without escapes.
 pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
 }

@@ -2,7 +2,7 @@
 
 use stencilm_regex::ExprId;
 
-/// How an object is written: the text between its keys and values, white space included.
+/// How an object is written: the text between its keys and values, whitespace included.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Surface {
     /// The whole object when it has no member, `{` to `}`.

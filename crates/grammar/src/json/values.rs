@@ -31,12 +31,12 @@ pub fn common_exprs() -> ExprSet {
     COMMON.exprs()
 }
 
-/// Any JSON string among the [`common_exprs`], in the spelling that most grammars have.
+/// Any JSON string among the [`common_exprs`], in the spelling that most grammars use.
 pub fn common_string() -> ExprId {
     COMMON.string
 }
 
-/// What is built once.
+/// The expressions that are built once for all grammars.
 pub(crate) fn common() -> &'static Common {
     &COMMON
 }

@@ -1,8 +1,8 @@
 //! JSON in whose strings and names some texts do not come, as they are written between the quotes.
 //!
-//! Every lexeme of a grammar of JSON holds whole strings. So a lexeme is intersected with all texts whose strings are clean,
-//! and a member whose name is not clean has no value. What is left without a continuation is dropped where the grammar is made
-//! anew.
+//! Every lexeme of a grammar of JSON holds whole strings. So a lexeme is intersected with all texts whose strings are
+//! clean, and a member whose name is not clean has no value. What is left without a continuation is dropped where the
+//! grammar is made anew.
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, own_pattern};
 use stencilm_regex::{ByteSet, Deriver, ExprId, Limits};
@@ -12,10 +12,10 @@ use crate::ir::grammar::{AdditionalMembers, DeclaredMember, Grammar, Node, NodeI
 use crate::ir::key_space::{CANONICAL, key_space};
 use crate::ir::productive::{LiveExprs, without_dead_parts};
 
-/// The texts of a grammar of JSON in which none of `excludes` comes within a string or a name.
+/// The texts of a JSON grammar in which none of `excludes` occurs within a string or a name.
 ///
 /// # Errors
-/// [`ErrorKind::Unsatisfiable`] where no text is left, [`ErrorKind::Limit`] where it takes too long to decide.
+/// [`ErrorKind::Unsatisfiable`] if no text is left, [`ErrorKind::Limit`] if it takes too long to decide.
 pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<Grammar, GrammarError> {
     if excludes.is_empty() {
         return Ok(grammar);
@@ -30,7 +30,7 @@ pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<G
     let dead = NodeId(grammar.nodes.len() as u32);
     grammar.nodes.push(Node::Lexeme(ExprId::NOTHING));
     for items in &mut grammar.items {
-        // Values were counted with those that are left out now.
+        // The counters include values that are now excluded, so they no longer show when values are exhausted.
         if items.is_unique() {
             items.repeats = Repeats::Never { counted: false };
         }
@@ -49,13 +49,13 @@ pub(super) fn excluding(mut grammar: Grammar, excludes: &[Box<str>]) -> Result<G
     without_dead_parts(grammar, LiveExprs::default())
 }
 
-/// Texts whose strings are clean.
+/// Texts whose strings are clean: they contain no excluded text.
 struct Clean<'e> {
     excludes: &'e [Box<str>],
     texts: ExprId,
-    /// The others.
+    /// The texts with some string that isn't clean.
     unclean: ExprId,
-    /// Names in the one spelling by which they are counted.
+    /// Names in the canonical spelling, by which they are counted.
     canonical: ExprId,
 }
 
@@ -85,7 +85,7 @@ impl<'e> Clean<'e> {
         Clean { excludes, texts, unclean, canonical }
     }
 
-    /// The clean texts of an expression, which stays as it is where all of them are.
+    /// The clean texts of an expression; the same expression if all of its texts are clean.
     fn part_of(&self, deriver: &mut Deriver, expr: ExprId) -> Result<ExprId, GrammarError> {
         let unclean = deriver.exprs.and(&[expr, self.unclean]);
         if !is_live(deriver, unclean)? {
@@ -95,7 +95,7 @@ impl<'e> Clean<'e> {
         Ok(if is_live(deriver, clean)? { clean } else { ExprId::NOTHING })
     }
 
-    /// Whether the name of a member may come; its spellings are restricted to those that may.
+    /// Whether the name of a member has a clean spelling; restricts its spellings to the clean ones.
     fn is_name(&self, deriver: &mut Deriver, known: &mut DeclaredMember) -> Result<bool, GrammarError> {
         let Some(key) = known.key else {
             return Ok(!self.excludes.iter().any(|exclude| known.name.contains(&**exclude)));
@@ -105,7 +105,8 @@ impl<'e> Clean<'e> {
         Ok(clean != ExprId::NOTHING)
     }
 
-    /// Restricts the names of a class. A name has one spelling then, so that those that are left are counted right.
+    /// Restricts the names of a class. Each name then has only one spelling, so that the remaining ones are counted
+    /// correctly.
     fn restrict(
         &self,
         deriver: &mut Deriver,
@@ -118,7 +119,7 @@ impl<'e> Clean<'e> {
         }
         let key = deriver.exprs.and(&[key, self.canonical]);
         if !is_live(deriver, key)? {
-            // No member of the class can come, and one that has to come never does.
+            // The class has no members, so a required one is never satisfied.
             additional.value = dead;
             additional.some = additional.some.map(|_| dead);
             return Ok(());

@@ -35,13 +35,16 @@ use crate::json_schema::lower::lowering::Lowering;
 use crate::json_schema::lower::marking::Arguments;
 use crate::json_schema::options::JsonSchemaOptions;
 
-/// The grammar of all JSON texts, in the chosen form, of all instances of a schema.
+/// The grammar of the JSON texts, in the chosen form, of all instances of a schema.
 ///
 /// # Errors
-/// [`ErrorKind::Syntax`] when the schema is malformed, [`ErrorKind::Unsupported`] when it cannot be enforced exactly,
-/// [`ErrorKind::Unsatisfiable`] when it has no instance, [`ErrorKind::Limit`] when it is too large.
+/// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax) when the schema is malformed,
+/// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) when it cannot be enforced exactly,
+/// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) when it has no instance,
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when it is too large.
 pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
-    // Few ask for the report, and to read the schema once more costs them little. Other documents would be kept for it.
+    // Few callers read the report, and parsing the schema again for it costs them little. With other documents they
+    // would have to be kept, so then the report is computed now.
     let later = options.documents.is_empty().then(|| {
         let again = Again { schema: schema.into(), options: options.clone() };
         KeptReport::later(again)
@@ -50,7 +53,7 @@ pub fn from_json_schema(schema: &str, options: &JsonSchemaOptions) -> Result<Gra
     excluding::excluding(grammar, &options.excludes)
 }
 
-/// Reads a schema, with the meta-schemas that it refers to, and goes on with it.
+/// Reads a schema together with the meta-schemas that it refers to, and passes it on.
 fn read<T>(
     schema: &str,
     options: &JsonSchemaOptions,
@@ -68,7 +71,7 @@ fn read<T>(
             }
             missing
         };
-        // They are not the caller's, and are not counted.
+        // They are not part of the caller's input, so they don't count.
         max_bytes = missing.iter().fold(max_bytes, |bytes, (_, text)| bytes.saturating_add(text.len()));
         documents.to_mut().extend(missing);
     }
@@ -81,7 +84,8 @@ fn lowering<'a>(
     Ok(Lowering::new(schemas, options, Surfaces::new(&options.layout())?))
 }
 
-/// The same for grammars that become parts of others, with this report; with its own, worked out, where there is none.
+/// As [`from_json_schema`], for grammars that become parts of others, with this report; if there is none, the grammar
+/// has its own, computed now.
 ///
 /// # Errors
 /// As [`from_json_schema`].
@@ -94,10 +98,11 @@ pub(crate) fn part(
     excluding::excluding(grammar, &options.excludes)
 }
 
-/// The grammar of the members of the objects that are valid under a schema, as the arguments of a call.
+/// The grammar of the members of the objects that are valid against a schema, as the arguments of a call.
 ///
 /// # Errors
-/// As [`from_json_schema`], and [`ErrorKind::Unsupported`] where what the schema asks cannot be written so.
+/// As [`from_json_schema`], and [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if what the schema requires
+/// cannot be written in this way.
 pub(crate) fn arguments(
     schema: &str,
     arguments: Arguments,
@@ -109,7 +114,7 @@ pub(crate) fn arguments(
     })
 }
 
-/// What it takes to read a schema again, for its report.
+/// The data to read a schema again for its report.
 #[derive(Debug)]
 struct Again {
     schema: Box<str>,
@@ -126,12 +131,12 @@ impl Later for Again {
     }
 }
 
-/// One grammar of several schemas within one document, one after the other, and the node of each. None of them may refer
-/// to anything, for `#` would mean the whole document. Each is the arguments of a call where it is said how these are written.
-/// The grammar has this report; its own, where there is none.
+/// One grammar for several schemas within one document, and the node of each; they are lowered one after the other.
+/// None of them may contain references, because `#` would mean the whole document. If `arguments` are given, each
+/// schema is that of the arguments of a call. The grammar has this report, or its own if there is none.
 ///
 /// # Errors
-/// As [`from_json_schema`]; where several schemas together reach a limit or one has no instance, the error does not say
+/// As [`from_json_schema`]; if several schemas together reach a limit, or one has no instance, the error doesn't say
 /// which.
 pub(crate) fn from_values(
     document: &read::document::Document<'_>,
@@ -147,7 +152,7 @@ pub(crate) fn from_values(
 /// The grammar of every JSON value, in the chosen form.
 ///
 /// # Errors
-/// [`ErrorKind::Syntax`] when the separators do not make JSON.
+/// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax) when the separators do not make JSON.
 pub fn any_json(options: &JsonSchemaOptions) -> Result<Grammar, GrammarError> {
     from_json_schema("true", options)
 }

@@ -4,17 +4,18 @@ use crate::ir::builder::MAX_EXPRS;
 use crate::json::layout::{DEFAULT_MAX_WHITESPACE, GapPatterns, LayoutOptions};
 use crate::json::spelling::Spelling;
 
-/// Longest schema, in bytes, where the caller gives no other bound.
+/// The greatest length of a schema in bytes, unless the caller sets another bound.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 
-/// The keyword that names a table of symbols: the strings that are valid are its names.
+/// The keyword that names a table of symbols: only the names in the table are valid strings.
 pub(crate) const SYMBOLS: &str = "x-stencilm-symbols";
 
-/// The keywords of a string that is a name from here on, and of one that is a name declared before; each names its set.
+/// The keywords for a string that declares a name, and for a string that must be a declared name; each gives the name
+/// of a set.
 pub(crate) const DECLARES: &str = "x-stencilm-declares";
 pub(crate) const REFERS: &str = "x-stencilm-refers";
 
-/// The URI under which a table of symbols stands beside a schema, as a JSON array of strings.
+/// The URI of the document with a table of symbols, a JSON array of strings.
 pub(crate) fn symbols_uri(table: &str) -> String {
     format!("{SYMBOLS}:{table}")
 }
@@ -22,39 +23,39 @@ pub(crate) fn symbols_uri(table: &str) -> String {
 /// How a schema is read and how its instances are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JsonSchemaOptions {
-    /// Whether whitespace may stand between any two tokens; `indent` and `separators` then mean nothing.
+    /// Whether whitespace may stand between any two tokens; `indent` and `separators` are then ignored.
     pub any_whitespace: bool,
-    /// Whitespace for each level of an indented text, one entry per line.
+    /// The number of spaces for each level of an indented text, with one entry per line.
     pub indent: Option<u32>,
-    /// What stands between entries and between key and value; by default as Python's `json.dumps` has it.
+    /// The texts between entries, and between key and value; the default is that of Python's `json.dumps`.
     pub separators: Option<(String, String)>,
-    /// What stands between tokens, in place of what the fields above say.
+    /// The texts between tokens, instead of what the fields above say.
     pub gaps: Option<GapPatterns>,
-    /// Whether members and elements that the schema does not speak of are forbidden.
+    /// Whether members and elements that the schema doesn't mention are forbidden.
     pub strict_mode: bool,
-    /// The most whitespace in a row where `any_whitespace`; `None` without limit.
+    /// The greatest length of a run of whitespace with `any_whitespace`; `None` without limit.
     pub max_whitespace: Option<u32>,
-    /// Whether members may come in any order, instead of declared ones in their order, then the others.
+    /// Whether members may come in any order; otherwise declared members come first, in their order.
     pub any_order: bool,
-    /// Which texts of a valid value belong.
+    /// Which spellings of a valid value are allowed.
     pub spelling: Spelling,
-    /// Whether strings have no escapes but those that JSON needs.
+    /// Whether strings may only contain escapes that JSON requires.
     pub minimal_escapes: bool,
-    /// Whether integers are written without a point or exponent, as draft 4 has it.
+    /// Whether integers are written without a point or exponent, as in draft 4.
     pub integers_as_digits: bool,
-    /// Whether formats are enforced; where not they are annotations.
+    /// Whether formats are enforced; otherwise they are annotations.
     pub enforce_formats: bool,
-    /// Whether `nullable` adds null to the types beside it, as in OpenAPI 3.0; where not it is an annotation.
+    /// Whether `nullable` adds null to the types beside it, as in OpenAPI 3.0; otherwise it is an annotation.
     pub nullable: bool,
-    /// Whether what is not supported is left out and reported, where that only allows more.
+    /// Whether unsupported keywords are relaxed and reported, where that only allows more.
     pub relax: bool,
-    /// Texts that must not come within a string or a name, as they are written between the quotes.
+    /// Texts that must not occur within a string or a name, as they are written between the quotes.
     pub excludes: Vec<Box<str>>,
-    /// Schemas that `$ref` may reach, each under its URI. Nothing else is ever looked for.
+    /// Schemas that `$ref` may refer to, each with its URI. Nothing else is ever loaded.
     pub documents: Vec<(String, String)>,
-    /// Longest schema, in bytes.
+    /// The greatest length of a schema in bytes.
     pub max_bytes: usize,
-    /// Most expressions in the lexemes of its grammar.
+    /// The greatest number of expressions in the lexemes of its grammar.
     pub max_exprs: usize,
 }
 
@@ -83,7 +84,7 @@ impl Default for JsonSchemaOptions {
 }
 
 impl JsonSchemaOptions {
-    /// Those that say how a text is laid out.
+    /// The options for the layout of a text.
     pub(crate) fn layout(&self) -> LayoutOptions<'_> {
         LayoutOptions {
             any_whitespace: self.any_whitespace,

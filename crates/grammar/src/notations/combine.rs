@@ -17,18 +17,18 @@ use crate::json::surface::Surface;
 use crate::passes::drop_unreachable_in_time;
 
 impl Grammar {
-    /// The texts of the grammars one after the other; of none of them, the empty text.
+    /// The concatenation of the grammars; the empty text if there are none.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] when they are too large together.
+    /// [`ErrorKind::Limit`] if they are too large together.
     pub fn concat(grammars: &[&Grammar]) -> Result<Grammar, GrammarError> {
         combined(grammars, GrammarBuilder::sequence)
     }
 
-    /// The texts of any of the grammars.
+    /// The union of the grammars.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsatisfiable`] when there are none, [`ErrorKind::Limit`] when they are too large together.
+    /// [`ErrorKind::Unsatisfiable`] if there are none, [`ErrorKind::Limit`] if they are too large together.
     pub fn union(grammars: &[&Grammar]) -> Result<Grammar, GrammarError> {
         if grammars.is_empty() {
             let message = "a union of no grammars has no texts; give at least one";
@@ -39,7 +39,7 @@ impl Grammar {
 }
 
 impl Grammar {
-    /// Refuses a grammar of the ends of texts, where one of whole texts must be.
+    /// Refuses a grammar of continuations of a text where a grammar of whole texts is required.
     pub(crate) fn check_begun(&self) -> Result<(), GrammarError> {
         if self.begun.is_empty() {
             return Ok(());
@@ -69,13 +69,13 @@ fn combined(
     drop_unreachable_in_time(&grammar)
 }
 
-/// Adds all of a grammar, with names that no rule before has; gives its root.
+/// Adds all of a grammar, renaming rules whose names are taken; returns its root.
 pub(crate) fn add(builder: &mut GrammarBuilder, names: &mut HashSet<String>, grammar: &Grammar) -> NodeId {
     let Ok(root) = add_while(builder, names, grammar, || Ok::<_, Infallible>(()));
     root
 }
 
-/// The same, for as long as it may go on.
+/// As [`add`], for as long as `may_go_on` allows.
 fn add_while<E>(
     builder: &mut GrammarBuilder,
     names: &mut HashSet<String>,
@@ -89,14 +89,14 @@ fn add_while<E>(
     }
     let copies = exprs::copy_while(grammar.exprs(), lexemes, &mut builder.exprs, &may_go_on)?;
     let rules: Vec<RuleId> = grammar.rules().iter().map(|rule| declare(builder, names, &rule.name)).collect();
-    // Every node becomes one node, so all of them keep their distances, whatever their order.
+    // Every node becomes one node, so the distances between ids stay the same.
     let first = builder.node_count() as u32;
     let node_of = |id: &NodeId| NodeId(first + id.0);
     for node in grammar.nodes() {
         may_go_on()?;
         let copy = match node {
             Node::Lexeme(expr) => {
-                // The grammar is frozen, so this one matches some text.
+                // In a finished grammar, every lexeme matches some text.
                 builder.live_lexeme(copies.of(*expr));
                 continue;
             }
@@ -125,12 +125,13 @@ fn add_while<E>(
     Ok(node_of(&grammar.root()))
 }
 
-/// A rule to be defined, called so or, where another one is, nearly so.
+/// Declares a rule with this name, or with a similar one if it is taken.
 pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut HashSet<String>, wanted: &str) -> RuleId {
     let mut name = wanted.to_owned();
     let mut number = 1;
     while !names.insert(name.clone()) {
-        // Hundreds of schemas all give their rules the same names: after the first few the numbers are not tried in turn.
+        // Hundreds of schemas give their rules the same names, so after the first few numbers the next ones are not
+        // tried one by one.
         number = if number < 8 { number + 1 } else { names.len().max(number + 1) };
         name = format!("{wanted}_{number}");
     }
@@ -138,7 +139,7 @@ pub(crate) fn declare(builder: &mut GrammarBuilder, names: &mut HashSet<String>,
 }
 
 impl Members {
-    /// The same object with other numbers for its nodes and expressions.
+    /// The same object with other ids for its nodes and expressions.
     pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Members {
         let known = self.declared.iter().map(|known| DeclaredMember {
             name: known.name.clone(),
@@ -163,7 +164,7 @@ impl Members {
 }
 
 impl Items {
-    /// The same array with other numbers for its nodes and expressions.
+    /// The same array with other ids for its nodes and expressions.
     pub(crate) fn mapped(&self, node: impl Fn(&NodeId) -> NodeId, expr: impl Fn(ExprId) -> ExprId) -> Items {
         let element = |element: &Element| Element { value: node(&element.value), counts: element.counts };
         let place = |place: &[Element]| -> Box<[Element]> { place.iter().map(element).collect() };

@@ -1,5 +1,5 @@
-//! With what the text may go on after each node of a grammar: a byte, its end, or a single token. The sets FIRST and FOLLOW of
-//! the theory of parsing, over bytes. They may hold more than there is, never less.
+//! With what the text may go on after each node of a grammar: a byte, its end, or a single token. The sets FIRST and
+//! FOLLOW of the theory of parsing, over bytes. They may hold more than there is, never less.
 
 use stencilm_regex::ByteSet;
 
@@ -7,15 +7,16 @@ use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::{Node, NodeId};
 use crate::ir::syntax_error::SyntaxError;
 
-/// So many parts of a lexeme are looked at for the bytes it begins with; where there are more it may begin with any.
+/// The greatest number of parts of a lexeme that are examined for its first bytes; with more parts it may begin with
+/// any.
 const LOOKED_AT: usize = 256;
 
-/// How a text may go on.
+/// The ways in which a text may continue.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Next {
     /// The bytes that may come next.
     pub bytes: ByteSet,
-    /// Whether it may end; of the beginning of a node, whether nothing of the text is the node's.
+    /// Whether it may end. In the set of the beginnings of a node: whether the node may be empty.
     pub end: bool,
     /// Whether a single token may come next.
     pub token: bool,
@@ -23,23 +24,23 @@ pub(crate) struct Next {
 
 impl Next {
     const NEVER: Next = Next { bytes: ByteSet::EMPTY, end: false, token: false };
-    /// Without anything to read.
+    /// Nothing more follows.
     const END: Next = Next { bytes: ByteSet::EMPTY, end: true, token: false };
 
     fn or(self, other: Next) -> Next {
         Next { bytes: self.bytes.union(&other.bytes), end: self.end || other.end, token: self.token || other.token }
     }
 
-    /// How a text goes on with this, and then with the other.
+    /// The continuations by this, followed by the other.
     fn then(self, other: Next) -> Next {
         if self.end { Next { end: false, ..self }.or(other) } else { self }
     }
 }
 
-/// How the text may go on after each node that the root leads to, by the node's number.
+/// How the text may continue after each node that is reachable from the root, indexed by node.
 ///
 /// # Errors
-/// At the place, where the time is up.
+/// At `place`, if the time is over.
 pub(crate) fn following(builder: &GrammarBuilder, root: NodeId, place: usize) -> Result<Vec<Next>, SyntaxError> {
     let begins = begins(builder, place)?;
     let mut follows = vec![Next::NEVER; builder.node_count()];
@@ -78,17 +79,17 @@ pub(crate) fn following(builder: &GrammarBuilder, root: NodeId, place: usize) ->
             }
             Node::Rule(rule) => add(&mut follows, &mut work, &mut waits, builder.body(*rule), after),
             Node::Marked { body, .. } => add(&mut follows, &mut work, &mut waits, *body, after),
-            // No condition reaches into objects and arrays.
+            // Conditions don't reach into objects and arrays.
             Node::Lexeme(_) | Node::Token(_) | Node::Members(_) | Node::Items(_) => {}
         }
     }
     Ok(follows)
 }
 
-/// How the texts of each node begin.
+/// The beginnings of the texts of each node.
 fn begins(builder: &GrammarBuilder, place: usize) -> Result<Vec<Next>, SyntaxError> {
     let mut begins = vec![Next::NEVER; builder.node_count()];
-    // Most nodes come after their parts; what recursion leads back to takes further rounds.
+    // Most nodes come after their parts; recursion takes further rounds.
     loop {
         let mut grows = false;
         for index in 0..begins.len() {
@@ -105,7 +106,7 @@ fn begins(builder: &GrammarBuilder, place: usize) -> Result<Vec<Next>, SyntaxErr
     }
 }
 
-/// How the texts of a node begin, where its parts begin so.
+/// The beginnings of the texts of a node, given those of its parts.
 fn begin(builder: &GrammarBuilder, node: NodeId, begins: &[Next]) -> Next {
     let of = |node: &NodeId| begins[node.0 as usize];
     let of_expr = |expr| Next {
@@ -138,7 +139,7 @@ fn begin(builder: &GrammarBuilder, node: NodeId, begins: &[Next]) -> Next {
     }
 }
 
-/// How an object or an array begins that is opened so. Where nothing opens it, what is in it may come at once.
+/// The beginning of an object or an array with this opening. If the opening may be empty, anything may come first.
 fn opened(surface: Next) -> Next {
     if surface.end { Next { bytes: ByteSet::ALL, end: true, token: true } } else { surface }
 }

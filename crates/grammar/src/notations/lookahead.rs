@@ -20,23 +20,23 @@ use crate::ir::grammar::{Node, NodeId, RuleId};
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::following::{Next, following};
 
-/// Most copies of nodes that are made.
+/// The greatest number of copies of nodes.
 const MAX_COPIES: usize = 200_000;
-/// Most rounds of a repetition that are written out, because what they leave of a condition differs.
+/// The greatest number of rounds of a repetition that are written out because their conditions differ.
 const MAX_ROUNDS: u32 = 64;
-/// Most that rounds may leave of one condition.
+/// The greatest number of residuals of one condition after rounds of a repetition.
 const MAX_LEFT: usize = 1_000;
 
-/// So many nodes deep a new part is looked at before its turn.
+/// The depth of nodes to which a new part is visited immediately.
 const MAX_DEPTH: u32 = 16;
 
-/// A condition that holds for every rest.
+/// The condition that every rest satisfies.
 const NONE: ExprId = ExprId::ANYTHING;
 
-/// The nodes that set a condition, what it is, and where each stands.
+/// The nodes that set a condition, with the condition and the position of each.
 pub(crate) type Conditions = FxHashMap<NodeId, (ExprId, usize)>;
 
-/// What a condition leaves after each byte that may come, and whether the text may end if it may.
+/// The residuals of a condition after each byte that may come, and whether the text may end.
 #[derive(PartialEq, Eq, Hash)]
 struct Continuation {
     next: Next,
@@ -47,32 +47,32 @@ struct Continuation {
 struct Pass<'a> {
     builder: &'a mut GrammarBuilder,
     conditions: &'a Conditions,
-    /// Where the first condition stands.
+    /// The position of the first condition.
     place: usize,
-    /// Nodes that a condition is set in.
+    /// Nodes within which a condition is set.
     setting: FxHashSet<NodeId>,
-    /// What may be left after a node of the condition before it.
+    /// By node and condition before it: the possible conditions after it.
     left: BTreeMap<(NodeId, ExprId), Vec<ExprId>>,
-    /// Lexemes by what they leave.
+    /// By lexeme and condition before it: the groups of its texts, each with the condition after it.
     groups: FxHashMap<(ExprId, ExprId), Vec<(ExprId, ExprId)>>,
-    /// How the text may go on after each node.
+    /// How the text may continue after each node.
     follows: Vec<Next>,
-    /// The first condition of those that go on in the same way.
+    /// For each way to continue, the first condition with it, which stands for all others.
     settled: FxHashMap<Continuation, ExprId>,
-    /// Rules for the rounds of a repetition from a condition to another.
+    /// The rules for the rounds of a repetition, by the conditions before and after them.
     rounds: FxHashMap<(NodeId, ExprId, ExprId), RuleId>,
-    /// What was derived on the way; while it derives, it has the expressions of the builder.
+    /// Caches derivatives. While it's used, it owns the expressions of the builder.
     deriver: Deriver,
     made: FxHashMap<(NodeId, ExprId, ExprId), NodeId>,
     rules: FxHashMap<(RuleId, ExprId, ExprId), RuleId>,
-    /// How many nodes deep a part is being looked at that was new.
+    /// How many nested new parts are being visited.
     depth: u32,
 }
 
-/// The root of the same grammar with the conditions kept.
+/// The root of a grammar that enforces the conditions.
 ///
 /// # Errors
-/// At the place of the first condition, where it meets what is no text, or what would have to be written out too often.
+/// An error at the first condition if it meets something that is not text, or would have to be written out too often.
 pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Conditions) -> Result<NodeId, SyntaxError> {
     let Some(place) = conditions.values().map(|&(_, place)| place).min() else { return Ok(root) };
     let setting = setting(builder, conditions);
@@ -95,7 +95,7 @@ pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Cond
     pass.find(root)?;
     let ends: Vec<ExprId> = pass.left[&(root, NONE)].clone();
     let keys: Vec<(NodeId, ExprId)> = pass.left.keys().copied().collect();
-    // Rules first, because they may be used before they are made.
+    // Rules first, because they may be used before they are defined.
     for &(node, before) in &keys {
         if let Node::Rule(rule) = *pass.builder.get(node)
             && !pass.is_plain(node, before)
@@ -122,7 +122,7 @@ pub(crate) fn kept(builder: &mut GrammarBuilder, root: NodeId, conditions: &Cond
     Ok(pass.builder.choice(&roots))
 }
 
-/// The nodes that a condition is set in, directly or by what they use.
+/// The nodes within which a condition is set, directly or through what they use.
 fn setting(builder: &GrammarBuilder, conditions: &Conditions) -> FxHashSet<NodeId> {
     let mut users: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
     for index in 0..builder.node_count() {
@@ -143,7 +143,8 @@ fn setting(builder: &GrammarBuilder, conditions: &Conditions) -> FxHashSet<NodeI
     setting
 }
 
-/// The nodes directly below, rules followed. What stands in objects and arrays is left out: conditions do not reach there.
+/// The direct parts of a node; rules are followed. The contents of objects and arrays are left out, because conditions
+/// don't reach there.
 fn parts(builder: &GrammarBuilder, node: NodeId) -> Vec<NodeId> {
     match builder.get(node) {
         Node::Sequence(parts) | Node::Choice(parts) => parts.to_vec(),
@@ -158,7 +159,7 @@ impl Pass<'_> {
         SyntaxError::unsupported(self.place, format!("this condition on what follows {what}"))
     }
 
-    /// Ends what takes too long, and says what else would do.
+    /// Fails if the time is over; the error says what to do instead.
     fn in_time(&self) -> Result<(), SyntaxError> {
         check_time().map_err(|limit| {
             let mut message = limit.while_reading();
@@ -170,12 +171,12 @@ impl Pass<'_> {
         })
     }
 
-    /// Whether a node stays as it is: no condition before it, and none set in it.
+    /// Whether a node isn't copied: there is no condition before it, and none is set in it.
     fn is_plain(&self, node: NodeId, before: ExprId) -> bool {
         before == NONE && !self.setting.contains(&node)
     }
 
-    /// Finds what is left after every node that is reached, by going round until nothing is new.
+    /// Finds the conditions after every reachable node, in rounds until nothing changes.
     fn find(&mut self, root: NodeId) -> Result<(), SyntaxError> {
         self.left.insert((root, NONE), Vec::new());
         loop {
@@ -203,7 +204,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What is known so far to be left after a part; asks for it where that is new.
+    /// The conditions after a part that are known so far; a new part is scheduled.
     fn known(&mut self, part: NodeId, before: ExprId, grows: &mut bool) -> Result<Vec<ExprId>, SyntaxError> {
         if self.is_plain(part, before) {
             self.left.entry((part, before)).or_insert_with(|| vec![NONE]);
@@ -215,7 +216,7 @@ impl Pass<'_> {
         *grows = true;
         self.left.insert((part, before), Vec::new());
         if self.depth < MAX_DEPTH {
-            // At once, or a long sequence would be found one part in a round.
+            // Immediately, or a long sequence would need one round for each part.
             self.depth += 1;
             let after = self.after(part, before, grows);
             self.depth -= 1;
@@ -281,7 +282,7 @@ impl Pass<'_> {
                     }
                 }
                 if min > 0 {
-                    // At least one round; more do not lead where one or more do not.
+                    // The conditions after at least one round include those after at least `min` rounds.
                     states = self.all_known(body, &states, grows)?;
                 }
                 states
@@ -299,7 +300,7 @@ impl Pass<'_> {
         Ok(next)
     }
 
-    /// A lexeme in groups by what they leave of a condition.
+    /// The texts of a lexeme in groups, by the residual of the condition after them.
     fn grouped_by_rest(&mut self, expr: ExprId, before: ExprId) -> Result<Vec<(ExprId, ExprId)>, SyntaxError> {
         if let Some(known) = self.groups.get(&(expr, before)) {
             return Ok(known.clone());
@@ -307,7 +308,7 @@ impl Pass<'_> {
         let kept = self.deriving(|deriver| {
             let mut kept = Vec::new();
             for (group, left) in split(deriver, expr, &[before])? {
-                // What no rest can match any more is as good as nothing.
+                // A residual that no rest can match is dropped.
                 if deriver.is_live(left[0])? {
                     kept.push((group, left[0]));
                 }
@@ -318,14 +319,14 @@ impl Pass<'_> {
         Ok(kept)
     }
 
-    /// The condition that stands for all of those after a node that what may follow there cannot tell apart; none where
-    /// nothing that may follow keeps it.
+    /// The representative of a condition after a node: conditions that no possible continuation can distinguish share
+    /// one. `None` if no possible continuation satisfies it.
     fn settled(&mut self, node: NodeId, condition: ExprId) -> Result<Option<ExprId>, SyntaxError> {
         let next = self.follows[node.0 as usize];
         if condition == NONE || condition == ExprId::NOTHING {
             return Ok(Some(condition).filter(|&condition| condition == NONE));
         }
-        // Whatever it is, a condition that meets a token is refused.
+        // A condition that meets a token is refused later, whatever it is.
         if next.token {
             return Ok(Some(condition));
         }
@@ -352,7 +353,7 @@ impl Pass<'_> {
         Ok(Some(*self.settled.entry(Continuation { next, rests, ends }).or_insert(condition)))
     }
 
-    /// What derives says of the expressions of the builder.
+    /// Runs a computation of the deriver on the expressions of the builder.
     fn deriving<T>(&mut self, ask: impl FnOnce(&mut Deriver) -> Result<T, LimitExceeded>) -> Result<T, SyntaxError> {
         let deriver = &mut self.deriver;
         std::mem::swap(&mut deriver.exprs, &mut self.builder.exprs);
@@ -364,7 +365,8 @@ impl Pass<'_> {
         })
     }
 
-    /// What is left where an object or an array is opened: nothing may be, because conditions do not reach into them.
+    /// The conditions after the opening of an object or an array. There must be none left, because conditions don't
+    /// reach into them.
     fn opened(&mut self, openings: &[ExprId], before: ExprId) -> Result<Vec<ExprId>, SyntaxError> {
         let mut states = Vec::new();
         let mut closed = false;
@@ -391,7 +393,7 @@ impl Pass<'_> {
         copy
     }
 
-    /// The copy of a part, which is made already; none where nothing leads there.
+    /// The finished copy of a part; `None` if that combination doesn't occur.
     fn copy(&self, part: NodeId, before: ExprId, after: ExprId) -> Option<NodeId> {
         if self.is_plain(part, before) {
             return (after == NONE).then_some(part);
@@ -437,7 +439,7 @@ impl Pass<'_> {
         })
     }
 
-    /// What is left after a part.
+    /// The conditions after a part.
     fn states(&self, part: NodeId, before: ExprId) -> Vec<ExprId> {
         if self.is_plain(part, before) { vec![NONE] } else { self.left[&(part, before)].clone() }
     }
@@ -449,8 +451,8 @@ impl Pass<'_> {
             layers[layers.len() - 1].iter().for_each(|&state| merge(&mut next, self.states(part, state)));
             layers.push(next);
         }
-        // From the last part on: what may follow each state, up to the one that is asked for. A list, so that a sequence
-        // with one alternative stays one sequence.
+        // From the last part backwards: what may follow in each state, up to the required one. These are lists, so that
+        // a sequence with one alternative stays a single sequence.
         let mut rests: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::from_iter([(after, Vec::new())]);
         for (&part, states) in parts.iter().zip(&layers).rev() {
             let mut longer: FxHashMap<ExprId, Vec<NodeId>> = FxHashMap::default();
@@ -458,7 +460,7 @@ impl Pass<'_> {
                 let mut alternatives: Vec<Vec<NodeId>> = Vec::new();
                 for next in self.states(part, state) {
                     if let (Some(rest), Some(copy)) = (rests.get(&next), self.copy(part, state, next)) {
-                        // The last part stands first: lists grow at their ends.
+                        // The last part comes first, because lists grow at their ends; `reversed` restores the order.
                         alternatives.push([&rest[..], &[copy]].concat());
                     }
                 }
@@ -516,7 +518,7 @@ impl Pass<'_> {
                 break;
             }
         }
-        // What may follow each state after the rounds that are not counted any more.
+        // What may follow in each state after the counted rounds.
         let mut rests: FxHashMap<ExprId, NodeId> = FxHashMap::default();
         match max {
             Some(_) => {
@@ -527,7 +529,7 @@ impl Pass<'_> {
                 rests = self.endless_rounds(body, &states, after);
             }
         }
-        // The counted rounds, from the last one on; those beyond the least number may be left out.
+        // The counted rounds, from the last one backwards; those beyond the least number are optional.
         for round in (0..max.unwrap_or(min)).rev() {
             let mut longer = FxHashMap::default();
             for &state in &states {
@@ -548,10 +550,10 @@ impl Pass<'_> {
         })
     }
 
-    /// For each of these conditions a rule of any number of rounds from it to the one after them.
+    /// For each of these conditions, a rule for any number of rounds from it to the condition `after`.
     fn endless_rounds(&mut self, body: NodeId, states: &[ExprId], after: ExprId) -> FxHashMap<ExprId, NodeId> {
         let mut rests = FxHashMap::default();
-        // From whatever condition the rounds begin: from each of them on they are the same.
+        // The rules don't depend on the condition before the first round, so they are shared.
         let mut new = Vec::new();
         for &state in states {
             let rule = match self.rounds.get(&(body, state, after)) {
@@ -577,7 +579,7 @@ impl Pass<'_> {
         rests
     }
 
-    /// The same where the first round settles the condition.
+    /// As [`Pass::repeat`], if the first round settles the condition.
     fn settled_repeat(
         &mut self,
         body: NodeId,
@@ -591,7 +593,7 @@ impl Pass<'_> {
         {
             return self.builder.repeat(body, min, max);
         }
-        // One round settles the condition, and the others are all the same.
+        // One round settles the condition, and the others are unchanged.
         let mut alternatives = Vec::new();
         if min == 0 && before == after {
             alternatives.push(self.builder.sequence(&[]));
@@ -607,7 +609,7 @@ impl Pass<'_> {
         self.builder.choice(&alternatives)
     }
 
-    /// One round from a state, and what may follow it.
+    /// One round from a state, followed by what may come after it.
     fn one_round(&mut self, body: NodeId, state: ExprId, rests: &FxHashMap<ExprId, NodeId>) -> Vec<NodeId> {
         let mut alternatives = Vec::new();
         for next in self.states(body, state) {

@@ -7,19 +7,20 @@ use crate::ir::builder::GrammarBuilder;
 use crate::ir::grammar::Grammar;
 use crate::ir::report::Report;
 
-/// Why a regular expression is no grammar.
+/// Why a regular expression cannot be made into a grammar.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RegexError {
-    /// The pattern is malformed or not supported; has an offset into the pattern.
+    /// The pattern is malformed or not supported; contains an offset into the pattern.
     Pattern(PatternError),
-    /// The pattern is fine but matches nothing, or is too hard.
+    /// The pattern is valid but matches nothing, or is too hard.
     Grammar(GrammarError),
 }
 
 /// The grammar of all texts that the pattern matches as a whole.
 ///
 /// # Errors
-/// [`RegexError::Pattern`] for a malformed or unsupported pattern, [`RegexError::Grammar`] for one that matches nothing.
+/// [`RegexError::Pattern`] for a malformed or unsupported pattern, [`RegexError::Grammar`] for one that matches
+/// nothing.
 pub fn from_regex(pattern: &str) -> Result<Grammar, RegexError> {
     let mut builder = GrammarBuilder::default();
     let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
@@ -35,7 +36,7 @@ pub fn from_regex(pattern: &str) -> Result<Grammar, RegexError> {
     })
 }
 
-/// What is wrong with a pattern that no text matches.
+/// The error message for a pattern that matches no text.
 pub(super) fn matches_nothing(pattern: &str) -> String {
     let shown: String = pattern.chars().take(60).collect();
     format!("no text matches the regular expression `{shown}`; loosen its classes or anchors")

@@ -11,15 +11,15 @@ use stencilm_support::{HashMap, LimitExceeded, check_time};
 struct State {
     /// The length of the longest run that leads here.
     len: u32,
-    /// The state of the longest run that ends in the same places and others.
+    /// The suffix link: the state of the longest suffix that also ends at other places.
     link: Option<u32>,
     next: FxHashMap<u32, u32>,
 }
 
-/// The expression of all texts `chunks[i..j]`, joined; the empty one is among them.
+/// The expression of all texts `chunks[i..j]`, joined, including the empty one.
 ///
 /// # Errors
-/// Where it takes too long, or the set may not have so many expressions.
+/// If it takes too long, or the set may not have that many expressions.
 pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> Result<ExprId, LimitExceeded> {
     let mut numbers: HashMap<&str, u32> = HashMap::default();
     let mut symbols = Vec::new();
@@ -31,8 +31,8 @@ pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> Result<ExprId, 
         });
         symbols.push(number);
     }
-    // After each chunk but the last something else may follow, and that stands alone and after the chunk before: two
-    // expressions for each, of which no more can be known than are shared.
+    // After each chunk but the last, several continuations are possible. That takes two expressions: one for what
+    // follows, and one for the chunk before it. At most the shared expressions among them exist already.
     let shared = exprs.len() - exprs.own_len();
     exprs.may_grow_by(2 * symbols.len().saturating_sub(shared + 1))?;
     let states = automaton(&symbols)?;
@@ -55,7 +55,7 @@ pub(crate) fn substring(exprs: &mut ExprSet, chunks: &[&str]) -> Result<ExprId, 
     Ok(made[0])
 }
 
-/// The suffix automaton; state 0 is where runs begin, and every state ends one.
+/// The suffix automaton. State 0 is the start, and every state is accepting.
 fn automaton(symbols: &[u32]) -> Result<Vec<State>, LimitExceeded> {
     let mut states = vec![State::default()];
     let mut last = 0;
@@ -81,7 +81,7 @@ fn automaton(symbols: &[u32]) -> Result<Vec<State>, LimitExceeded> {
     Ok(states)
 }
 
-/// Makes a copy of the state `to` for the runs of at most so many chunks, which go on from `state` by `symbol`.
+/// Copies the state `to` for the runs of at most `len` chunks that continue from `state` with `symbol`.
 fn split(states: &mut Vec<State>, (state, symbol, to): (u32, u32, u32), len: u32) -> u32 {
     let copy = states.len() as u32;
     let State { link, ref next, .. } = states[to as usize];
@@ -96,7 +96,7 @@ fn split(states: &mut Vec<State>, (state, symbol, to): (u32, u32, u32), len: u32
     copy
 }
 
-/// A text as chunks: words, and every other character by itself.
+/// Splits a text into words and other single characters.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     let mut chunks = Vec::new();
     let mut start = 0;
@@ -112,7 +112,7 @@ pub(crate) fn words(text: &str) -> Vec<&str> {
     chunks
 }
 
-/// A text as chunks of one character.
+/// Splits a text into characters.
 pub(crate) fn characters(text: &str) -> Vec<&str> {
     text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect()
 }

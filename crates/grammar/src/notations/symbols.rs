@@ -11,7 +11,7 @@ use crate::json::strings::Strings;
 use crate::json_schema::options::symbols_uri;
 use crate::json_schema::read::document::quoted;
 
-/// Sets of names, each by the name of its table.
+/// Sets of names, each with the name of its table.
 #[derive(Clone, Default, Debug)]
 pub struct SymbolTables {
     tables: Vec<(String, Vec<String>)>,
@@ -21,7 +21,7 @@ impl SymbolTables {
     /// No table at all.
     pub const NONE: &'static SymbolTables = &SymbolTables { tables: Vec::new() };
 
-    /// The tables with their names. A table is not empty, and neither is a name; no two tables have one name.
+    /// The tables with their names. Tables and names must not be empty, and the names of tables must be unique.
     pub fn new(tables: Vec<(String, Vec<String>)>) -> SymbolTables {
         SymbolTables { tables }
     }
@@ -47,7 +47,7 @@ impl SymbolTables {
         format!("no table of symbols is named {}; give it in `symbols`, where {known}", quoted(table))
     }
 
-    /// The tables as JSON texts beside a schema, which may name them.
+    /// The tables as JSON documents beside a schema, which may refer to them.
     pub(crate) fn documents(&self) -> Vec<(String, String)> {
         let listed = |names: &Vec<String>| serde_json::to_string(names).expect("strings are JSON");
         self.tables.iter().map(|(name, names)| (symbols_uri(name), listed(names))).collect()

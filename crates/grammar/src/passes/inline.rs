@@ -3,8 +3,8 @@
 use super::rebuild::{Draft, drop_unreachable, rebuild};
 use crate::ir::grammar::{Grammar, Node, NodeId, RuleId};
 
-/// Uses of a rule that is only another rule, a lexeme, a token or nothing become that. A root that is a rule used
-/// nowhere else becomes the body of that rule.
+/// Replaces uses of a rule whose body is only another rule, a lexeme, a token or nothing by that body. If the root is a
+/// rule that is used nowhere else, the body of that rule becomes the root.
 pub fn inline_renames<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
     let stands_for = renames(grammar);
     let mut grammar = grammar.clone();
@@ -16,7 +16,7 @@ pub fn inline_renames<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E
     let mut grammar = drop_unreachable(&rebuild(&grammar, false, &may_go_on, inlined)?, &may_go_on)?;
     if let Node::Rule(rule) = *grammar.node(grammar.root) {
         let uses = |(at, node): (usize, &Node)| at != grammar.root.0 as usize && *node == Node::Rule(rule);
-        // A node for the rule may be shared by the root and others.
+        // The root may share its node for the rule with other nodes.
         let shared = grammar.nodes.iter().enumerate().any(uses) || holds(&grammar, grammar.root);
         if !shared {
             grammar.root = grammar.rule(rule).body;
@@ -26,7 +26,8 @@ pub fn inline_renames<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E
     Ok(grammar)
 }
 
-/// For every rule the rule at the end of its renames. Rules that rename each other in a ring keep their names.
+/// For every rule, the rule at the end of its chain of renames. Rules that rename each other in a cycle keep their
+/// names.
 fn renames(grammar: &Grammar) -> Vec<RuleId> {
     let mut ends: Vec<Option<RuleId>> = vec![None; grammar.rules.len()];
     for start in 0..grammar.rules.len() as u32 {
@@ -36,7 +37,7 @@ fn renames(grammar: &Grammar) -> Vec<RuleId> {
             if let Some(end) = ends[at.0 as usize] {
                 break end;
             }
-            // Until its end is known, a rule on the path ends in itself, which breaks a ring.
+            // Until its end is known, a rule on the path ends at itself, which breaks cycles.
             ends[at.0 as usize] = Some(at);
             path.push(at);
             match *grammar.node(grammar.rule(at).body) {
@@ -56,7 +57,7 @@ fn holds(grammar: &Grammar, child: NodeId) -> bool {
         || grammar.rules.iter().any(|rule| rule.body == child)
 }
 
-/// A node, or what it is another name for.
+/// A node, or the node that it renames.
 pub(super) fn inlined(draft: &mut Draft, node: Node) -> NodeId {
     match node {
         Node::Rule(rule) => draft.renamed(rule).unwrap_or_else(|| draft.node(node)),

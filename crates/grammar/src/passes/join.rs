@@ -13,29 +13,29 @@ use stencilm_regex::{Expr, ExprId, ExprSet};
 use super::rebuild::{Draft, rebuild};
 use crate::ir::grammar::{Grammar, Node, NodeId};
 
-/// Largest lexeme made of lexemes in sequence, in parts.
+/// The greatest size of a lexeme that is joined from a sequence, in parts.
 const MAX_SEQUENCE: u32 = 256;
-/// Largest lexeme made of alternatives, in parts.
+/// The greatest size of a lexeme that is joined from alternatives, in parts.
 const MAX_CHOICE: u32 = 1 << 14;
-/// Longest sequence or choice that is laid out within another.
+/// The longest sequence or choice that is flattened into an enclosing one.
 const MAX_FLATTENED: usize = 32;
-/// A set of more bytes than this is nearly any character.
+/// A set of more bytes than this counts as nearly any character.
 const WIDE_BYTES: usize = 48;
-/// A run of more rounds than this is long.
+/// A repetition of more rounds than this counts as a long run.
 const LONG_RUN: u32 = 16;
 
-/// What the pass knows of an expression.
+/// What the pass needs to know about an expression.
 #[derive(Clone, Copy)]
 struct Facts {
-    /// How many parts it has when written out, or more than any bound.
+    /// The number of its parts when written out, capped above all bounds.
     size: u32,
-    /// A part of it takes nearly any character.
+    /// Whether some part matches nearly any character.
     has_wide_bytes: bool,
-    /// A part of it is a long run of nearly any character.
+    /// Whether some part is a long run of nearly any character.
     has_wide_run: bool,
 }
 
-/// Facts of the expressions that were asked for, and of all they are made of.
+/// The facts of the requested expressions and of all their parts.
 #[derive(Default)]
 struct AllFacts(FxHashMap<ExprId, Facts>);
 
@@ -81,8 +81,8 @@ impl AllFacts {
     }
 }
 
-/// Joins lexemes that stand side by side, that are alternatives, or that are repeated; rules that are lexemes then are
-/// inlined on the way.
+/// Joins lexemes that follow each other, are alternatives, or are repeated; rules that become lexemes are inlined on
+/// the way.
 pub fn join_lexemes<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
     let mut facts = AllFacts::default();
     rebuild(grammar, true, may_go_on, |draft, node| joined(draft, &mut facts, node))
@@ -98,7 +98,7 @@ fn joined(draft: &mut Draft, facts: &mut AllFacts, node: Node) -> NodeId {
     }
 }
 
-/// The expression of a node that is a lexeme, or nothing at all.
+/// The expression of a node that is a lexeme or empty.
 fn lexeme(draft: &Draft, id: NodeId) -> Option<ExprId> {
     match draft.get(id) {
         Node::Lexeme(expr) => Some(*expr),
@@ -121,7 +121,7 @@ fn flattened(draft: &Draft, parts: &[NodeId], of: impl Fn(&Node) -> Option<&[Nod
 fn sequence(draft: &mut Draft, facts: &mut AllFacts, parts: &[NodeId]) -> NodeId {
     let flat = flattened(draft, parts, |node| if let Node::Sequence(parts) = node { Some(parts) } else { None });
     let mut result: Vec<NodeId> = Vec::with_capacity(flat.len());
-    // The run of lexemes that the last part of the result will be, and its size.
+    // The run of lexemes that becomes the last part of the result, and its size.
     let mut run: Vec<ExprId> = Vec::new();
     let mut size = 0u32;
     let flush = |draft: &mut Draft, run: &mut Vec<ExprId>, result: &mut Vec<NodeId>| {

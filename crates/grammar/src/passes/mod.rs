@@ -19,58 +19,59 @@ use stencilm_support::check_time;
 use crate::error::GrammarError;
 use crate::ir::grammar::Grammar;
 
-/// One round makes nearly every grammar normal; the bound is for those made to need more.
+/// One round is enough for nearly every grammar; the bound is for adversarial ones.
 const MAX_ROUNDS: usize = 8;
 
-/// What a pass asks, again and again, where nothing ends it.
+/// The type of a `may_go_on` that never ends a pass.
 type Unlimited = fn() -> Result<(), Infallible>;
 
-/// Runs a pass to its end.
+/// Runs a pass without a limit.
 fn whole(pass: impl FnOnce(Unlimited) -> Result<Grammar, Infallible>) -> Grammar {
     let Ok(grammar) = pass(|| Ok(()));
     grammar
 }
 
-/// Only what can be reached from the root.
+/// Removes everything that is not reachable from the root.
 pub fn drop_unreachable(grammar: &Grammar) -> Grammar {
     whole(|may_go_on| rebuild::drop_unreachable(grammar, may_go_on))
 }
 
-/// The same, ended where it takes too long.
+/// As [`drop_unreachable`], but ends if it takes too long.
 pub(crate) fn drop_unreachable_in_time(grammar: &Grammar) -> Result<Grammar, GrammarError> {
     rebuild::drop_unreachable(grammar, check_time).map_err(|limit| GrammarError::limit("", limit))
 }
 
-/// Equal nodes become one, and equal objects.
+/// Makes equal nodes one node, and equal objects one object.
 pub fn share_equal(grammar: &Grammar) -> Grammar {
     whole(|may_go_on| rebuild::share_equal(grammar, may_go_on))
 }
 
-/// Joins lexemes that stand side by side, that are alternatives, or that are repeated; rules that are lexemes then are
-/// inlined on the way.
+/// Joins lexemes that follow each other, are alternatives, or are repeated; rules that become lexemes are inlined on
+/// the way.
 pub fn join_lexemes(grammar: &Grammar) -> Grammar {
     whole(|may_go_on| join::join_lexemes(grammar, may_go_on))
 }
 
-/// Nodes that are used more than once get a rule of their own; where a rule has such a node as its body, that rule is
-/// used instead. The grammar must have equal nodes shared.
+/// Gives nodes that are used more than once a rule of their own; if such a node is already the body of a rule, that
+/// rule is used. Equal nodes of the grammar must be shared.
 pub fn name_shared(grammar: &Grammar) -> Grammar {
     whole(|may_go_on| name_shared::name_shared(grammar, may_go_on))
 }
 
-/// Uses of a rule that is only another rule, a lexeme, a token or nothing become that. A root that is a rule used
-/// nowhere else becomes the body of that rule.
+/// Replaces uses of a rule whose body is only another rule, a lexeme, a token or nothing by that body. If the root is a
+/// rule that is used nowhere else, the body of that rule becomes the root.
 pub fn inline_renames(grammar: &Grammar) -> Grammar {
     whole(|may_go_on| inline::inline_renames(grammar, may_go_on))
 }
 
-/// The normal form that EBNF is read to and printed from: nothing unreachable, no rule that only renames, equal nodes
-/// shared, regular parts joined to lexemes, and a rule for every larger part that is used more than once.
+/// The normal form of grammars that are read from or printed as EBNF: everything is reachable, no rule only renames
+/// another, equal nodes are shared, regular parts are joined to lexemes, and every larger part that is used more than
+/// once is a rule.
 pub fn normalised(grammar: &Grammar) -> Grammar {
     whole(|may_go_on| normalised_while(grammar, may_go_on))
 }
 
-/// The same, ended where it takes too long.
+/// As [`normalised`], but ends if it takes too long.
 pub(crate) fn normalised_in_time(grammar: &Grammar) -> Result<Grammar, GrammarError> {
     normalised_while(grammar, check_time).map_err(|limit| GrammarError::limit("", limit))
 }

@@ -8,11 +8,11 @@ use stencilm_support::HashSet;
 use super::rebuild::{children, rebuild};
 use crate::ir::grammar::{Grammar, Node, NodeId, RuleId};
 
-/// A part of fewer nodes is not worth a rule.
+/// A part with fewer nodes than this gets no rule.
 const MIN_SIZE: u32 = 6;
 
-/// Nodes that are used more than once get a rule of their own; where a rule has such a node as its body, that rule is
-/// used instead. The grammar must have equal nodes shared.
+/// Gives nodes that are used more than once a rule of their own; if such a node is already the body of a rule, that
+/// rule is used. Equal nodes of the grammar must be shared.
 pub fn name_shared<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
     let mut uses = vec![0u32; grammar.nodes.len()];
     uses[grammar.root.0 as usize] += 1;
@@ -26,7 +26,7 @@ pub fn name_shared<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) 
     for (index, rule) in grammar.rules.iter().enumerate() {
         bodies.entry(rule.body).or_insert(RuleId(index as u32));
     }
-    // Which nodes are named, children first: a named one counts as one node in what it is part of.
+    // The nodes that get a name, children first: in what contains it, a named node counts as one node.
     let mut sizes = vec![1u32; grammar.nodes.len()];
     let mut named: Vec<NodeId> = Vec::new();
     for id in in_order(grammar) {
@@ -47,7 +47,7 @@ pub fn name_shared<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) 
     let mut grammar = grammar.clone();
     let mut names: HashSet<String> = grammar.rules.iter().map(|rule| rule.name.clone()).collect();
     let mut number = 0;
-    // The node that stands for a named one everywhere but as the body of rules.
+    // The node that replaces a named node everywhere except as the body of rules.
     let mut stands_for: FxHashMap<NodeId, NodeId> = FxHashMap::default();
     for id in named {
         let rule = match bodies.get(&id) {
@@ -94,8 +94,8 @@ pub fn name_shared<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) 
     rebuild(&grammar, true, may_go_on, |draft, node| draft.node(node))
 }
 
-/// All nodes, children first and in the order of the text where nothing else decides.
+/// All nodes, children first, otherwise in the order of the text.
 fn in_order(grammar: &Grammar) -> Vec<NodeId> {
-    // The walk that makes grammars hands out ids in this order.
+    // `rebuild` assigns ids in this order.
     (0..grammar.nodes.len() as u32).map(NodeId).collect()
 }

@@ -11,7 +11,7 @@ use crate::ir::exprs::{self, expressions};
 use crate::ir::grammar::{Grammar, Items, ItemsId, Members, MembersId, Node, NodeId, Rule, RuleId};
 use crate::json::values::common_exprs;
 
-/// A grammar under construction in which equal nodes are one.
+/// A grammar under construction.
 pub(super) struct Draft {
     pub exprs: ExprSet,
     pub nodes: Vec<Node>,
@@ -21,7 +21,7 @@ pub(super) struct Draft {
     members_index: HashMap<Members, MembersId>,
     pub items: Vec<Items>,
     items_index: HashMap<Items, ItemsId>,
-    /// Equal nodes become one.
+    /// Whether equal nodes become one.
     shares: bool,
 }
 
@@ -65,7 +65,7 @@ impl Draft {
         &self.nodes[id.0 as usize]
     }
 
-    /// What a rule that is finished stands for, where that needs no rule: another rule, or a single leaf.
+    /// The node that a finished rule can be replaced by, if its body is only another rule or a single leaf.
     pub(super) fn renamed(&self, rule: RuleId) -> Option<NodeId> {
         let body = self.rules[rule.0 as usize].1?;
         match self.get(body) {
@@ -77,7 +77,7 @@ impl Draft {
     }
 }
 
-/// All nodes directly below a node, rules not followed.
+/// The direct children of a node; rules are not followed.
 pub fn children(grammar: &Grammar, node: &Node) -> Vec<NodeId> {
     match node {
         Node::Lexeme(_) | Node::Token(_) | Node::Rule(_) => Vec::new(),
@@ -98,8 +98,8 @@ enum Step {
     Leave(NodeId),
 }
 
-/// The rules that can be reached: as they are reached from the root, and as they are finished, those that a rule uses before
-/// the rule, as far as recursion lets them.
+/// The reachable rules in two orders: as they are reached from the root, and as they are finished, where a rule comes
+/// after the rules that it uses, as far as recursion allows.
 struct Order {
     reached: Vec<RuleId>,
     finished: Vec<RuleId>,
@@ -138,8 +138,8 @@ fn rule_order<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Re
     Ok(order)
 }
 
-/// Makes a grammar anew, for as long as that may go on. `make` says what a node becomes whose children are made already; it may
-/// be called for a [`Node::Rule`] before that rule is finished.
+/// Rebuilds a grammar, for as long as `may_go_on` allows. `make` decides what a node becomes; its children are already
+/// rebuilt. It may be called for a [`Node::Rule`] before that rule is finished.
 pub(super) fn rebuild<E>(
     grammar: &Grammar,
     shares: bool,
@@ -231,12 +231,12 @@ fn reachable_nodes<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) 
     Ok(found)
 }
 
-/// Only what can be reached from the root.
+/// Removes everything that is not reachable from the root.
 pub fn drop_unreachable<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
     rebuild(grammar, false, may_go_on, |draft, node| draft.node(node))
 }
 
-/// Equal nodes become one, and equal objects.
+/// Makes equal nodes one node, and equal objects one object.
 pub fn share_equal<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<Grammar, E> {
     rebuild(grammar, true, may_go_on, |draft, node| draft.node(node))
 }

@@ -1,8 +1,8 @@
-//! How many texts go on from a place of a language: finitely many, or without end.
+//! How many texts continue from a place of a language: a finite number, or infinitely many.
 //!
-//! A place from which finitely many go on is one all of whose steps lead to such places. A search in depth meets them in the
-//! order in which that can be decided, and what it comes to again on its way down lies on a circle. What a place is, and which
-//! texts count as one, is up to the one who asks: he says for each place how it goes on.
+//! Finitely many continue from a place if its steps lead only to such places. A depth-first search visits places in an
+//! order in which that can be decided, and a place that is reached again on its own path is on a cycle. The caller
+//! decides what a place is and which texts count as equal, by telling for each place how it continues.
 
 use std::hash::Hash;
 
@@ -12,23 +12,23 @@ use stencilm_support::{LimitExceeded, memory};
 use crate::derivative::deriver::Deriver;
 use crate::expr::node::ExprId;
 
-/// How many there are.
+/// The number of texts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cardinality {
-    /// So many; [`u64::MAX`] for more than that.
+    /// This number; [`u64::MAX`] stands for larger ones.
     Finite(u64),
     /// More than any number.
     Infinite,
-    /// That is not decided.
+    /// It was not decided.
     Unknown,
 }
 
-/// How texts go on from a place, from where every one of them can be completed.
+/// How texts continue from a place from which every step can be completed.
 #[derive(Debug)]
 pub struct Steps<P> {
-    /// How many end there.
+    /// How many texts end there.
     pub ends: u64,
-    /// Where the others go on.
+    /// Where the others continue.
     pub steps: Vec<Step<P>>,
 }
 
@@ -37,14 +37,14 @@ pub struct Steps<P> {
 pub struct Step<P> {
     /// The next place.
     pub to: P,
-    /// How many edges lead there, one for each byte.
+    /// The number of edges that lead there, one for each byte.
     pub edges: u64,
-    /// Of the texts from there, how many are no others than some that are counted already.
+    /// How many of the texts from there are equal to texts that are already counted.
     pub known: u64,
 }
 
 impl Steps<ExprId> {
-    /// Those of an expression, of which every text counts.
+    /// The steps of an expression of which every text counts.
     ///
     /// # Errors
     /// As [`Deriver::derivatives`].
@@ -59,7 +59,7 @@ impl Steps<ExprId> {
     }
 }
 
-/// What is known of places.
+/// A memo of places.
 #[derive(Debug)]
 pub struct Cardinalities<P>(FxHashMap<P, Cardinality>);
 
@@ -69,7 +69,7 @@ impl<P> Default for Cardinalities<P> {
     }
 }
 
-/// A place on the way down, and how many texts go on by its steps before `next`.
+/// A place on the path, and how many texts continue by its steps before `next`.
 struct Level<P> {
     place: P,
     steps: Vec<Step<P>>,
@@ -78,8 +78,8 @@ struct Level<P> {
 }
 
 impl<P: Copy + Eq + Hash> Cardinalities<P> {
-    /// How many texts go on from a place. `steps` says how it goes on from each, `None` where that cannot be said; no more than
-    /// `most` places are asked for.
+    /// How many texts continue from a place. `steps` tells how each place continues, or `None` where it cannot. At most
+    /// `most` places are visited.
     ///
     /// # Errors
     /// Those of `steps`.
@@ -108,7 +108,7 @@ impl<P: Copy + Eq + Hash> Cardinalities<P> {
                         return Err(error);
                     }
                 };
-                // Where it is reached again on the way down.
+                // The result if it is reached again on the path.
                 self.0.insert(place, Cardinality::Infinite);
                 levels.push(Level { place, steps, next: 0, count: ends });
             }
@@ -123,7 +123,7 @@ impl<P: Copy + Eq + Hash> Cardinalities<P> {
                     level.count = level.count.saturating_add((count - step.known).saturating_mul(step.edges));
                     level.next += 1;
                 }
-                // So has everything on the way.
+                // Then every place on the path has infinitely many, too.
                 Some(Cardinality::Infinite) => return Ok(Cardinality::Infinite),
                 Some(Cardinality::Unknown) => return Ok(self.give_up(&levels)),
                 None => down = Some(step.to),
@@ -136,7 +136,7 @@ impl<P: Copy + Eq + Hash> Cardinalities<P> {
         memory::of_table::<(P, Cardinality)>(self.0.capacity())
     }
 
-    /// Notes that those on the path are not decided.
+    /// Marks the places on the path as undecided.
     fn give_up(&mut self, levels: &[Level<P>]) -> Cardinality {
         self.0.extend(levels.iter().map(|level| (level.place, Cardinality::Unknown)));
         Cardinality::Unknown
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_is_no_other_text_is_left_out() {
-        // Numbers of one digit that may be written with a zero in front.
+        // Numbers of one digit that may have a leading zero.
         let steps = |place: u8| {
             Ok::<_, ()>(match place {
                 0 => Some(Steps {
@@ -189,7 +189,7 @@ mod tests {
         let mut known = Cardinalities::default();
         assert_eq!(known.of(0, 10, steps), Ok(Cardinality::Finite(2 * 9 + 1)));
         assert_eq!(known.of(3, 10, steps), Ok(Cardinality::Unknown));
-        // An error says nothing of what was on the path.
+        // After an error, nothing is known about the places on the path.
         let mut known = Cardinalities::default();
         assert_eq!(known.of(0, 10, |place| if place == 2 { Err(()) } else { steps(place) }), Err(()));
         assert_eq!(known.of(0, 10, steps), Ok(Cardinality::Finite(2 * 9 + 1)));

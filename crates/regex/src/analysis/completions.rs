@@ -1,20 +1,26 @@
-//! How far a beginning of a match may be from one.
+//! How many bytes it can take to complete a prefix of a match.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{LimitExceeded, memory};
 
+use crate::derivative::deriver::Deriver;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// Of the expressions of one set the most bytes that complete a beginning of a match.
+/// For the expressions of one set, the greatest number of bytes that complete a prefix of a match.
 #[derive(Clone, Default)]
 pub struct Completions {
     known: FxHashMap<ExprId, u32>,
+    /// What was found by a search, which looks at more than the parts of an expression.
+    searched: FxHashMap<ExprId, u32>,
 }
 
+/// Most expressions that are left of one whose completions are searched.
+const MAX_SEARCHED: usize = 128;
+
 impl Completions {
-    /// So many bytes, or fewer, complete whatever can become a match, the empty beginning as well; `u32::MAX` where nothing
-    /// is known, as of intersections and complements.
+    /// A number of bytes within which every prefix of a match, including the empty one, can be completed; `u32::MAX`
+    /// where none is known, as for intersections and complements.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].
@@ -22,7 +28,7 @@ impl Completions {
         if exprs.has_boolean(id) {
             return Ok(u32::MAX);
         }
-        // Without intersections and complements the shortest match is known, and every part has one.
+        // Without intersections and complements, the length of the shortest match is exact, and every part has a match.
         exprs.fold(id, &mut self.known, |expr, known| match expr {
             Expr::Nothing | Expr::And(_) | Expr::Not(_) | Expr::Number(_) => u32::MAX,
             Expr::Empty => 0,
@@ -41,8 +47,61 @@ impl Completions {
         })
     }
 
-    /// The bytes of the longest match, or more; `u32::MAX` where nothing is known. What can still become a match takes no more
-    /// than that, of intersections, too. `known` is what was found before, of any expressions, and all that is found is added.
+    /// The same for any expression, found by a search through its derivatives; `u32::MAX` if these are many.
+    ///
+    /// # Errors
+    /// As [`Deriver::derivatives`].
+    pub fn most_by_search(&mut self, deriver: &mut Deriver, id: ExprId) -> Result<u32, LimitExceeded> {
+        if let Some(&known) = self.searched.get(&id) {
+            return Ok(known);
+        }
+        let mut numbers = FxHashMap::from_iter([(id, 0)]);
+        let mut states = vec![id];
+        // For each state, the states that lead to it.
+        let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut at = 0;
+        while at < states.len() && states.len() <= MAX_SEARCHED {
+            for &(_, rest) in deriver.derivatives(states[at])?.iter() {
+                let to = *numbers.entry(rest).or_insert(states.len());
+                if to == states.len() {
+                    states.push(rest);
+                    before.push(Vec::new());
+                }
+                before[to].push(at);
+            }
+            at += 1;
+        }
+        if at < states.len() {
+            self.searched.insert(id, u32::MAX);
+            return Ok(u32::MAX);
+        }
+        // Backwards from the matches, byte by byte. A state that is never reached matches nothing.
+        let mut open: Vec<usize> = (0..states.len()).filter(|&at| deriver.exprs.is_nullable(states[at])).collect();
+        let mut seen = vec![false; states.len()];
+        open.iter().for_each(|&at| seen[at] = true);
+        let mut most = 0;
+        for bytes in 0.. {
+            let mut next = Vec::new();
+            for &from in open.iter().flat_map(|&at| &before[at]) {
+                if !std::mem::replace(&mut seen[from], true) {
+                    next.push(from);
+                }
+            }
+            if next.is_empty() {
+                most = bytes;
+                break;
+            }
+            open = next;
+        }
+        // A derivative needs no more than the whole expression.
+        for state in states {
+            self.searched.entry(state).or_insert(most);
+        }
+        Ok(most)
+    }
+
+    /// An upper bound on the length of the longest match; `u32::MAX` where none is known. Completing a prefix of a
+    /// match takes no more than that, even for intersections. `known` is a memo for any expressions of the set.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].
@@ -63,9 +122,10 @@ impl Completions {
         })
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         memory::of_table::<(ExprId, u32)>(self.known.capacity())
+            + memory::of_table::<(ExprId, u32)>(self.searched.capacity())
     }
 }
 

@@ -1,4 +1,4 @@
-//! With which bytes a match may begin and end, without derivatives.
+//! The bytes that a match may begin and end with, without derivatives.
 
 use rustc_hash::FxHashSet;
 
@@ -8,13 +8,14 @@ use crate::expr::node::{Expr, ExprId};
 use crate::numbers::Number;
 
 impl ExprSet {
-    /// The bytes with which a match of an expression may begin, perhaps some more; `None` where more than `most` of its parts
-    /// would have to be looked at.
+    /// The bytes that a match of an expression may begin with; the set may be too large. `None` where more than `most`
+    /// parts would have to be visited.
     pub fn may_begin_with(&self, id: ExprId, most: usize) -> Option<ByteSet> {
         self.outermost(id, most, Side::First)
     }
 
-    /// The bytes with which a match of an expression may end, perhaps some more; `None` as in [`ExprSet::may_begin_with`].
+    /// The bytes that a match of an expression may end with; the set may be too large. `None` as in
+    /// [`ExprSet::may_begin_with`].
     pub fn may_end_with(&self, id: ExprId, most: usize) -> Option<ByteSet> {
         self.outermost(id, most, Side::Last)
     }
@@ -40,7 +41,7 @@ impl ExprSet {
                     }
                 }
                 Expr::Or(parts) => work.extend_from_slice(parts),
-                // A match is one of every part.
+                // A match of an intersection is a match of every part, so one part is enough.
                 Expr::And(parts) => work.extend(parts.first()),
                 Expr::Not(_) => return Some(ByteSet::ALL),
                 Expr::Repeat { body, .. } => work.push(*body),
@@ -59,7 +60,7 @@ impl ExprSet {
     }
 }
 
-/// At which side of a match.
+/// A side of a match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     First,

@@ -1,4 +1,4 @@
-//! From the parts of an expression to the whole, without recursion.
+//! Computing a property of an expression from those of its parts, without recursion.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{LimitExceeded, check_time};
@@ -7,8 +7,8 @@ use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
 impl ExprSet {
-    /// What an expression is, by what its parts are: `of` is called once for each, after it was for those below. `known` are those
-    /// found before, and all that were found are added.
+    /// A property of an expression that follows from those of its parts: `of` is called once for each part, after the
+    /// parts below it. `known` is a memo.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].

@@ -1,7 +1,7 @@
-//! Expressions that begin with what is left of a language decided by a program, perhaps beside limits of length.
+//! Expressions that begin with the rest of a language decided by a program, perhaps within limits of length.
 //!
-//! Such a language leaves something else after every byte, so a search for a match would try all of them. The program itself
-//! knows its completions, and of which lengths there are some; limits of length ask for no more than that.
+//! Such a language has a different residual after every byte, so a search for a match would try all of them. But the
+//! program knows the completions and their possible lengths, and limits of length ask for nothing else.
 
 use stencilm_support::LimitExceeded;
 
@@ -10,13 +10,13 @@ use crate::expr::expr_set::ExprSet;
 use crate::expr::language::{LanguageReader, LanguageRest};
 use crate::expr::node::{Expr, ExprId};
 
-/// So deep below each other parts are looked at.
+/// The greatest depth to which parts are examined.
 const MAX_LEVEL: u32 = 8;
 
-/// An alternative of an expression that begins with what is left of a language: `(rest then & others) after`.
+/// An alternative of an expression that begins with the rest of a language: `(rest then & others) after`.
 #[derive(Clone)]
 pub struct LanguageAlternative {
-    /// What is left of the language.
+    /// The rest of the language.
     pub rest: LanguageRest,
     /// What follows it.
     pub then: ExprId,
@@ -27,7 +27,7 @@ pub struct LanguageAlternative {
 }
 
 impl ExprSet {
-    /// The alternatives of an expression, where each of them begins with what is left of a language decided by a program.
+    /// The alternatives of an expression, if each of them begins with the rest of a language decided by a program.
     pub fn language_alternatives(&mut self, id: ExprId) -> Option<Vec<LanguageAlternative>> {
         if !self.has_language(id) {
             return None;
@@ -74,8 +74,8 @@ impl ExprSet {
         }
     }
 
-    /// Whether an expression, or an alternative, begins with what is left of a language decided by a program, of which
-    /// something was read.
+    /// Whether an expression, or one of its alternatives, begins with the rest of a language decided by a program,
+    /// after some bytes were read.
     pub fn begins_with_language(&self, id: ExprId) -> bool {
         if !self.has_language(id) {
             return false;
@@ -97,8 +97,8 @@ impl ExprSet {
 }
 
 impl Deriver {
-    /// What may follow an alternative's language after each number of its bytes up to `most`, where they end it:
-    /// [`ExprId::NOTHING`] where nothing may. `None` where one of the others distinguishes the bytes.
+    /// For each number of bytes of an alternative's language up to `most`, what may follow if the language ends there:
+    /// [`ExprId::NOTHING`] where nothing may. `None` where one of the other parts distinguishes the bytes.
     ///
     /// # Errors
     /// As [`Deriver::is_live`].
@@ -130,8 +130,8 @@ impl Deriver {
         }
     }
 
-    /// Whether an expression matches anything, where it begins with what is left of languages that know it; `None` where
-    /// they do not.
+    /// Whether an expression that begins with rests of languages matches anything; `None` where the languages do not
+    /// decide that.
     pub(crate) fn decided_by_language(&mut self, id: ExprId) -> Result<Option<bool>, LimitExceeded> {
         let Some(alternatives) = self.exprs.language_alternatives(id) else { return Ok(None) };
         for alternative in &alternatives {
@@ -155,7 +155,7 @@ impl Deriver {
         Ok(Some(alternative.rest.reader().is_completed_for(&followers)))
     }
 
-    /// Where an expression begins with languages: texts that end them, the shortest ones, and what is left after those.
+    /// For an expression that begins with languages: shortest texts that end these, each with the residual after it.
     ///
     /// # Errors
     /// As [`Deriver::is_live`].
@@ -176,21 +176,21 @@ impl Deriver {
 }
 
 impl dyn LanguageReader {
-    /// Whether anything is seen to complete what was read after which something may follow: `followers` say what, by the number
-    /// of bytes.
+    /// Whether a quick search completes what was read to a length after which something may follow; `followers` are
+    /// what may follow, by the number of bytes.
     pub fn is_completed_for(&mut self, followers: &[ExprId]) -> bool {
         ranges(followers).any(|(least, most)| self.is_completed(least, most))
     }
 }
 
 impl LanguageRest {
-    /// A shortest completion after which something may follow: `followers` say what, by the number of bytes.
+    /// A shortest completion after which something may follow; `followers` are what may follow, by the number of bytes.
     pub fn completion_for(&self, followers: &[ExprId]) -> Option<Vec<u8>> {
         ranges(followers).find_map(|(least, most)| self.completion(least, most))
     }
 }
 
-/// The ranges of numbers of bytes after which something may follow. Most limits let one through.
+/// The ranges of numbers of bytes after which something may follow. Most limits allow a single range.
 fn ranges(followers: &[ExprId]) -> impl Iterator<Item = (u32, u32)> {
     let mut end = 0;
     followers.split(|&follower| follower == ExprId::NOTHING).filter_map(move |range| {

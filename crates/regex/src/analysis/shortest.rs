@@ -1,4 +1,4 @@
-//! Short texts that an expression matches, by a search that goes first where the path to a match is shortest.
+//! Short texts that an expression matches, found by a best-first search.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,24 +10,24 @@ use crate::derivative::deriver::Deriver;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::ExprId;
 
-/// A place of the search: the least length of a match through it, how far it is, and the order of discovery.
+/// The priority of a place: the least length of a match through it, its distance, and the order of discovery.
 type Rank = (u32, Reverse<u32>, u32);
 
-/// The texts, at least one byte long, that an expression matches, the shortest first: an A* search over derivatives. Of
-/// bytes that lead to the same place only those are taken that read best.
+/// The texts that an expression matches and that have at least one byte, the shortest first: an A* search over
+/// derivatives. Of several bytes that lead to the same place, only the most readable ones are taken.
 pub struct Shortest {
     queue: BinaryHeap<Reverse<(Rank, ExprId)>>,
-    /// By order of discovery: the place before and the byte that led from there.
+    /// By order of discovery: the place before, and the byte that led from there.
     steps: Vec<(u32, u8)>,
     visits: FxHashMap<ExprId, u32>,
-    /// So often an expression is gone on from, with so many of the bytes that lead to the same place. With 1 only the first
-    /// text is certain to be the shortest possible.
+    /// How often an expression may be continued, and how many of the bytes that lead to the same place are taken. With
+    /// 1, only the first text is certainly the shortest.
     max_visits: u32,
     max_steps: usize,
 }
 
 impl Shortest {
-    /// The texts of `root`. Several that go through equal places are found if those may be visited several times.
+    /// The texts of `root`. With several visits, several texts through equal places are found.
     pub fn new(deriver: &Deriver, root: ExprId, max_visits: u32, max_steps: usize) -> Shortest {
         let mut queue = BinaryHeap::new();
         if root != ExprId::NOTHING {
@@ -36,7 +36,7 @@ impl Shortest {
         Shortest { queue, steps: vec![(0, 0)], visits: FxHashMap::default(), max_visits, max_steps }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.queue.capacity() * size_of::<Reverse<(Rank, ExprId)>>()
             + memory::of_list(&self.steps)
@@ -52,7 +52,7 @@ impl Shortest {
             let visits = self.visits.entry(expr).or_default();
             if *visits < self.max_visits {
                 *visits += 1;
-                // The bytes of a language decided by a program would be tried one by one.
+                // Otherwise the bytes of a language decided by a program would be tried one by one.
                 let jumps = deriver.after_languages(expr)?;
                 if !jumps.is_empty() {
                     for (text, rest) in jumps {
@@ -107,7 +107,7 @@ impl Shortest {
     }
 }
 
-/// The bytes of a set that read best: letters, then digits, then anything printable.
+/// The most readable bytes of a set: letters, then digits, then anything printable.
 fn readable(set: &ByteSet, count: usize) -> impl Iterator<Item = u8> {
     let rank = |byte: u8| match byte {
         b'a'..=b'z' => 0,

@@ -1,8 +1,8 @@
-//! What any bytes leave of an expression: the ends of its texts, as one expression.
+//! The suffixes of an expression's texts, as one expression.
 //!
-//! Of parts one after the other these are the ends of the first with the others after it, the ends of the second with those
-//! after it, and so on: as many as the expression has places, whatever its counts are. Only intersections, complements, and sets
-//! of numbers are followed through their derivatives.
+//! The suffixes of a concatenation are those of the first part followed by the other parts, those of the second part
+//! followed by the rest, and so on: as many as the expression has positions, whatever its counts are. Only
+//! intersections, complements and sets of numbers are followed through their derivatives.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_support::{LimitExceeded, check_time};
@@ -10,27 +10,28 @@ use stencilm_support::{LimitExceeded, check_time};
 use crate::derivative::deriver::Deriver;
 use crate::expr::node::{Expr, ExprId};
 
-/// Most residuals that are left of one expression.
+/// The greatest number of residuals of one expression.
 const MAX_REACHED: usize = 500_000;
-/// Most parts of residuals that are put together for one expression.
+/// The greatest number of parts of residuals that are combined for one expression.
 const MAX_WORK: usize = 10_000_000;
 
-/// The suffixes of the texts of the expressions of one deriver, each found once.
+/// A memo of suffixes, for the expressions of one deriver.
 #[derive(Clone, Default)]
 pub struct Suffixes {
-    /// All suffixes but the empty one, which may be among them.
+    /// The suffixes of each expression. The empty suffix need not be among them.
     known: FxHashMap<ExprId, ExprId>,
     after: FxHashMap<(ExprId, u8), ExprId>,
 }
 
 impl Suffixes {
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         stencilm_support::memory::of_table::<(ExprId, ExprId)>(self.known.capacity())
             + stencilm_support::memory::of_table::<((ExprId, u8), ExprId)>(self.after.capacity())
     }
 
-    /// The suffixes of all texts of an expression: the texts themselves, and the empty one if there is any text.
+    /// All suffixes of all texts of an expression, including the texts themselves, and the empty suffix if there is any
+    /// text.
     ///
     /// # Errors
     /// As [`Deriver::derivatives`]; [`LimitExceeded::States`] where there are too many.
@@ -58,12 +59,12 @@ impl Suffixes {
             }
         }
         let suffixes = deriver.exprs.or(&[self.known[&id], ExprId::EMPTY]);
-        // The suffixes of suffixes are suffixes.
+        // Suffixes of suffixes are suffixes.
         self.known.insert(suffixes, suffixes);
         Ok(suffixes)
     }
 
-    /// The same for a node whose children are done.
+    /// The same for a node whose children are already done.
     fn of_parts(&self, deriver: &mut Deriver, id: ExprId) -> Result<ExprId, LimitExceeded> {
         if !deriver.is_live(id)? {
             return Ok(ExprId::NOTHING);
@@ -97,13 +98,13 @@ impl Suffixes {
                 Ok(deriver.exprs.concat(self.known[&body], rounds))
             }
             Expr::And(_) | Expr::Not(_) | Expr::Number(_) | Expr::Text(_) => residuals(deriver, id),
-            // Each text leaves something else.
+            // Each text has a different residual.
             Expr::Language(_) => Err(LimitExceeded::States(MAX_REACHED)),
         }
     }
 
-    /// What is left of an expression after one byte. Of the many parts of suffixes only those are derived that begin with it, and
-    /// by no other byte.
+    /// The residual of an expression after one byte. Suffixes have many parts; only those that can begin with the byte
+    /// are derived, and only by that byte.
     ///
     /// # Errors
     /// As [`Deriver::derivatives`].
@@ -157,7 +158,7 @@ impl Suffixes {
     }
 }
 
-/// The parts whose suffixes are needed for those of an expression.
+/// Visits the parts whose suffixes are needed for those of an expression.
 fn for_each_needed(deriver: &Deriver, id: ExprId, mut visit: impl FnMut(ExprId)) {
     match deriver.exprs.get(id) {
         Expr::Concat { .. } => {
@@ -176,7 +177,7 @@ fn for_each_needed(deriver: &Deriver, id: ExprId, mut visit: impl FnMut(ExprId))
     }
 }
 
-/// The parts that are derived by a byte for an expression to be.
+/// Visits the parts that must be derived by a byte to derive an expression.
 fn for_each_derived(deriver: &Deriver, id: ExprId, mut visit: impl FnMut(ExprId)) {
     match deriver.exprs.get(id) {
         &Expr::Concat { head, .. } if matches!(deriver.exprs.get(head), Expr::Bytes(_)) => {}
@@ -192,7 +193,7 @@ fn for_each_derived(deriver: &Deriver, id: ExprId, mut visit: impl FnMut(ExprId)
     }
 }
 
-/// All that is left of an expression after any bytes, none among them, by its derivatives.
+/// All residuals of an expression, itself included, as one expression, found by its derivatives.
 fn residuals(deriver: &mut Deriver, id: ExprId) -> Result<ExprId, LimitExceeded> {
     let mut all = id;
     let mut new = parts(deriver, id);
@@ -200,7 +201,7 @@ fn residuals(deriver: &mut Deriver, id: ExprId) -> Result<ExprId, LimitExceeded>
     let mut work = 0;
     while !new.is_empty() {
         let mut left = vec![all];
-        // Each time as many as there are: what is put together is gone through as a whole.
+        // Each time as many as there are already, since combining them visits all of them.
         let most = derived.len().max(1);
         while let Some(part) = new.pop() {
             check_time()?;
@@ -219,7 +220,7 @@ fn residuals(deriver: &mut Deriver, id: ExprId) -> Result<ExprId, LimitExceeded>
         left.sort_unstable();
         left.dedup();
         all = deriver.exprs.or(&left);
-        // What was joined with others to an interval is new, and what others hold is gone.
+        // Parts that were joined to larger counts are new, and parts included in others are gone.
         new = parts(deriver, all);
         work += new.len();
         if derived.len() > MAX_REACHED || work > MAX_WORK {
@@ -230,7 +231,7 @@ fn residuals(deriver: &mut Deriver, id: ExprId) -> Result<ExprId, LimitExceeded>
     Ok(all)
 }
 
-/// The parts of a choice; else the expression itself.
+/// The alternatives of an expression, or the expression itself.
 fn parts(deriver: &Deriver, expr: ExprId) -> Vec<ExprId> {
     match deriver.exprs.get(expr) {
         Expr::Or(parts) => parts.to_vec(),
@@ -264,7 +265,8 @@ mod tests {
             for expr in [one, both, not, around, either, many] {
                 let found = suffixes.of(&mut deriver, expr).unwrap();
                 let twice = suffixes.of(&mut deriver, found).unwrap();
-                // The slow twin: every residual on its own, and every part of one. Of whole ones there may be as many as sets of parts.
+                // The slow reference: every residual, and every part of one, by itself. There may be as many whole
+                // residuals as sets of parts.
                 let mut seen = FxHashSet::from_iter([expr]);
                 let mut work = vec![expr];
                 let mut is_suffix = false;

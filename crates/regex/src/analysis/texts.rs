@@ -1,40 +1,40 @@
-//! All texts of an expression that has few of them, as a constant or an `enum` has.
+//! All texts of an expression that has few of them, such as a constant or an `enum`.
 
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// A set of bytes with more of them than this is not one of few texts.
+/// An expression with a larger byte set has too many texts.
 const MAX_BYTES_OF_SET: usize = 32;
 
-/// So many parts are looked at for each text, at most, beside its bytes.
+/// The greatest number of parts visited for each text, in addition to its bytes.
 const MAX_PARTS: usize = 64;
 
-/// Byte strings, one after the other.
+/// A list of byte strings, stored concatenated.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Texts {
     bytes: Vec<u8>,
-    /// Where each of them ends.
+    /// The end of each string.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// The texts.
+    /// The texts in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
     }
 
-    /// How many they are.
+    /// The number of texts.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no texts.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// How many bytes they have together.
+    /// The total number of bytes.
     pub fn total_len(&self) -> usize {
         self.bytes.len()
     }
@@ -45,17 +45,18 @@ impl Texts {
     }
 }
 
-/// What is still to be read, as a number of the list of all such rests; 0 for nothing.
+/// What is still to be read, as an index into the list of rests; 0 stands for nothing.
 type Rest = usize;
 
 impl ExprSet {
-    /// The strings that an expression matches, in any order, some perhaps twice; `None` where they are more than `most`, have
-    /// more than `most_bytes` together, or do not follow from sequences and alternatives alone.
+    /// The strings that an expression matches, in any order and perhaps with duplicates. `None` where there are more
+    /// than `most` or they have more than `most_bytes` in total, or where the expression is more than sequences and
+    /// alternatives.
     pub fn texts(&self, id: ExprId, most: usize, most_bytes: usize) -> Option<Texts> {
         let (mut texts, mut text) = (Texts::default(), Vec::new());
-        // A rest is an expression and the rest after it.
+        // A rest is an expression followed by another rest.
         let mut rests: Vec<(ExprId, Rest)> = vec![(id, 0)];
-        // How much of the text stays, the byte after that, and what is to come.
+        // The length of the text to keep, the byte after it, and what is to come.
         let mut work: Vec<(usize, Option<u8>, Rest)> = vec![(0, None, 1)];
         while let Some((len, byte, mut rest)) = work.pop() {
             text.truncate(len);
@@ -146,7 +147,7 @@ mod tests {
         for expr in [ExprId::NOTHING, ExprId::ANY_BYTE, ExprId::ANYTHING, some, either, not] {
             assert_eq!(set.texts(expr, 100, 1000), None);
         }
-        // As many as two to the power of forty.
+        // Two to the power of forty texts.
         let (one, other) = (set.literal(b"cd"), set.literal(b"ce"));
         let pair = set.or(&[one, other]);
         let mut many = ExprId::EMPTY;

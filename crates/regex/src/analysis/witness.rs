@@ -1,16 +1,16 @@
-//! Short texts that show at a glance that an intersection matches something.
+//! Short texts that show without a search that an intersection matches something.
 
 use stencilm_support::LimitExceeded;
 
 use crate::derivative::deriver::Deriver;
 use crate::expr::node::{Expr, ExprId};
 
-/// Longer texts are not tried: where one does not match, to find that out takes a derivative of every part for each byte.
+/// Longer texts are not tried: if one does not match, finding that out takes a derivative of every part for each byte.
 const MAX_WITNESS: u32 = 8;
 
 impl Deriver {
-    /// Whether the shortest match of one part of an intersection, which may be followed by something plain, is one of all parts.
-    /// A pattern beside a greatest length mostly says so itself, where a search would derive the intersection.
+    /// Whether the shortest match of one part of an intersection, perhaps with something simple after it, is a match of
+    /// all parts. A pattern with a maximum length is mostly decided by this, without deriving the intersection.
     pub(crate) fn has_witness(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
         let parts = match *self.exprs.get(id) {
             Expr::And(ref parts) => parts.clone(),
@@ -31,7 +31,8 @@ impl Deriver {
         Ok(true)
     }
 
-    /// A shortest match of an expression without intersections and complements; `None` where it is long, or a number.
+    /// A shortest match of an expression without intersections and complements; `None` where it is long or contains a
+    /// number.
     fn shortest_text(&self, id: ExprId) -> Option<Vec<u8>> {
         let shortest = |id| self.exprs.shortest_at_least(id);
         if shortest(id) > MAX_WITNESS {
@@ -44,7 +45,7 @@ impl Deriver {
                 continue;
             }
             match self.exprs.get(id) {
-                // Letters and digits are what most other parts allow.
+                // Other parts mostly allow letters and digits.
                 Expr::Bytes(set) => {
                     let first = set.iter().find(u8::is_ascii_alphanumeric).or_else(|| set.first());
                     text.push(first?);
@@ -87,13 +88,13 @@ mod tests {
             seen
         };
         assert!(glance(&[short, words]));
-        // There may be one all the same, or none.
+        // These may match something or not; no short witness shows it.
         assert!(!glance(&[short, words, without_b]) && !glance(&[words, digits]) && !glance(&[long, digits]));
         assert!(glance(&[digits, without_b]));
     }
 
     proptest::proptest! {
-        /// Nothing is said to be live that matches nothing.
+        /// An expression that matches nothing is never said to be live.
         #[test]
         fn a_witness_is_a_match(
             one in proptest::sample::select(vec!["(a|b)*abb", "(ab){0,2}c?", "[^a]{0,3}", "a?b?c?", "é*b", "(a|é){2}"]),

@@ -1,8 +1,8 @@
 //! Parts that are redundant beside another part that begins with any number of a character: `C* abc C* "` is in `C* "`.
 //!
-//! After the pattern, what is left of a text that contains it is any text, or one that contains it once more: any text.
-//! Without this, beside other patterns or where that is excluded, a search would find it out state by state, and an
-//! automaton would distinguish states that are one.
+//! After the pattern, the residual of a text that contains it is any text, or a text that contains it once more:
+//! together, any text. Without this rule, beside other patterns or where such a text is excluded, a search would find
+//! that out state by state, and an automaton would have several states for one.
 
 use stencilm_support::LimitExceeded;
 
@@ -12,17 +12,17 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// Of more parts none is compared with the others.
+/// If there are more parts, they are not compared with each other.
 const MAX_PARTS: usize = 16;
-/// So many things one after the other are looked at.
+/// The greatest number of parts of a concatenation that are examined.
 const MAX_SPINE: usize = 64;
-/// Whether something is a run of characters is searched among at most so many expressions.
+/// The greatest number of expressions in the search for whether something is a run of characters.
 const MAX_SEARCH: usize = 64;
 
 impl Deriver {
-    /// Derivatives, each without the parts that say nothing.
+    /// The derivatives, each without redundant parts.
     pub(super) fn all_absorbed(&mut self, derivatives: Derivatives) -> Result<Derivatives, LimitExceeded> {
-        // A search for runs is short, and must not ask for runs itself: nothing recurses.
+        // The search for runs is short, and must not start another one, so that nothing recurses.
         if self.is_searching_runs {
             return Ok(derivatives);
         }
@@ -38,8 +38,8 @@ impl Deriver {
         Ok(changed.into())
     }
 
-    /// The same language: alternatives without those that another one holds, an intersection without parts that hold another
-    /// one, and nothing where one part excludes another one.
+    /// The same language in a simpler form: alternatives without those included in another one, an intersection without
+    /// parts that include another one, and nothing where one part excludes another one.
     fn absorbed(&mut self, id: ExprId) -> Result<ExprId, LimitExceeded> {
         let (parts, is_and) = match self.exprs.get(id) {
             Expr::Or(parts) => (parts, false),
@@ -63,13 +63,13 @@ impl Deriver {
         Ok(absorbed)
     }
 
-    /// The parts that say something; `None` where they contradict each other.
+    /// The parts that are not redundant; `None` where they contradict each other.
     fn without_absorbed(&mut self, parts: &[ExprId], is_and: bool) -> Result<Option<Vec<ExprId>>, LimitExceeded> {
         let mut kept = parts.to_vec();
         for &large in parts {
             let (open, excludes) = open_parts(&self.exprs, large, is_and);
             for &small in parts.iter().filter(|&&small| small != large) {
-                // Of two that say the same one stays.
+                // Of two equal parts one is kept.
                 if !kept.contains(&large) || !kept.contains(&small) {
                     continue;
                 }
@@ -95,7 +95,7 @@ impl Deriver {
         Ok(Some(kept))
     }
 
-    /// Whether it is plain to see that all of a language is in `C* X`: each match is a run of `C`, and one of `C* X` after it.
+    /// Whether a language is obviously included in `C* X`: each match is a run of `C` followed by a match of `C* X`.
     fn holds(&mut self, large: ExprId, small: ExprId) -> Result<bool, LimitExceeded> {
         let Expr::Or(parts) = self.exprs.get(small) else { return self.ends_with(small, large) };
         for &part in &*parts.clone() {
@@ -127,7 +127,7 @@ impl Deriver {
         Ok(true)
     }
 
-    /// Whether all that an expression matches is in `C*`.
+    /// Whether everything that an expression matches is in `C*`.
     fn is_run(&mut self, expr: ExprId, characters: ExprId) -> Result<bool, LimitExceeded> {
         let body = |expr| match *self.exprs.get(expr) {
             Expr::Repeat { body, .. } => body,
@@ -147,7 +147,7 @@ impl Deriver {
         if let Some(&known) = self.live.get(&others) {
             return Ok(!known);
         }
-        // What took too long once is among those of which nothing is left out.
+        // Expressions for which this took too long are also in the map: nothing is removed from them.
         if others == ExprId::NOTHING || self.absorbed.contains_key(&others) {
             return Ok(others == ExprId::NOTHING);
         }
@@ -162,7 +162,7 @@ impl Deriver {
     }
 }
 
-/// The repetition of any number of something with which an expression begins.
+/// The unbounded repetition with which an expression begins.
 fn any_run(exprs: &ExprSet, expr: ExprId) -> Option<ExprId> {
     let first = match *exprs.get(expr) {
         Expr::Concat { head, .. } => head,
@@ -171,7 +171,8 @@ fn any_run(exprs: &ExprSet, expr: ExprId) -> Option<ExprId> {
     matches!(exprs.get(first), Expr::Repeat { min: 0, max: None, .. }).then_some(first)
 }
 
-/// What a part matches or excludes, as far as that begins with any number of something, and whether it is excluded.
+/// The alternatives of a part, or of what it excludes, that begin with an unbounded repetition, and whether they are
+/// excluded.
 fn open_parts(exprs: &ExprSet, part: ExprId, is_and: bool) -> (Vec<ExprId>, bool) {
     let is_open = |part: &ExprId| any_run(exprs, *part).is_some();
     let (inner, excludes) = match *exprs.get(part) {
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(behind(&mut deriver, without, "xab"), ExprId::NOTHING);
         let not_other = deriver.exprs.not(other);
         let neither = deriver.exprs.and(&[not_one, not_other]);
-        // What is no text is in neither of them.
+        // Texts that match neither.
         let no_text = deriver.exprs.not(any);
         assert_eq!(behind(&mut deriver, neither, "ccx"), no_text);
         let text = deriver.exprs.and(&[any, neither]);
@@ -223,7 +224,7 @@ mod tests {
         let mut deriver = Deriver::new(Limits::default());
         let [any, first, second, text] =
             ["[a-z]*0", "b[a-z]*0", "c[a-z]*0", "[a-z0-9]*"].map(|pattern| parsed(&mut deriver, pattern));
-        // As alternatives that were put together without a look at what they say.
+        // As alternatives that were combined without this rule.
         let mut without = |part: ExprId| {
             let either = deriver.exprs.intern(Expr::Or([any, part].into()));
             deriver.exprs.intern(Expr::Not(either))
@@ -260,7 +261,7 @@ mod tests {
     ];
 
     proptest::proptest! {
-        /// Three patterns, some excluded, together and as alternatives match what they match one by one.
+        /// Three patterns, some of them excluded, together and as alternatives, match what they match one by one.
         #[test]
         fn nothing_is_left_out_that_says_something(
             chosen in proptest::collection::vec((0..PATTERNS.len(), proptest::bool::ANY), 3),

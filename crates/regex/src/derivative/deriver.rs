@@ -1,8 +1,8 @@
-//! Derivatives: what is left of an expression after one byte, for all bytes at once.
+//! Derivatives: the residual of an expression after one byte, for all bytes at once.
 //!
-//! The derivatives of an expression are a partition of the bytes with one residual expression for each part
-//! (Owens, Reppy, Turon 2009, section 4.2). They are memoised, and computed bottom-up with an explicit stack:
-//! the depth of an expression is the user's to choose.
+//! The derivatives of an expression are a partition of the bytes with one residual expression for each part (Owens,
+//! Reppy, Turon 2009, section 4.2). They are memoised, and computed bottom-up with an explicit stack, since users
+//! choose the depth of expressions.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::expr::required_bytes::Needs;
 use crate::limits::Limits;
 use crate::numbers::Number;
 
-/// Disjoint byte sets, each with what is left after one of its bytes. Bytes in no set leave nothing.
+/// Disjoint byte sets, each with the residual after one of its bytes. Bytes in no set are dead.
 pub type Derivatives = Arc<[(ByteSet, ExprId)]>;
 
-/// How deep in an expression a language decided by a program is looked for.
+/// The greatest depth at which a language decided by a program is looked for.
 const MAX_LANGUAGE_LEVEL: u32 = 32;
 
 /// An expression set with memoised derivatives and liveness.
@@ -32,30 +32,30 @@ pub struct Deriver {
     /// The expressions; more may be added at any time.
     pub exprs: ExprSet,
     derivatives: FxHashMap<ExprId, Derivatives>,
-    /// What was asked for already without the parts that say nothing.
+    /// Memo of expressions without their redundant parts.
     pub(super) absorbed: Map<ExprId, ExprId>,
-    /// Whether it is being searched if something is a run, while nothing else is left out.
+    /// Whether a search for runs is under way; meanwhile no parts are removed.
     pub(super) is_searching_runs: bool,
     pub(super) live: FxHashMap<ExprId, bool>,
     pub(super) needs: Option<Box<Needs>>,
     pub(super) loosening: Loosening,
-    /// What long searches look at, which nothing else needs.
+    /// The expressions of long searches, which nothing else needs.
     pub(super) aside: Option<Box<Aside>>,
     pub(crate) byte_classes: ByteClasses,
-    /// How many pairs all derivatives hold together.
+    /// The total number of pairs in all derivatives.
     pairs: usize,
-    /// How many pairs of states were looked at to distinguish texts by what they leave.
+    /// The number of pairs of states visited to distinguish texts by their residuals.
     pub(crate) split_work: usize,
     /// Bytes held by the automata over these expressions.
     pub(crate) in_automata: usize,
-    /// How many expressions there were when the operation began, and how many bytes all held.
+    /// The numbers of expressions, and of bytes held, when the operation began.
     before: usize,
     bytes_before: usize,
     measured_at: [usize; 3],
     pub(super) limits: Limits,
 }
 
-/// Expressions of their own for long searches: most of what such a search looks at is asked for only once.
+/// A separate set of expressions for long searches, since most of these are needed only once.
 #[derive(Clone)]
 pub struct Aside {
     pub(super) deriver: Deriver,
@@ -64,7 +64,7 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.deriver.memory_bytes() + self.copies.memory_bytes()
     }
@@ -81,7 +81,8 @@ impl Deriver {
         Deriver { exprs, limits, ..Deriver::default() }
     }
 
-    /// Begins an operation: what was derived before does not count against its limit, since others may have derived it.
+    /// Begins an operation. What was derived before does not count against its limit, since other operations may have
+    /// derived it.
     pub fn begin(&mut self) {
         self.before = self.exprs.len();
         // Mostly nothing was added since the last time.
@@ -94,14 +95,14 @@ impl Deriver {
         }
     }
 
-    /// Shows whether anything was worked out between two moments.
+    /// Two equal values mean that nothing was computed in between.
     #[inline]
     pub fn progress(&self) -> [usize; 3] {
         let [exprs, pairs, in_automata] = self.aside.as_ref().map_or([0; 3], |aside| aside.deriver.progress());
         [self.exprs.len() + exprs, self.pairs + pairs, self.in_automata + in_automata]
     }
 
-    /// Bytes of memory held, with the automata over these expressions: counted at once, nothing is looked through.
+    /// Bytes of memory held, including the automata over these expressions. Takes constant time.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         self.exprs.memory_bytes()
@@ -117,13 +118,14 @@ impl Deriver {
             + self.aside.as_ref().map_or(0, |aside| aside.memory_bytes())
     }
 
-    /// Ends an operation: what long searches have looked at, if that is more than all else and so is not worth its memory.
+    /// Ends an operation. Returns the expressions of long searches, to be dropped, if they take more memory than
+    /// everything else.
     pub fn end(&mut self) -> Option<Box<Aside>> {
         let (aside, all) = (self.aside.as_ref()?.memory_bytes(), self.memory_bytes());
         self.aside.take_if(|_| aside > all - aside)
     }
 
-    /// Whether the operation may go on for all that it has added.
+    /// Checks the memory that the operation has added.
     pub(crate) fn check_bytes(&self) -> Result<(), LimitExceeded> {
         self.limits.check_bytes(self.memory_bytes().saturating_sub(self.bytes_before))
     }
@@ -143,7 +145,7 @@ impl Deriver {
                 continue;
             }
             let computed = match self.exprs.heads(id) {
-                // Of one of many names no part need be derived on its own.
+                // For one of many names, no part need be derived separately.
                 Some(heads) => self.derivatives_of_heads(&heads),
                 None => {
                     let before = work.len();
@@ -181,9 +183,10 @@ impl Deriver {
         }
     }
 
-    /// Derivatives of an expression that begins with these alternatives.
+    /// The derivatives of an expression that begins with these alternatives.
     fn derivatives_of_heads(&mut self, heads: &[Head]) -> Derivatives {
-        // By first bytes, which are few: thousands of names may begin the same, and are one choice made once.
+        // Grouped by first bytes, which are few: thousands of names may share a first byte, and their choice is then
+        // built once.
         let mut found: Vec<(ByteSet, Vec<ExprId>)> = Vec::new();
         for head in heads {
             let rest = self.exprs.concat(head.tail, head.after);
@@ -195,7 +198,7 @@ impl Deriver {
         found.into_iter().map(|(first, rests)| (first, self.exprs.or(&rests))).collect()
     }
 
-    /// Derivatives of one node whose children are done.
+    /// The derivatives of one node whose children are already done.
     fn compute(&mut self, id: ExprId) -> Derivatives {
         match self.exprs.get(id).clone() {
             Expr::Nothing | Expr::Empty => Arc::new([]),
@@ -281,7 +284,7 @@ impl Deriver {
         map.into()
     }
 
-    /// Lays several partitions over each other; `combine` gets, for every common part, the residuals there.
+    /// Combines several partitions; `combine` gets the residuals of every common part.
     fn join(
         &mut self,
         maps: &[&[(ByteSet, ExprId)]],
@@ -293,7 +296,7 @@ impl Deriver {
                 parts.add(set, rest);
             }
         }
-        // Parts with the same residuals are one again.
+        // Parts with the same residuals are merged.
         let mut result: Vec<(ByteSet, ExprId)> = Vec::with_capacity(parts.rests.len());
         let mut known: FxHashMap<&[ExprId], usize> = FxHashMap::default();
         for (set, rests) in parts.sets.iter().zip(&parts.rests) {
@@ -312,7 +315,7 @@ impl Deriver {
         result.into()
     }
 
-    /// What is left after one byte.
+    /// The residual after one byte.
     ///
     /// # Errors
     /// [`LimitExceeded`] when the set has grown to its greatest size.
@@ -326,8 +329,9 @@ impl Deriver {
         Ok(derivatives.iter().find(|(set, _)| set.contains(byte)).map_or(ExprId::NOTHING, |&(_, rest)| rest))
     }
 
-    /// What is left after one byte, found for that byte alone; `None` where the expression is deep. A language that a program
-    /// decides leaves something else after every byte, so to derive it by all bytes takes long, and a text reads one.
+    /// The residual after one byte, computed for that byte alone; `None` where the expression is too deep. A language
+    /// decided by a program has a different residual after every byte, so deriving it by all bytes takes long, while a
+    /// text reads only one.
     fn after_a_language(&mut self, id: ExprId, byte: u8, level: u32) -> Result<Option<ExprId>, LimitExceeded> {
         if !self.exprs.has_language(id) {
             return self.after(id, byte).map(Some);
@@ -379,9 +383,9 @@ impl Deriver {
         Ok(Some(rest))
     }
 
-    /// What is left of a repetition with a greatest count, and perhaps more after it, after one byte; `None` where that is not
-    /// plain to see. Every round of such a repetition leaves something new, so that to derive it by all bytes takes long, and
-    /// a text reads one.
+    /// The residual after one byte of a repetition with a maximum count, perhaps followed by more; `None` where that is
+    /// not simple. Every round of such a repetition has a new residual, so deriving it by all bytes takes long, while a
+    /// text reads only one.
     ///
     /// # Errors
     /// As [`Deriver::after`].
@@ -399,8 +403,7 @@ impl Deriver {
         Ok(Some(after))
     }
 
-    /// The bytes with which something that an expression matches can begin, where its derivatives are known already and show
-    /// that at once.
+    /// The bytes that a match of an expression can begin with, if its derivatives are already computed.
     pub fn known_first(&self, id: ExprId) -> Option<ByteSet> {
         if self.exprs.has_boolean(id) {
             return None;
@@ -409,7 +412,8 @@ impl Deriver {
         Some(live.fold(ByteSet::EMPTY, |first, (set, _)| first.union(set)))
     }
 
-    /// The bytes with which such a repetition goes on: hardly any count changes them. `None` as in [`Deriver::after_a_count`].
+    /// The bytes that may come next in such a repetition; few counts change them. `None` as in
+    /// [`Deriver::after_a_count`].
     ///
     /// # Errors
     /// As [`Deriver::after`].
@@ -420,7 +424,7 @@ impl Deriver {
         Ok(Some(if min == 0 { begun.union(&first(self.derivatives(tail)?)) } else { begun }))
     }
 
-    /// The parts of a repetition with a greatest count, and of what comes after it, where no part can contradict another.
+    /// The parts of a repetition with a maximum count and of what follows it, if no part can contradict another.
     fn counted(&self, id: ExprId) -> Option<Counted> {
         let (head, tail) = match *self.exprs.get(id) {
             Expr::Concat { head, tail } => (head, tail),
@@ -431,7 +435,7 @@ impl Deriver {
         is_plain.then_some(Counted { body, min, max, tail })
     }
 
-    /// Whether the expression matches the whole string: the slow twin of every automaton.
+    /// Whether the expression matches the whole string: the slow reference of every automaton.
     ///
     /// # Errors
     /// [`LimitExceeded`] when the set has grown to its greatest size.
@@ -452,12 +456,12 @@ struct Counted {
     tail: ExprId,
 }
 
-/// A partition of the bytes that is refined by one set after the other, with the residuals that hold in each part.
+/// A partition of the bytes that is refined by one set after another, with the residuals of each part.
 struct Partition {
     part_of: [u16; 256],
     sets: Vec<ByteSet>,
     rests: Vec<Vec<ExprId>>,
-    /// Scratch: the parts that have a byte of a set.
+    /// Scratch space: the parts that contain a byte of a set.
     met: Vec<u16>,
 }
 
@@ -466,8 +470,8 @@ impl Partition {
         Partition { part_of: [0; 256], sets: vec![ByteSet::ALL], rests: vec![Vec::new()], met: Vec::new() }
     }
 
-    /// Adds a residual to all bytes of a set, splitting the parts that lie across its border. Only parts that have a byte of it
-    /// are looked at: alternatives of thousands of literals must not look at all parts each.
+    /// Adds a residual to all bytes of a set, splitting the parts that the set divides. Only parts that contain a byte
+    /// of it are visited, since there may be thousands of alternatives.
     fn add(&mut self, set: ByteSet, rest: ExprId) {
         let mut met = std::mem::take(&mut self.met);
         let mut left = set;

@@ -1,8 +1,8 @@
-//! A lazy deterministic automaton over several expressions at once; an accepting state says which of them matched.
+//! A lazy deterministic automaton over several expressions at once; an accepting state tells which of them matched.
 //!
-//! A state is the list of residual expressions that are still alive, each with its tag (the position of its root).
-//! Dead residuals are dropped at once, so a state other than [`StateId::DEAD`] always has a path to accept.
-//! A row of transitions is computed when a state is first left; bytes that no expression distinguishes share a column.
+//! A state is the list of residual expressions that are still alive, each with its tag (the index of its root). Dead
+//! residuals are dropped at once, so every state except [`StateId::DEAD`] has a path to an accepting one. A row of
+//! transitions is computed when a state is first left; bytes that no expression distinguishes share a column.
 
 use hashbrown::HashTable;
 use stencilm_support::{LimitExceeded, hash_of, memory};
@@ -21,19 +21,19 @@ pub struct StateId(pub u32);
 impl StateId {
     /// No continuation matches.
     pub const DEAD: StateId = StateId(0);
-    /// Before the first byte. Equal to `DEAD` in spirit when nothing matches: then [`Dfa::is_dead_at_start`] holds.
+    /// Before the first byte. It counts as dead where nothing matches: see [`Dfa::is_dead_at_start`].
     pub const START: StateId = StateId(1);
 }
 
-/// Which expression of the list given to [`Dfa::new`].
+/// The index of an expression in the list given to [`Dfa::new`].
 pub type Tag = u32;
 
 const UNKNOWN: u32 = u32::MAX;
 
-/// Set in a transition to a state that accepts, so that a walk need not look at the state to know.
+/// Set in a transition to an accepting state, so that a walk need not look at the state itself.
 const ACCEPTS: u32 = 1 << 31;
 
-/// The automaton. It does not own the expressions: every call that may derive is handed the [`Deriver`].
+/// The automaton. It does not own the expressions: calls that may derive are given the [`Deriver`].
 #[derive(Clone)]
 pub struct Dfa {
     columns: [u8; 256],
@@ -42,15 +42,15 @@ pub struct Dfa {
     states: Vec<State>,
     table: Vec<u32>,
     index: HashTable<u32>,
-    /// Bytes that the states own.
+    /// Bytes of memory of the states.
     in_states: usize,
-    /// The repetition without a greatest count that was asked for last, and its state, saturated: along a text with a
-    /// greatest length it is the same for every count.
+    /// The last repetition without a maximum count that was asked for, and its clamped state: along a text with a
+    /// maximum length it is the same for every count.
     unbounded: Option<(Unbounded, StateId)>,
     limits: Limits,
 }
 
-/// A state that reads a repetition without a greatest count, and something after it.
+/// A state that reads a repetition without a maximum count, and something after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Unbounded {
     tag: Tag,
@@ -63,11 +63,11 @@ struct Unbounded {
 struct State {
     residuals: Box<[(Tag, ExprId)]>,
     accepts: Box<[Tag]>,
-    /// Whether all transitions are known; before, some may be.
+    /// Whether all transitions are computed; otherwise some may be.
     filled: bool,
-    /// The live bytes, once they are known.
+    /// The live bytes, once they are computed.
     live: Option<ByteSet>,
-    /// See [`Dfa::saturated`]; `UNKNOWN` before it was asked for.
+    /// See [`Dfa::saturated`]; `UNKNOWN` until it is computed.
     saturated: u32,
 }
 
@@ -123,7 +123,7 @@ impl Dfa {
         known.copied().map(StateId)
     }
 
-    /// How many states are known by now.
+    /// The number of states so far.
     pub fn len(&self) -> usize {
         self.states.len()
     }
@@ -133,18 +133,18 @@ impl Dfa {
         self.states.is_empty()
     }
 
-    /// The first byte that is never distinguished from this one: both lead to the same state, wherever the automaton is.
+    /// The first byte that is never distinguished from this one: both lead to the same state from every state.
     #[inline]
     pub fn representative(&self, byte: u8) -> u8 {
         self.representatives[usize::from(self.columns[usize::from(byte)])]
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Dfa>() + self.in_lists()
     }
 
-    /// What its lists hold, counted at once.
+    /// The memory of its lists, in constant time.
     fn in_lists(&self) -> usize {
         self.in_states
             + memory::of_list(&self.states)
@@ -193,24 +193,25 @@ impl Dfa {
         Ok(state)
     }
 
-    /// The tags of the expressions that match what was read.
+    /// The tags of the expressions that match in a state.
     #[inline]
     pub fn accepts(&self, state: StateId) -> &[Tag] {
         &self.states[state.0 as usize].accepts
     }
 
-    /// The expressions still alive, with their tags, ascending by tag.
+    /// The residual expressions with their tags, ascending by tag.
     pub fn residuals(&self, state: StateId) -> &[(Tag, ExprId)] {
         &self.states[state.0 as usize].residuals
     }
 
-    /// The live bytes.
+    /// The live bytes of a state.
     ///
     /// # Errors
     /// As [`Dfa::next`].
     pub fn live_bytes(&mut self, deriver: &mut Deriver, state: StateId) -> Result<&ByteSet, LimitExceeded> {
         if self.states[state.0 as usize].live.is_none() {
-            // What another automaton has found out of the same expression is not laid out once more before a text comes here.
+            // Another automaton may already have derived the same expression; then its row need not be built here
+            // before a text needs it.
             let live = match *self.states[state.0 as usize].residuals {
                 [(_, residual)] => match deriver.known_first(residual) {
                     None => deriver.first_of_a_count(residual)?,
@@ -226,7 +227,7 @@ impl Dfa {
         Ok(self.states[state.0 as usize].live.as_ref().expect("the bytes were just found"))
     }
 
-    /// Disjoint byte sets with the state each leads to; bytes that lead nowhere are left out.
+    /// Disjoint byte sets with the state that each leads to; dead bytes are left out.
     ///
     /// # Errors
     /// As [`Dfa::next`].
@@ -254,15 +255,15 @@ impl Dfa {
         Ok(result)
     }
 
-    /// See [`Dfa::saturated`]: `None` where that was not asked for yet.
+    /// See [`Dfa::saturated`]; `None` where that was not computed yet.
     #[inline]
     pub fn known_saturated(&self, state: StateId) -> Option<StateId> {
         let known = self.states[state.0 as usize].saturated;
         (known != UNKNOWN).then_some(StateId(known))
     }
 
-    /// A state that no string within the horizon can distinguish from this one, the same for all states that differ only in
-    /// counts far from their bounds.
+    /// The clamped state: no string within the horizon can distinguish it from this one, and it is the same for all
+    /// states that differ only in counts far from their bounds.
     ///
     /// # Errors
     /// As [`Dfa::next`].
@@ -296,8 +297,8 @@ impl Dfa {
         Ok(saturated)
     }
 
-    /// The state, saturated, of the same text without the greatest count of the repetition that it begins with; `None`
-    /// where it begins with none.
+    /// The clamped state of the same text without the maximum count of the repetition that it begins with; `None` where
+    /// it begins with none.
     ///
     /// # Errors
     /// As [`Dfa::next`].
@@ -323,7 +324,7 @@ impl Dfa {
         Ok(Some(saturated))
     }
 
-    /// The repetition with a greatest count with which the only residual of a state begins, and that count.
+    /// If the only residual of a state begins with a repetition with a maximum count: that repetition, and the count.
     fn counted(&self, exprs: &ExprSet, saturation: &Saturation, state: StateId) -> Option<(Unbounded, u32)> {
         let &[(tag, residual)] = &*self.states[state.0 as usize].residuals else { return None };
         let &Expr::Concat { head, tail } = exprs.get(residual) else { return None };
@@ -331,8 +332,8 @@ impl Dfa {
         Some((Unbounded { tag, body, min: min.min(saturation.horizon() + 1), tail }, max))
     }
 
-    /// Finds at least the transition by a byte: only that one of a repetition with a greatest count, or of a language that
-    /// a program decides.
+    /// Computes at least the transition by a byte. For a repetition with a maximum count, or a language decided by a
+    /// program, computes no more than that.
     #[cold]
     fn fill(&mut self, deriver: &mut Deriver, state: StateId, byte: u8) -> Result<(), LimitExceeded> {
         let residuals = &self.states[state.0 as usize].residuals;
@@ -562,7 +563,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is found of a count without deriving it by all bytes is what that would find.
+        /// Reading a count byte by byte gives the same as deriving it by all bytes.
         #[test]
         fn counts_are_read_as_by_all_derivatives(
             pattern in proptest::sample::select(vec![

@@ -1,7 +1,7 @@
 //! Whether an expression matches anything: a search over its derivatives, nearest first.
 //!
-//! One idea: what a long search examines is of little use elsewhere, so such a search has its own expressions, and only
-//! its answer, alive or dead, is kept.
+//! One idea: what a long search visits is of little use elsewhere, so such a search has a set of expressions of its
+//! own, and only its answer, alive or dead, is kept.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,13 +13,14 @@ use crate::derivative::deriver::{Aside, Deriver};
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// A search of no more expressions goes without [`Needs`](crate::expr::required_bytes::Needs).
+/// A search of at most this many expressions does not use [`Needs`](crate::expr::required_bytes::Needs).
 const SHORT_SEARCH: usize = 32;
-/// A search of so many expressions asks first whether anything would match without the large counts, and goes on aside.
+/// A search of more expressions than this first asks whether anything would match without the large counts, and then
+/// continues in a separate set.
 const LONG_SEARCH: usize = 256;
-/// The search for that takes at most so many.
+/// The greatest number of expressions in the search that answers this question.
 const MAX_LOOSE: usize = 10_000;
-/// How deep in an expression [`Deriver::effort`] looks.
+/// The greatest depth to which [`Deriver::effort`] looks.
 const MAX_EFFORT_LEVEL: u32 = 4;
 
 /// The answer of a search.
@@ -33,9 +34,9 @@ pub(super) enum Found {
 impl Deriver {
     /// Whether the expression matches some string.
     ///
-    /// Without intersection and complement the normal form answers; with them the derivatives are searched for one that
-    /// does, first those with the shortest way to go by a lower bound. Breadth first would try all beginnings of a long
-    /// string; this one mostly spells a match straight away.
+    /// Without intersections and complements the normal form answers. With them, the derivatives are searched for a
+    /// matching one, first those with the shortest way to go by a lower bound. A breadth-first search would try all
+    /// prefixes of a long string; this one mostly spells a match at once.
     ///
     /// # Errors
     /// [`LimitExceeded`] when the search is too long.
@@ -46,7 +47,7 @@ impl Deriver {
         if let Some(&known) = self.live.get(&id) {
             return Ok(known);
         }
-        // A language decides it from what it has read, where a text to try makes an expression of each of its bytes.
+        // A language decides by what it has read, while trying a text would make an expression for each of its bytes.
         let known = match self.decided_by_language(id)? {
             None => self.has_witness(id)?.then_some(true),
             known => known,
@@ -66,10 +67,10 @@ impl Deriver {
         Ok(found.expect("a search without a bound of its own ends with an answer"))
     }
 
-    /// Whether a short search finds that the expression matches nothing.
+    /// Whether a short search shows that the expression matches nothing.
     ///
     /// # Errors
-    /// [`LimitExceeded`] where the thread may not go on, or may make no more expressions.
+    /// [`LimitExceeded`] where the thread has to stop, or no more expressions may be made.
     pub(crate) fn is_soon_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
         if !self.exprs.has_boolean(id) {
             return Ok(id == ExprId::NOTHING);
@@ -80,9 +81,9 @@ impl Deriver {
         }
     }
 
-    /// Whether something that has an intersection or a complement matches some string; `None` past so many expressions.
+    /// Whether an expression with an intersection or a complement matches some string; `None` after `most` expressions.
     pub(super) fn search(&mut self, id: ExprId, most: usize) -> Result<Option<Found>, LimitExceeded> {
-        // Each with what it was derived from, and by which byte.
+        // Each with the expression that it was derived from, and the byte.
         let mut seen: FxHashMap<ExprId, (ExprId, u8)> = FxHashMap::default();
         let mut queue = BinaryHeap::from([Reverse((self.exprs.shortest_at_least(id), 0, id))]);
         seen.insert(id, (id, 0));
@@ -106,7 +107,8 @@ impl Deriver {
                     continue;
                 }
                 seen.insert(rest, (next, set.first().expect("a part of a partition is never empty")));
-                // Most searches end soon; a long one is worth a look at what need not be searched, and in which order.
+                // Most searches end soon. In a long one it pays to decide what need not be searched, and in which
+                // order.
                 let shortest = self.exprs.shortest_at_least(rest);
                 if seen.len() <= SHORT_SEARCH {
                     queue.push(Reverse((shortest, 0, rest)));
@@ -119,11 +121,11 @@ impl Deriver {
             }
         }
         let Some(mut live) = found else {
-            // No match can be found, so everything that was looked at is dead.
+            // There is no match, so every visited expression is dead.
             self.live.extend(seen.into_keys().map(|dead| (dead, false)));
             return Ok(Some(Found::Dead));
         };
-        // All on the path to a match are live, too: they are likely to be asked next.
+        // All expressions on the path to a match are live, and likely to be asked about next.
         let mut text = Vec::new();
         while live != id {
             self.live.insert(live, true);
@@ -136,7 +138,8 @@ impl Deriver {
         Ok(Some(Found::Live(text)))
     }
 
-    /// The same search over expressions of its own. Of a dead end that takes it long, nothing stays here but that it is one.
+    /// The same search in a separate set of expressions. Of a dead end that takes long to find, only the answer is
+    /// kept.
     fn search_aside(&mut self, id: ExprId, most: usize) -> Result<Option<bool>, LimitExceeded> {
         let limits = self.limits;
         let Aside { deriver, copies } = &mut **self.aside.get_or_insert_with(|| {
@@ -153,7 +156,8 @@ impl Deriver {
             }
             Some(Found::Live(text)) => text,
         };
-        // All on the path are live here, too, so that a text that goes along it does not ask for one after the other.
+        // All expressions on the path are live in this set, too; so a text along the path need not ask for each of
+        // them.
         let mut live = id;
         self.live.insert(live, true);
         for byte in text {
@@ -163,9 +167,9 @@ impl Deriver {
         Ok(Some(true))
     }
 
-    /// Whether an expression certainly matches nothing, because nothing would match without its large counts either. A
-    /// contradiction that hangs on no count is found so once, not once for every count: of four thousand characters that
-    /// must not begin with a space, after a space.
+    /// Whether an expression certainly matches nothing, because even without its large counts nothing would match. So a
+    /// contradiction that depends on no count is found once, and not once for every count: for example, after a space,
+    /// four thousand characters that must not begin with a space.
     fn is_loosely_dead(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
         let loose = self.loosening.apply(&mut self.exprs, id);
         if loose == id || !self.exprs.has_boolean(loose) {
@@ -178,9 +182,10 @@ impl Deriver {
         Ok(live == Some(false))
     }
 
-    /// How much is left to do for all parts of an intersection together: of two residuals with equally long ways to go,
-    /// the one that has met more of what is asked is nearer to a match. A text of sixty characters with six words in it is
-    /// found so; by lengths alone, every beginning without the words would be tried until no room is left.
+    /// How much is left to do in all parts of an intersection together. Of two residuals with equally short matches,
+    /// the one in which more conditions are already met is nearer to a match. A text of sixty characters with six words
+    /// in it is found in this way; by length alone, every prefix without the words would be tried until no room is
+    /// left.
     fn effort(&self, id: ExprId, level: u32) -> u32 {
         match self.exprs.get(id) {
             Expr::And(parts) if level < MAX_EFFORT_LEVEL => {
@@ -214,7 +219,8 @@ mod tests {
         deriver.exprs.and(&parts)
     }
 
-    /// The tenth letter from the end is an `a` here and a `b` there: all texts of ten letters are to be distinguished.
+    /// The tenth letter from the end is an `a` in one and a `b` in the other: all texts of ten letters must be
+    /// distinguished.
     const CONTRADICTION: [&str; 2] = ["[ab]*a[ab]{9}", "[ab]*b[ab]{9}"];
 
     #[test]
@@ -228,7 +234,7 @@ mod tests {
         let aside = deriver.end().expect("it is more than all else");
         assert!(aside.memory_bytes() > 4 * deriver.memory_bytes(), "{} bytes", deriver.memory_bytes());
         assert!(deriver.memory_bytes() < before + (1 << 20));
-        // The answer is known now.
+        // The answer is cached now.
         let progress = deriver.progress();
         assert_eq!(deriver.is_live(dead), Ok(false));
         assert_eq!(deriver.progress(), progress);

@@ -1,9 +1,9 @@
-//! Texts distinguished by what they leave of other expressions: how a condition on what follows is carried past a
-//! lexeme.
+//! Splitting texts by the residuals of other expressions after them: this is how a condition on what follows is carried
+//! past a lexeme.
 //!
-//! The observed expressions are run side by side as one automaton. If what a text matches of them determines the state
-//! it leads to, the texts of each state are an intersection; otherwise they are found by elimination (Kleene 1956). The
-//! automata of conditions that people write are tiny.
+//! The observed expressions are run side by side as one automaton. If which of them a text matches already determines
+//! the state that it leads to, the texts of each state are an intersection; otherwise they are found by elimination
+//! (Kleene 1956). The automata of conditions that people write are tiny.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_support::{LimitExceeded, check_time};
@@ -12,26 +12,26 @@ use crate::derivative::deriver::Deriver;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::ExprId;
 
-/// Most states of the observed expressions together.
+/// The greatest number of states of the observed expressions together.
 const MAX_STATES: usize = 128;
 
-/// After so many pairs of a rest of the texts and a state, groups are looked at one by one.
+/// After this many pairs of a residual of the texts and a state, the groups are examined one by one.
 const MAX_PAIRS: usize = 4_096;
 
-/// Most places in a few short texts, which are followed one by one.
+/// The greatest number of positions in a few short texts that are followed one by one.
 const MAX_PLACES: usize = 256;
 
-/// Most expressions that one elimination makes.
+/// The greatest number of expressions that one elimination makes.
 const MAX_NEW_EXPRS: usize = 20_000;
 
-/// The texts that leave the same of every observed expression, and what that is.
+/// The texts after which every observed expression has the same residual, and these residuals.
 pub type Group = (ExprId, Vec<ExprId>);
 
-/// The texts of `texts` in groups by what they leave of each observed expression. Groups without texts are left out.
+/// The texts of `texts` in groups by the residuals of the observed expressions. Groups without texts are left out.
 ///
 /// # Errors
-/// [`LimitExceeded`] where the observed expressions have too many states, or where deciding whether a group has texts takes
-/// too long.
+/// [`LimitExceeded`] where the observed expressions have too many states, or where deciding whether a group has texts
+/// takes too long.
 pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<Vec<Group>, LimitExceeded> {
     if texts == ExprId::NOTHING {
         return Ok(Vec::new());
@@ -75,15 +75,15 @@ pub fn split(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Resul
         }
     }
     if let [(group, _)] = &mut groups[..] {
-        // All of them, so that the expression stays as it was.
+        // One group has all texts, so the expression stays as it was.
         *group = texts;
     }
     Ok(groups)
 }
 
-/// The groups as intersections, where what the texts match of the observed expressions says what they leave of them: the texts
-/// that end with a letter, and those that do not. What elimination makes of these is many times as large. `None` where it
-/// does not, or where it was not found out which states the texts lead to.
+/// The groups as intersections, if which of the observed expressions a text matches tells their residuals: for example,
+/// texts that end with a letter, and those that do not. Elimination would give much larger expressions. `None` where it
+/// does not tell, or where it is not known to which states the texts lead.
 fn by_what_they_match(
     deriver: &mut Deriver,
     texts: ExprId,
@@ -101,7 +101,7 @@ fn by_what_they_match(
             groups.push((matched, state));
         }
     }
-    // What all of them match, or none, says nothing.
+    // An expression that all groups match, or none, distinguishes nothing.
     let tells = |at: usize| groups.iter().any(|(matched, _)| matched[at] != groups[0].0[at]);
     let telling: Vec<usize> = (0..observed.len()).filter(|&at| tells(at)).collect();
     let exprs = &mut deriver.exprs;
@@ -113,8 +113,8 @@ fn by_what_they_match(
     Some(groups.iter().map(group).collect())
 }
 
-/// The groups of a few texts of bounded length, such as one character: read byte by byte beside the observed expressions, so
-/// that these need not be laid out. `None` where the texts are more than that.
+/// The groups of a few texts of bounded length, such as one character. They are read byte by byte beside the observed
+/// expressions, whose automaton need not be built. `None` for other texts.
 fn walked(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<Option<Vec<Group>>, LimitExceeded> {
     let start = [&[texts], observed].concat();
     let mut places = vec![start.clone()];
@@ -141,7 +141,7 @@ fn walked(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<O
             return Ok(None);
         }
     }
-    // Each place after those that lead to it; where some are left over, texts go round in a circle.
+    // Each position comes after those that lead to it; if some are left over, the texts have a cycle.
     let mut order = Vec::with_capacity(places.len());
     let mut ready = if entered[0] == 0 { vec![0] } else { Vec::new() };
     while let Some(place) = ready.pop() {
@@ -179,7 +179,7 @@ fn walked(deriver: &mut Deriver, texts: ExprId, observed: &[ExprId]) -> Result<O
     Ok(Some(groups.swap_remove(0).into_iter().map(|(texts, end)| (texts, places[end][1..].to_vec())).collect()))
 }
 
-/// What the bytes leave of each expression, side by side.
+/// The residuals of each expression, side by side, by byte.
 fn cases(deriver: &mut Deriver, ids: &[ExprId]) -> Result<Vec<(ByteSet, Vec<ExprId>)>, LimitExceeded> {
     let mut cases: Vec<(ByteSet, Vec<ExprId>)> = vec![(ByteSet::EMPTY.complement(), Vec::new())];
     for &id in ids {
@@ -203,16 +203,16 @@ fn cases(deriver: &mut Deriver, ids: &[ExprId]) -> Result<Vec<(ByteSet, Vec<Expr
     Ok(cases)
 }
 
-/// The observed expressions side by side.
+/// The automaton of the observed expressions, side by side.
 struct Automaton {
-    /// What is left of each in every state; the first state is the beginning.
+    /// The residuals of all expressions in every state; the first state is the start.
     states: Vec<Vec<ExprId>>,
-    /// From every state the others that a byte leads to.
+    /// For every state, the other states that bytes lead to.
     moves: Vec<Vec<(usize, ByteSet)>>,
 }
 
-/// For every state whether one of the texts leads to it, `None` where that was not found out: what is left of the texts is
-/// run beside the states. The expressions of the groups say the same, but are much larger than either.
+/// For every state, whether one of the texts leads to it; `None` where that was not found out. The residuals of the
+/// texts are run beside the states; the expressions of the groups would tell the same, but are much larger.
 fn reached(
     deriver: &mut Deriver,
     texts: ExprId,
@@ -239,7 +239,7 @@ fn reached(
     Ok(reached.into_iter().map(|found| found.or(Some(false))).collect())
 }
 
-/// The automaton with the bytes that lead from each state to each.
+/// Builds the automaton, with the bytes that lead from each state to each.
 fn automaton(deriver: &mut Deriver, observed: &[ExprId]) -> Result<Automaton, LimitExceeded> {
     let mut states = vec![observed.to_vec()];
     let mut numbers: FxHashMap<Vec<ExprId>, usize> = FxHashMap::from_iter([(observed.to_vec(), 0)]);
@@ -267,7 +267,7 @@ fn automaton(deriver: &mut Deriver, observed: &[ExprId]) -> Result<Automaton, Li
     Ok(Automaton { states, moves })
 }
 
-/// From steps to all texts of at least one byte between states.
+/// Turns single steps between states into all texts of at least one byte between them.
 fn eliminate(deriver: &mut Deriver, alternatives: &mut [Vec<ExprId>]) -> Result<(), LimitExceeded> {
     let exprs = &mut deriver.exprs;
     let most = exprs.len() + MAX_NEW_EXPRS;
@@ -336,7 +336,7 @@ mod tests {
         let mut read = |pattern: &str| {
             parse_pattern(&mut deriver.exprs, pattern, &PatternOptions::default(), &mut Utf8).expect(pattern)
         };
-        // More rests than pairs are looked at; no text leads to what follows a `c`.
+        // There are more residuals than the limit of pairs; no text leads to what follows a `c`.
         let (texts, observed) = (read("[ab]{0,100000}"), read("[ab]*(c|b)"));
         let groups = split(&mut deriver, texts, &[observed]).expect("large, but simple");
         let mut left: Vec<ExprId> = groups.iter().flat_map(|(_, left)| left.clone()).collect();

@@ -1,7 +1,7 @@
-//! Where expressions are kept: a frozen part that many sets share, and what one set adds to it.
+//! The storage of expressions: a frozen part that many sets share, and what one set adds to it.
 //!
-//! The ids of the shared part come first, so they are the same in every set that was begun with it: taking such an
-//! expression from one set to another costs nothing.
+//! The ids of the shared part come first, so they are the same in every set with that part: moving such an expression
+//! from one set to another costs nothing.
 
 use std::sync::{Arc, LazyLock};
 
@@ -17,13 +17,13 @@ pub(crate) const LANGUAGE: u8 = 1;
 /// A piece of a long text.
 pub(crate) const TEXT: u8 = 2;
 
-/// What is known of an expression without looking inside again.
+/// Properties of an expression that are computed once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Facts {
     pub(crate) nullable: bool,
-    /// How many intersections and complements it holds, counted at each of their places; `u16::MAX` for more.
+    /// The number of intersections and complements in it, counted at each occurrence; `u16::MAX` stands for more.
     pub(crate) booleans: u16,
-    /// Which leaves it holds of those that few have: [`LANGUAGE`], [`TEXT`].
+    /// Which rare leaves it contains: [`LANGUAGE`], [`TEXT`].
     pub(crate) leaves: u8,
     pub(crate) shortest: u32,
     /// See [`crate::ExprSet::greatest_count`].
@@ -36,20 +36,21 @@ pub(crate) struct Facts {
 struct Part {
     nodes: Vec<Expr>,
     facts: Vec<Facts>,
-    /// Hashes and ids of the nodes. A table that grows does not look at the nodes again, of which there may be many.
+    /// Hashes and ids of the nodes. With the hash, a table can grow without visiting the nodes, of which there may be
+    /// many.
     index: HashTable<(u32, u32)>,
-    /// How many children the lists of all nodes hold together.
+    /// The total number of children in the lists of all nodes.
     children: usize,
-    /// Bytes that the nodes own.
+    /// Bytes of memory of the nodes.
     in_nodes: usize,
-    /// Of a part that is shared, the ids of the expressions of each single byte; [`NO_ID`] for one that it has not.
+    /// In a shared part, the ids of the expressions of single bytes; [`NO_ID`] for one that is missing.
     singles: Vec<u32>,
 }
 
 /// No expression.
 const NO_ID: u32 = u32::MAX;
 
-/// Hash-consed nodes with their facts.
+/// Hash-consed nodes with their properties.
 #[derive(Clone)]
 pub(crate) struct Arena {
     shared: Arc<Part>,
@@ -58,11 +59,11 @@ pub(crate) struct Arena {
     own: Part,
 }
 
-/// Expressions that many sets have in common, frozen.
+/// Frozen expressions that many sets have in common.
 #[derive(Clone)]
 pub struct SharedExprs(Arc<Part>);
 
-/// The four constants of [`ExprId`], at their places.
+/// The four constants of [`ExprId`], with their ids.
 static CONSTANTS: LazyLock<Arc<Part>> = LazyLock::new(|| {
     let mut arena = Arena { shared: Arc::default(), first: 0, own: Part::default() };
     for constant in [
@@ -76,12 +77,12 @@ static CONSTANTS: LazyLock<Arc<Part>> = LazyLock::new(|| {
     Arc::new(arena.own)
 });
 
-/// Half of the hash of a node: that is kept.
+/// The half of a node's hash that is stored.
 fn half_hash(expr: &Expr) -> u32 {
     (hash_of(expr) >> 32) as u32
 }
 
-/// The hash that places a node in an index, from the half that is kept (Fibonacci hashing: Knuth 1998, 6.4).
+/// The hash that places a node in an index, from the stored half (Fibonacci hashing: Knuth 1998, 6.4).
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -99,7 +100,7 @@ fn may_be_shared(expr: &Expr, first: usize) -> bool {
 }
 
 impl Arena {
-    /// The constants alone.
+    /// An arena with only the constants.
     pub(crate) fn new() -> Arena {
         Arena::extending(&SharedExprs(CONSTANTS.clone()))
     }
@@ -108,7 +109,7 @@ impl Arena {
         Arena { first: shared.0.nodes.len(), shared: shared.0.clone(), own: Part::default() }
     }
 
-    /// All nodes of both parts as one to be shared.
+    /// Makes all nodes of both parts one shared part.
     pub(crate) fn freeze(mut self) -> SharedExprs {
         let mut all = Part::clone(&self.shared);
         all.index.reserve(self.own.nodes.len(), |&(hash, _)| spread(hash));
@@ -137,7 +138,7 @@ impl Arena {
         self.first + self.own.nodes.len()
     }
 
-    /// Makes room for so many nodes more.
+    /// Reserves memory for further nodes.
     pub(crate) fn reserve(&mut self, nodes: usize) {
         let Part { nodes: all, facts, index, .. } = &mut self.own;
         all.reserve(nodes);
@@ -145,17 +146,17 @@ impl Arena {
         index.reserve(nodes, |&(hash, _)| spread(hash));
     }
 
-    /// How many nodes are not shared.
+    /// The number of nodes that are not shared.
     pub(crate) fn own_len(&self) -> usize {
         self.own.nodes.len()
     }
 
-    /// How many ids, from the first on, mean the same in both.
+    /// The number of ids, from the first on, that mean the same in both.
     pub(crate) fn common_with(&self, other: &Arena) -> usize {
         if Arc::ptr_eq(&self.shared, &other.shared) { self.first } else { CONSTANTS.nodes.len() }
     }
 
-    /// Bytes of memory held by what is not shared, about.
+    /// Approximate bytes of memory of the part that is not shared.
     pub(crate) fn memory_bytes(&self) -> usize {
         memory::of_list(&self.own.nodes)
             + memory::of_list(&self.own.facts)
@@ -163,17 +164,17 @@ impl Arena {
             + self.own.in_nodes
     }
 
-    /// How many children the lists of nodes hold that are not shared.
+    /// The number of children in the lists of nodes that are not shared.
     pub(crate) fn children(&self) -> usize {
         self.own.children
     }
 
-    /// How many nodes there are, and children in the lists of nodes.
+    /// The number of nodes plus the number of children in their lists.
     pub(crate) fn size(&self) -> usize {
         self.own.nodes.len() + self.own.children
     }
 
-    /// Gives back the memory that was reserved and not used.
+    /// Releases memory that was reserved and not used.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.own.nodes.shrink_to_fit();
         self.own.facts.shrink_to_fit();
@@ -207,7 +208,7 @@ impl Arena {
         self.intern_with(expr, None)
     }
 
-    /// One byte of a set, and what follows it.
+    /// One byte of a set followed by something.
     pub(crate) fn intern_byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         let after = self.facts(tail);
         let facts = Facts {
@@ -219,11 +220,11 @@ impl Arena {
         self.intern_with(Expr::Concat { head, tail }, Some(facts))
     }
 
-    /// The id of an expression, of which the facts may be known.
+    /// The id of an expression, whose properties may be given.
     fn intern_with(&mut self, expr: Expr, facts: Option<Facts>) -> ExprId {
         let hash = half_hash(&expr);
         let Arena { shared, first, own } = self;
-        // Shared expressions have shared children, so most of those that are new need not be looked for there.
+        // Shared expressions have shared children, so most new expressions need not be looked up there.
         if may_be_shared(&expr, *first)
             && let Some(&(_, found)) =
                 shared.index.find(spread(hash), |&(other, id)| other == hash && shared.nodes[id as usize] == expr)
@@ -254,7 +255,7 @@ impl Arena {
     }
 
     fn facts_of(&self, expr: &Expr) -> Facts {
-        // Of leaves: no more than how short they are.
+        // For leaves, which differ in few properties.
         let leaf = |nullable, shortest| Facts {
             nullable,
             booleans: 0,
@@ -272,7 +273,7 @@ impl Arena {
             Expr::Concat { head, tail } => {
                 let swallowed = self.facts(*head).agreement != u32::MAX && self.swallows(*head, *tail);
                 let (head, tail) = (self.facts(*head), self.facts(*tail));
-                // A greatest count makes no difference where what follows reads as much and more.
+                // A maximum count makes no difference if what follows reads the same and more.
                 let head_agreement = if swallowed { u32::MAX } else { head.agreement };
                 Facts {
                     nullable: head.nullable && tail.nullable,

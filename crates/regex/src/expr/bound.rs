@@ -1,36 +1,36 @@
-//! How far a set of expressions may be built, and why it was given up.
+//! How large a set of expressions may grow, and why it was given up.
 
 use stencilm_support::{LimitExceeded, check_time_after};
 
 use crate::expr::node::ExprId;
 use crate::limits::Limits;
 
-/// So many parts of a list are put in order as soon as one expression is made.
+/// Sorting this many parts of a list counts as making one expression.
 const PARTS_OF_A_STEP: usize = 32;
 
 /// The bound of a set, and why it was given up.
 #[derive(Clone, Copy)]
 pub(crate) struct Bound {
     pub(crate) max_exprs: usize,
-    /// Of the lists in the expressions.
+    /// The limit for the lists in the expressions.
     pub(crate) max_bytes: usize,
     pub(crate) given_up: Option<LimitExceeded>,
 }
 
 impl Bound {
-    /// A bound on the expressions of a set that are its own; there are bounds on time and memory beside.
+    /// A bound on the expressions that a set adds; there are also bounds on time and memory.
     pub(crate) fn new(max_exprs: usize) -> Bound {
         Bound { max_exprs, max_bytes: Limits::default().max_bytes, given_up: None }
     }
 
-    /// The same bound where a set of so many expressions is known to come.
+    /// The same bound, if a set is known to grow to `exprs` expressions.
     pub(crate) fn foreseeing(self, exprs: usize) -> Bound {
         let too_many = (exprs > self.max_exprs).then_some(LimitExceeded::Expressions(self.max_exprs));
         Bound { given_up: self.given_up.or(too_many), ..self }
     }
 
-    /// The same bound after a look at a set of so many expressions with so many children in their lists, and at a list of so many
-    /// parts that may become one of them.
+    /// The same bound after checking a set of this many expressions with this many children in their lists, and a list
+    /// of `parts` parts that may become one of them.
     pub(crate) fn after(self, exprs: usize, children: usize, parts: usize) -> Bound {
         if self.given_up.is_some() {
             return self;

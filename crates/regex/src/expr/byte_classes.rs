@@ -1,4 +1,4 @@
-//! Which bytes some expressions never distinguish.
+//! Classes of bytes that some expressions never distinguish.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_support::memory;
@@ -8,30 +8,31 @@ use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 use crate::numbers::Number;
 
-/// The classes of so large an expression are kept: it takes long to look through, and formats come again and again.
+/// The classes of expressions with at least this many nodes are cached: visiting these takes long, and formats recur.
 const MANY_NODES: usize = 100;
 
-/// So are those of what is repeated, where it is as large as this: a character of a string, say, of which every string has its
-/// body.
+/// So are those of repeated bodies with at least this many nodes, such as the character of a string, which every string
+/// contains.
 const MANY_IN_A_BODY: usize = 24;
 
-/// So many bodies of one expression are looked through on their own.
+/// The greatest number of bodies of one expression that are visited separately.
 const FEW_BODIES: usize = 4;
 
-/// So many roots are looked through one by one.
+/// The greatest number of roots that are visited one by one.
 const FEW_ROOTS: usize = 8;
 
-/// The classes of bytes of the larger expressions, as far as automata asked.
+/// The classes of bytes of the larger expressions, where automata needed them.
 #[derive(Clone, Default)]
 pub(crate) struct ByteClasses {
     known: FxHashMap<ExprId, Classes>,
-    /// Bytes that these own.
+    /// Bytes of memory of the cached classes.
     in_known: usize,
-    /// By expression the round in which it was seen last. A lexicon that many grammars have used has hundreds of thousands,
-    /// most automata are of a dozen: to clear a bit for each took longer than to look at these.
+    /// For each expression, the round in which it was visited last. A lexeme cache that many grammars have used has
+    /// hundreds of thousands of expressions, while most automata need a dozen: clearing a bit for each would take
+    /// longer than visiting these.
     seen_in: Vec<u32>,
     round: u32,
-    /// Expressions that are still to be looked at: handed on from one look to the next.
+    /// Scratch space: expressions still to be visited.
     work: Vec<ExprId>,
 }
 
@@ -52,7 +53,7 @@ impl ByteClasses {
         sets
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         memory::of_table::<(ExprId, Classes)>(self.known.capacity()) + self.in_known + memory::of_list(&self.seen_in)
     }
@@ -73,7 +74,7 @@ impl ByteClasses {
             }
         }
         if self.known.len() > known {
-            // What is in these bodies has been split already.
+            // The bodies now have cached classes, which replaces what is below them.
             parts = self.parts(exprs, roots);
         }
         let classes = self.joined(&parts);
@@ -90,7 +91,7 @@ impl ByteClasses {
         self.known.insert(id, classes);
     }
 
-    /// What lies below some expressions, as far as its classes are not known.
+    /// Collects what is below some expressions, down to those with cached classes.
     fn parts(&mut self, exprs: &ExprSet, roots: &[ExprId]) -> Parts {
         let (mut parts, mut work) = (Parts::default(), std::mem::take(&mut self.work));
         work.extend_from_slice(roots);
@@ -102,7 +103,7 @@ impl ByteClasses {
             parts.nodes += 1;
             match exprs.get(id) {
                 Expr::Bytes(set) => match set.single() {
-                    // Most sets are a letter of some text.
+                    // Most sets are a single letter of some text.
                     Some(byte) => parts.letters.insert(byte),
                     None => parts.sets.push(*set),
                 },
@@ -125,7 +126,7 @@ impl ByteClasses {
         parts
     }
 
-    /// A round in which no expression was seen yet.
+    /// Starts a round in which no expression was visited yet.
     fn begin_round(&mut self, exprs: usize) {
         if self.round == u32::MAX {
             self.seen_in.fill(0);
@@ -147,29 +148,29 @@ impl ByteClasses {
     }
 }
 
-/// What lies below some expressions and splits the bytes.
+/// What is below some expressions and distinguishes bytes.
 #[derive(Default)]
 struct Parts {
-    /// Bytes that stand alone.
+    /// Bytes that are classes of their own.
     letters: ByteSet,
     sets: Vec<ByteSet>,
-    /// Expressions whose classes are known.
+    /// Expressions with cached classes.
     known: Vec<ExprId>,
-    /// What is repeated, and may be large enough for its classes to be kept.
+    /// Repeated bodies that may be large enough to be cached.
     bodies: Vec<ExprId>,
-    /// How many expressions were looked at.
+    /// The number of expressions visited.
     nodes: usize,
 }
 
-/// Disjoint sets of bytes, together all of them.
+/// Disjoint sets that together contain all bytes.
 #[derive(Clone)]
 struct Classes {
     sets: Vec<ByteSet>,
-    /// In which set each byte is.
+    /// The set of each byte.
     class_of: [u8; 256],
-    /// Bytes that are a class of their own.
+    /// Bytes that are classes of their own.
     alone: ByteSet,
-    /// By which sets of several bytes they have been split.
+    /// The sets of several bytes by which the classes have been split.
     seen: FxHashSet<ByteSet>,
 }
 
@@ -180,7 +181,7 @@ impl Default for Classes {
 }
 
 impl Classes {
-    /// Splits every class into its part inside and its part outside of a set.
+    /// Splits every class into its part inside a set and its part outside.
     fn split(&mut self, set: &ByteSet) {
         if let Some(byte) = set.single() {
             let class = usize::from(self.class_of[usize::from(byte)]);
@@ -192,7 +193,7 @@ impl Classes {
         if self.sets.len() == 256 || !self.seen.insert(*set) {
             return;
         }
-        // Bytes that stand alone cannot be distinguished any more: soon most bytes of a large class of characters do.
+        // Single bytes cannot be split further, and soon most bytes of a large character class are single.
         let left = set.intersect(&self.alone.complement());
         let classes = if left.len() < self.sets.len() {
             left.iter().map(|byte| self.class_of[usize::from(byte)]).collect()
@@ -207,7 +208,7 @@ impl Classes {
         }
     }
 
-    /// Makes a class of its own of a part of one.
+    /// Makes a part of a class a class of its own.
     fn part(&mut self, class: usize, part: ByteSet) {
         let number = self.sets.len() as u8;
         part.iter().for_each(|byte| self.class_of[usize::from(byte)] = number);
@@ -222,7 +223,7 @@ impl Classes {
 mod tests {
     use super::*;
 
-    /// The slow twin: bytes are together that are in the same sets.
+    /// The slow reference: two bytes are in one class if they are in the same sets.
     fn slowly(exprs: &ExprSet, roots: &[ExprId]) -> Vec<ByteSet> {
         let (mut work, mut sets) = (roots.to_vec(), Vec::new());
         while let Some(id) = work.pop() {
@@ -263,7 +264,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Small sets and large ones, many that overlap, so that most bytes stand alone in the end.
+        /// Small and large sets, many of which overlap, so that most bytes are single in the end.
         #[test]
         fn classes_are_those_of_any_sets(
             ranges in proptest::collection::vec((0u8..=255, 0u8..=255, proptest::bool::ANY), 1..120),

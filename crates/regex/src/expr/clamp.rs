@@ -1,9 +1,10 @@
-//! Counts too large to matter: what an expression looks like to strings of at most `horizon` bytes.
+//! Counts too large to matter: the form of an expression that strings of at most `horizon` bytes cannot distinguish
+//! from it.
 //!
-//! Within so many bytes no more than `horizon` rounds of a repetition can begin, so a greater maximum is as good as none,
-//! and a greater minimum as good as `horizon + 1`. Applied to a state this makes "997 characters left" and "400
+//! Within so many bytes at most `horizon` rounds of a repetition can begin, so a greater maximum is as good as none,
+//! and a greater minimum as good as `horizon + 1`. Applied to a state, this makes "997 characters left" and "400
 //! characters left" the same state, for every question about the next few bytes. Below an intersection or complement
-//! nothing is touched: there, whether a prefix can be completed may hang on counts far away.
+//! nothing is changed: there, whether a prefix can be completed may depend on counts far away.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::memory;
@@ -11,7 +12,7 @@ use stencilm_support::memory;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// Memoised saturation of expressions of one set, for one horizon.
+/// Memoised clamping of expressions of one set, for one horizon.
 #[derive(Clone)]
 pub struct Saturation {
     horizon: u32,
@@ -19,7 +20,7 @@ pub struct Saturation {
 }
 
 impl Saturation {
-    /// Saturation for strings of at most `horizon` bytes.
+    /// Clamps for strings of at most `horizon` bytes.
     pub fn new(horizon: u32) -> Saturation {
         Saturation { horizon, done: FxHashMap::default() }
     }
@@ -34,8 +35,8 @@ impl Saturation {
         memory::of_table::<(ExprId, ExprId)>(self.done.capacity())
     }
 
-    /// An expression that every string of at most `horizon` bytes, and whether such a string can be completed, cannot
-    /// distinguish from `root`.
+    /// An expression that strings of at most `horizon` bytes cannot distinguish from `root`: neither by whether they
+    /// match, nor by whether they can be completed.
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
         let horizon = self.horizon;
         let is_changed = |exprs: &ExprSet, id| exprs.greatest_count(id) > horizon;
@@ -45,25 +46,25 @@ impl Saturation {
     }
 }
 
-/// An expression without greatest counts.
+/// An expression without maximum counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Relaxed {
-    /// The expression, which matches whatever the original does.
+    /// The expression, which matches everything that the original does.
     pub expr: ExprId,
-    /// So many bytes, at least, both read the same: for every string of at most that length, both can go on or neither, and
-    /// both match or neither. `u32::MAX` where they are the same.
+    /// The least number of bytes for which both read the same: for every string of at most that length, both can
+    /// continue or neither, and both match or neither. `u32::MAX` where they are equal.
     pub agreement: u32,
 }
 
-/// Expressions without their greatest counts.
+/// Memoised removal of maximum counts.
 #[derive(Clone, Default)]
 pub struct Relaxation {
-    /// By expression, what one pass makes of it.
+    /// The result of one pass for each expression.
     passed: FxHashMap<ExprId, ExprId>,
     done: FxHashMap<ExprId, Relaxed>,
 }
 
-/// An expression that this many passes leave with greatest counts is given up. One pass is enough for nearly all.
+/// An expression that still has maximum counts after this many passes is given up. One pass is enough for nearly all.
 const MAX_PASSES: usize = 16;
 
 impl Relaxation {
@@ -73,8 +74,8 @@ impl Relaxation {
             + memory::of_table::<(ExprId, Relaxed)>(self.done.capacity())
     }
 
-    /// The expression in which no repetition has a greatest count, except below an intersection or complement. This is a
-    /// fixed point: relaxed again, it is itself. Where none is found, that is the expression as it is.
+    /// The expression in which no repetition has a maximum count, except below an intersection or complement. This is a
+    /// fixed point: applied to it again, the result is the same. Where none is found, returns the expression unchanged.
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> Relaxed {
         let unchanged = Relaxed { expr: root, agreement: u32::MAX };
         if exprs.agreement(root) == u32::MAX {
@@ -83,8 +84,8 @@ impl Relaxation {
         if let Some(&known) = self.done.get(&root) {
             return known;
         }
-        // Bodies that differ in greatest counts only are equal after a pass. Repetitions of them that stand side by side are
-        // then joined to one, which may have a greatest count: `(a{2,3})? (a{2,4})?` gives `(a{2,}){0,2}`.
+        // Bodies that differ only in maximum counts are equal after a pass. Adjacent repetitions of them are then
+        // joined to one, which may have a maximum count: `(a{2,3})? (a{2,4})?` gives `(a{2,}){0,2}`.
         let mut relaxed = unchanged;
         for _ in 0..MAX_PASSES {
             let agreement = exprs.agreement(relaxed.expr);
@@ -112,18 +113,18 @@ impl Relaxation {
     }
 }
 
-/// Repetitions of at most so many rounds stay as they are when an expression is [loosened](Loosening).
+/// Repetitions of at most this many rounds are kept when an expression is [loosened](Loosening).
 const FEW_ROUNDS: u32 = 4;
 
-/// Expressions that match more, and have far fewer residuals: without their large counts.
+/// Memoised removal of large counts: such expressions match more and have far fewer residuals.
 #[derive(Clone, Default)]
 pub(crate) struct Loosening {
     done: FxHashMap<ExprId, ExprId>,
 }
 
 impl Loosening {
-    /// An expression that matches whatever `root` does, and whose repetitions have no large counts, except below a
-    /// complement, where fewer matches would be more.
+    /// An expression that matches everything that `root` does and whose repetitions have no large counts, except below
+    /// a complement, where removing them would make it match less.
     pub fn apply(&mut self, exprs: &mut ExprSet, root: ExprId) -> ExprId {
         let mut work = vec![root];
         while let Some(&id) = work.last() {
@@ -160,15 +161,15 @@ impl Loosening {
         self.done[&root]
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         memory::of_table::<(ExprId, ExprId)>(self.done.capacity())
     }
 }
 
-/// Rewrites the repetitions of an expression outside of intersections and complements. `is_changed` says in which parts
-/// there may be something to rewrite; `repeat` gets the body, rewritten, the counts, and whether the repetition may be
-/// empty. What was rewritten is looked up in `done`.
+/// Rewrites the repetitions of an expression outside intersections and complements. `is_changed` tells which parts may
+/// contain something to rewrite; `repeat` gets the rewritten body, the counts, and whether the repetition may be empty.
+/// `done` is a memo.
 fn apply(
     done: &mut FxHashMap<ExprId, ExprId>,
     exprs: &mut ExprSet,
@@ -239,7 +240,7 @@ mod tests {
         assert_ne!(state(3, Some(1000)), state(4, Some(1000)));
     }
 
-    /// A random expression from a list of numbers read like a program, smallest parts first.
+    /// A random expression from a list of numbers that is read like a program, smallest parts first.
     fn build(exprs: &mut ExprSet, program: &[(u8, u8, u8)]) -> ExprId {
         let mut stack = vec![exprs.literal(b"a")];
         for &(operation, low, high) in program {
@@ -270,7 +271,7 @@ mod tests {
         let (letter, other) = (exprs.bytes(ByteSet::range(b'a', b'z')), exprs.literal(b"-"));
         let character = exprs.or(&[letter, other]);
         let (any, many) = (exprs.repeat(character, 0, None), exprs.repeat(character, 9, Some(4_000)));
-        // Some text, the last character no letter, and none that begins as each of them does.
+        // Some text whose last character is no letter, and none that begins as each of them does.
         let ends = exprs.concat(any, other);
         let some = exprs.and(&[ends, many]);
         let begins = exprs.not(any);

@@ -15,10 +15,10 @@ use crate::expr::bound::Bound;
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::{Expr, ExprId, LONG_TEXT, pieces};
 
-/// Where lists of parts are joined to one of more parts, those that are in it several times are dropped early.
+/// Lists of at least this many parts are sorted early when they are joined, to drop duplicates.
 const LONG_LIST: usize = 1 << 16;
 
-/// A piece of so few bytes has a node for each.
+/// A shorter piece has a node for each byte.
 const SHORT_PIECE: usize = 512;
 
 /// A set of expressions, which only grows.
@@ -40,58 +40,67 @@ impl ExprSet {
         ExprSet { arena: Arena::new(), bound: None }
     }
 
-    /// A set that holds the shared expressions, under the ids that they have in all such sets.
+    /// A set that begins with the shared expressions, under the ids that they have in all such sets.
     pub fn extending(shared: &SharedExprs) -> ExprSet {
         ExprSet { arena: Arena::extending(shared), bound: None }
     }
 
-    /// Makes everything in this set the beginning of other sets, under the same ids.
+    /// Turns everything in this set into the beginning of other sets, under the same ids.
     pub fn freeze(self) -> SharedExprs {
         self.arena.freeze()
     }
 
-    /// The length of the shortest match, or less: an intersection may need longer ones than each of its parts, and of a
-    /// complement only is known whether it takes the empty string.
+    /// A lower bound on the length of the shortest match: an intersection may need more than each of its parts, and of
+    /// a complement it is only known whether it matches the empty string.
     pub fn shortest_at_least(&self, id: ExprId) -> u32 {
         self.arena.facts(id).shortest
     }
 
-    /// The greatest count of any repetition, but for those below an intersection or complement.
+    /// The greatest count of any repetition outside intersections and complements.
     pub fn greatest_count(&self, id: ExprId) -> u32 {
         self.arena.facts(id).greatest_count
     }
 
-    /// How complex an expression is, for what is worked out from a simpler one: how many intersections and complements it
-    /// holds, and whether repetitions outside of them have greatest counts. Both ways to a simpler expression of more
-    /// matches lead down in this order, to leave out parts of an intersection and to leave out greatest counts.
-    pub fn complexity(&self, id: ExprId) -> (u16, bool) {
+    /// A measure by which simpler expressions are chosen: the number of intersections and complements, whether repetitions
+    /// outside these have maximum counts, and the number of parts with such repetitions of an intersection at the beginning.
+    /// All ways to a simpler expression with more matches, dropping parts of an intersection and dropping maximum counts
+    /// outside intersections or in one, decrease it.
+    pub fn complexity(&self, id: ExprId) -> (u16, bool, usize) {
         let facts = self.arena.facts(id);
-        (facts.booleans, facts.agreement != u32::MAX)
+        let first = match *self.get(id) {
+            Expr::Concat { head, .. } => head,
+            _ => id,
+        };
+        let limited = match self.get(first) {
+            Expr::And(parts) => parts.iter().filter(|&&part| self.agreement(part) != u32::MAX).count(),
+            _ => 0,
+        };
+        (facts.booleans, facts.agreement != u32::MAX, limited)
     }
 
-    /// So many bytes, at least, an expression and the one in which no repetition outside of intersections and complements
-    /// has a greatest count read the same: for every string of at most that length, both can go on or neither, and both match
-    /// or neither. `u32::MAX` where they are the same. See [`Relaxation`](crate::Relaxation).
+    /// The least number of bytes for which an expression reads the same as the one in which no repetition outside
+    /// intersections and complements has a maximum count: for every string of at most that length, both can continue or
+    /// neither, and both match or neither. `u32::MAX` where they are equal. See [`Relaxation`](crate::Relaxation).
     pub fn agreement(&self, id: ExprId) -> u32 {
         self.arena.facts(id).agreement
     }
 
-    /// How many expressions the set holds.
+    /// The number of expressions in the set.
     pub fn len(&self) -> usize {
         self.arena.len()
     }
 
-    /// Makes room for so many expressions more.
+    /// Reserves memory for `count` more expressions.
     pub fn reserve(&mut self, count: usize) {
         self.arena.reserve(count);
     }
 
-    /// Whether it is one of the expressions that the set was begun with, which have the same ids in all such sets.
+    /// Whether it is one of the shared expressions, which have the same ids in all sets that begin with them.
     pub fn is_shared(&self, id: ExprId) -> bool {
         id.index() < self.len() - self.own_len()
     }
 
-    /// How many expressions the set holds beside the shared ones.
+    /// The number of expressions without the shared ones.
     pub fn own_len(&self) -> usize {
         self.arena.own_len()
     }
@@ -101,22 +110,22 @@ impl ExprSet {
         false
     }
 
-    /// Bytes of memory held, about, without the shared expressions.
+    /// Approximate bytes of memory held, without the shared expressions.
     pub fn memory_bytes(&self) -> usize {
         self.arena.memory_bytes()
     }
 
-    /// How many expressions were added, with all their parts: about how much work it was to make them.
+    /// The number of expressions that were added, with all their parts: about the work of making them.
     pub(crate) fn size(&self) -> usize {
         self.arena.size()
     }
 
-    /// Gives back the memory that was reserved and not used.
+    /// Releases memory that was reserved and not used.
     pub fn shrink_to_fit(&mut self) {
         self.arena.shrink_to_fit();
     }
 
-    /// The node after an id.
+    /// The node of an id.
     #[inline]
     pub fn get(&self, id: ExprId) -> &Expr {
         self.arena.get(id)
@@ -133,7 +142,7 @@ impl ExprSet {
         self.arena.facts(id).booleans > 0
     }
 
-    /// Whether the expression holds a piece of a long text.
+    /// Whether the expression contains a piece of a long text.
     pub fn has_text(&self, id: ExprId) -> bool {
         self.arena.facts(id).leaves & TEXT != 0
     }
@@ -143,7 +152,7 @@ impl ExprSet {
         if set.is_empty() { ExprId::NOTHING } else { self.intern(Expr::Bytes(set)) }
     }
 
-    /// Exactly these bytes, one after the other.
+    /// Exactly these bytes in sequence.
     pub fn literal(&mut self, bytes: &[u8]) -> ExprId {
         match self.long_literal(bytes) {
             Some(long) => long,
@@ -151,7 +160,7 @@ impl ExprSet {
         }
     }
 
-    /// The same with a node for each byte, as it is where texts are looked into.
+    /// The same with a node for each byte, for texts that are examined byte by byte.
     pub(crate) fn literal_by_bytes(&mut self, bytes: &[u8]) -> ExprId {
         bytes.iter().rev().fold(ExprId::EMPTY, |tail, &byte| {
             let head = self.arena.byte(byte);
@@ -164,11 +173,11 @@ impl ExprSet {
         Some(self.text_then(text, ExprId::EMPTY))
     }
 
-    /// Characters one after the other, each as `spell` has it, and what follows them. Of a long text, those that are spelled by
-    /// themselves are kept in pieces.
+    /// A sequence of characters, each as `spell` writes it, followed by `tail`. The characters of a long text that are
+    /// spelled as themselves are stored in pieces.
     ///
     /// # Errors
-    /// What `spell` ends with.
+    /// The error of `spell`.
     pub fn spelled<E>(
         &mut self,
         text: &str,
@@ -176,7 +185,7 @@ impl ExprSet {
         mut spell: impl FnMut(&mut ExprSet, char) -> Result<ExprId, E>,
     ) -> Result<ExprId, E> {
         let is_long = text.len() > LONG_TEXT;
-        // What is after the characters that are not added yet.
+        // What comes after the characters that are not added yet.
         let (mut result, mut end) = (tail, text.len());
         for (at, character) in text.char_indices().rev() {
             let head = spell(self, character)?;
@@ -190,7 +199,7 @@ impl ExprSet {
         Ok(self.text_then(&text[..end], result))
     }
 
-    /// Whether an expression matches one character and nothing else.
+    /// Whether an expression matches exactly one character.
     fn is_itself(&mut self, expr: ExprId, character: char) -> bool {
         match self.get(expr) {
             Expr::Bytes(set) => set.single().map(char::from) == Some(character) && character.is_ascii(),
@@ -198,7 +207,7 @@ impl ExprSet {
         }
     }
 
-    /// A text in pieces, and what follows it.
+    /// A text in pieces, followed by `tail`.
     pub fn text_then(&mut self, text: &str, tail: ExprId) -> ExprId {
         let pieces: Vec<&str> = pieces(text).collect();
         pieces.iter().rev().fold(tail, |tail, &piece| {
@@ -237,8 +246,8 @@ impl ExprSet {
         let mut sorted: Vec<&[u8]> = literals.iter().map(AsRef::as_ref).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        // Spines from the right: the alternatives from `open[d].1` on start at depth d of the current literal, after its byte
-        // `open[d].0`, but for those of greater depths.
+        // Right spines: the alternatives from `open[d].1` on begin at depth d of the current literal, after its byte
+        // `open[d].0`; those of greater depths are not among them.
         let mut open: Vec<(u8, usize)> = Vec::new();
         let mut alternatives: Vec<ExprId> = Vec::with_capacity(sorted.len());
         let mut previous: &[u8] = &[];
@@ -282,7 +291,7 @@ impl ExprSet {
         if self.given_up().is_some() {
             return tail;
         }
-        // Right-nested: unroll the spine of `head` and put it back in front of `tail`.
+        // Right-nested: take the spine of `head` apart and put it in front of `tail`.
         let mut spine = Vec::new();
         let mut rest = head;
         while let Expr::Concat { head, tail } = *self.get(rest) {
@@ -300,8 +309,8 @@ impl ExprSet {
         result
     }
 
-    /// `head` followed by `tail`, where `head` is one byte of a set and `tail` does not begin with a repetition of it: as
-    /// [`ExprSet::concat`], without a look at it.
+    /// `head` followed by `tail`, where `head` is one byte of a set and `tail` does not begin with a repetition of it.
+    /// As [`ExprSet::concat`], but without checking that.
     pub fn byte_then(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         debug_assert!(matches!(self.get(head), Expr::Bytes(_)), "the head is one byte");
         debug_assert!(self.counts_together(head, tail).is_none(), "the tail does not repeat the head");
@@ -312,9 +321,9 @@ impl ExprSet {
         }
     }
 
-    /// As [`ExprSet::concat`], of something that is no concatenation itself and something, neither of which is constant.
+    /// As [`ExprSet::concat`], if the head is no concatenation and neither part is constant.
     fn concat_one(&mut self, mut head: ExprId, mut tail: ExprId) -> ExprId {
-        // What was joined may be joined with what follows, too. Each time there is one part less.
+        // What was joined may be joined with what follows, too. Each time there is one part fewer.
         while let Some((joined, rest)) = self.join_repeated(head, tail) {
             if rest == ExprId::EMPTY {
                 return joined;
@@ -330,7 +339,7 @@ impl ExprSet {
         }
     }
 
-    /// The parts one after the other.
+    /// The parts in sequence.
     pub fn concat_all(&mut self, parts: &[ExprId]) -> ExprId {
         let mut result = ExprId::EMPTY;
         for &part in parts.iter().rev() {
@@ -386,7 +395,7 @@ impl ExprSet {
         }
     }
 
-    /// The parts, and in place of each that is itself a list those of the list; `None` where the set is given up.
+    /// The parts, with each part that is itself a list replaced by its parts; `None` where the set was given up.
     #[inline]
     fn flattened(&mut self, parts: &[ExprId], inner: impl Fn(&Expr) -> Option<&[ExprId]>) -> Option<Vec<ExprId>> {
         let mut flat = Vec::with_capacity(parts.len());
@@ -411,7 +420,7 @@ impl ExprSet {
     /// All of the parts at once.
     pub fn and(&mut self, parts: &[ExprId]) -> ExprId {
         let mut parts = parts.to_vec();
-        // Bytes with which all parts begin, one after the other.
+        // Bytes with which all parts begin, in sequence.
         let mut heads = Vec::new();
         let rest = loop {
             let rest = self.and_parts(&mut parts);
@@ -437,8 +446,8 @@ impl ExprSet {
         })
     }
 
-    /// Brings the parts of an intersection in their normal form: flat, sorted, and one set of bytes at most. Returns what
-    /// they are together where that is no intersection.
+    /// Brings the parts of an intersection into normal form: flat, sorted, and with at most one set of bytes. Returns
+    /// the result if it is no intersection.
     fn and_parts(&mut self, parts: &mut Vec<ExprId>) -> Option<ExprId> {
         let flat = self.flattened(parts, |expr| if let Expr::And(inner) = expr { Some(&**inner) } else { None });
         let Some(mut flat) = flat else { return parts.first().copied() };
@@ -566,7 +575,7 @@ impl ExprSet {
     }
 }
 
-/// Whether two sorted lists have something in common.
+/// Whether two sorted lists have an element in common.
 fn have_common(one: &[ExprId], other: &[ExprId]) -> bool {
     let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
     few.iter().any(|part| many.binary_search(part).is_ok())
@@ -602,7 +611,7 @@ mod tests {
         assert_eq!(set.shortest_at_least(long), text.len() as u32);
         let texts = set.texts(long, 1, text.len()).expect("it is one text");
         assert_eq!(texts.iter().collect::<Vec<_>>(), [text.as_bytes()]);
-        // Whoever looks into it, gets it byte by byte.
+        // A copy is made byte by byte.
         let mut other = ExprSet::new();
         let copy = other.import(&set, long);
         assert_eq!(copy, other.literal_by_bytes(text.as_bytes()));

@@ -1,8 +1,9 @@
-//! Sets with a bound, for those who build what they cannot foresee the size of.
+//! Bounded sets, for expressions of unforeseeable size.
 //!
-//! One idea: constructors cannot fail, and one of them may be the work of a whole grammar, for a concatenation is put together
-//! anew from all its parts. So a set with a bound gives up in the midst of one, remembers why, and from then on gives only
-//! some part of what it is asked for. Who builds looks at [`ExprSet::given_up`] before anything is made of the set.
+//! One idea: constructors cannot fail, and a single one may take as long as a whole grammar, since a concatenation is
+//! rebuilt from all its parts. So a bounded set gives up in the middle of a constructor, remembers why, and from then
+//! on returns only some part of what it is asked for. The caller checks [`ExprSet::given_up`] before using anything
+//! from the set.
 
 use stencilm_support::LimitExceeded;
 
@@ -10,8 +11,8 @@ use crate::expr::bound::Bound;
 use crate::expr::expr_set::ExprSet;
 
 impl ExprSet {
-    /// Lets constructors give up at the deadline, and where the set has more expressions of its own than these or takes too
-    /// much memory.
+    /// Lets constructors give up at the deadline, and when the set has more than `max_exprs` expressions of its own or
+    /// takes too much memory.
     pub fn bound(&mut self, max_exprs: usize) {
         let given_up = self.given_up();
         self.bound = Some(Bound { given_up, ..Bound::new(max_exprs) });
@@ -22,18 +23,18 @@ impl ExprSet {
         self.bound.is_some()
     }
 
-    /// Lets constructors run to their end again.
+    /// Lets constructors run to completion again.
     pub fn unbound(&mut self) {
         self.bound = None;
     }
 
-    /// Why the set was given up, if it was: then an expression is any part of what was asked for, and says nothing.
+    /// Why the set was given up, if it was. Then the results of constructors mean nothing.
     #[inline]
     pub fn given_up(&self) -> Option<LimitExceeded> {
         self.bound.and_then(|bound| bound.given_up)
     }
 
-    /// Whether the set may be built further: to be asked between two expressions that depend on what others wrote.
+    /// Whether the set may grow further. To be called between two expressions whose number depends on user input.
     ///
     /// # Errors
     /// Why it was given up, or is now.
@@ -42,7 +43,7 @@ impl ExprSet {
         self.given_up().map_or(Ok(()), Err)
     }
 
-    /// The same before at least so many expressions are added.
+    /// The same before at least `exprs` more expressions are added.
     ///
     /// # Errors
     /// As [`ExprSet::may_grow`].
@@ -51,12 +52,12 @@ impl ExprSet {
         self.may_grow()
     }
 
-    /// Becomes a set of the same expressions as another one, under its own bound.
+    /// Replaces the expressions by those of another set; the bound stays.
     pub fn take_over(&mut self, other: &ExprSet) {
         self.arena.clone_from(&other.arena);
     }
 
-    /// Whether a constructor is to give up that is about to work on a list of so many parts.
+    /// Whether a constructor that is about to work on a list of `parts` parts has to give up.
     #[inline]
     pub(crate) fn gives_up(&mut self, parts: usize) -> bool {
         let Some(bound) = self.bound else { return false };
@@ -72,7 +73,7 @@ mod tests {
     use crate::expr::node::ExprId;
     use stencilm_support::Watch;
 
-    /// `x x`, `(x x) (x x)` and so on, so many times; `others` beside them each time.
+    /// `x x`, `(x x) (x x)` and so on, `times` times, each time with `others` beside it.
     fn doubled(set: &mut ExprSet, times: usize) -> ExprId {
         let word = set.literal(b"ab");
         let digit = set.literal(b"c");

@@ -1,4 +1,4 @@
-//! Expressions of which the first byte alone decides which alternatives a match takes, as of one of many names.
+//! Expressions in which the first byte alone decides which alternatives can match, as for one of many names.
 
 use rustc_hash::FxHashSet;
 
@@ -6,7 +6,7 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// One alternative to begin with: the byte is one of `first`; then come `tail` and `after`.
+/// A first alternative: one byte of `first`, then `tail` and `after`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Head {
     pub first: ByteSet,
@@ -15,8 +15,8 @@ pub(crate) struct Head {
 }
 
 impl ExprSet {
-    /// The alternatives to begin with, where that is plain to see and the first bytes of any two are the same or disjoint; the
-    /// empty match is none.
+    /// The first alternatives, if they are easy to find and the first bytes of any two are equal or disjoint. The empty
+    /// match is not among them.
     pub(crate) fn heads(&self, id: ExprId) -> Option<Vec<Head>> {
         let (mut heads, mut seen) = (Vec::new(), ByteSet::EMPTY);
         let mut add = |part: ExprId, after: ExprId| {
@@ -35,7 +35,7 @@ impl ExprSet {
             is_disjoint
         };
         let are_plain = self.alternatives(&id).iter().all(|&part| match *self.get(part) {
-            // A choice, and something after it.
+            // A choice with something after it.
             Expr::Concat { head, tail } if matches!(self.get(head), Expr::Or(_)) => {
                 self.alternatives(&head).iter().all(|&part| add(part, tail))
             }
@@ -44,7 +44,8 @@ impl ExprSet {
         are_plain.then_some(heads)
     }
 
-    /// Whether each alternative begins with a single byte, as one of many names does, and a word of any letters does not.
+    /// Whether each alternative begins with a single byte, as for one of many names; this is not so for a word of any
+    /// letters.
     pub fn is_decided_by_first_byte(&self, id: ExprId) -> bool {
         let mut seen = FxHashSet::default();
         let mut work = vec![id];
@@ -67,7 +68,7 @@ impl ExprSet {
         true
     }
 
-    /// The parts of a choice; else the expression itself.
+    /// The alternatives of a choice, or the expression itself.
     fn alternatives<'a>(&'a self, id: &'a ExprId) -> &'a [ExprId] {
         match self.get(*id) {
             Expr::Or(parts) => parts,

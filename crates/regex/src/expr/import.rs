@@ -1,6 +1,7 @@
-//! Copies of the expressions of one set in another.
+//! Copying expressions from one set to another.
 //!
-//! What both sets share has one id in both, and is not copied. Nothing recurses: an expression nests as deep as the user likes.
+//! Shared expressions have the same id in both sets and are not copied. Nothing recurses, since users choose the depth
+//! of expressions.
 
 use std::convert::Infallible;
 
@@ -11,12 +12,12 @@ use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
 impl ExprSet {
-    /// How many expressions, from the first id on, are the same in both sets.
+    /// The number of ids, from the first on, that mean the same in both sets.
     pub fn common_with(&self, other: &ExprSet) -> usize {
         self.arena.common_with(&other.arena)
     }
 
-    /// Copies an expression of another set into this one. What both sets share is the same in both.
+    /// Copies an expression of another set into this one. Shared expressions keep their ids.
     pub fn import(&mut self, other: &ExprSet, root: ExprId) -> ExprId {
         let Ok(copy) = self.import_while(other, root, &mut Map::default(), || Ok::<_, Infallible>(()));
         copy
@@ -30,8 +31,8 @@ impl ExprSet {
         self.import_while(other, root, &mut Map::default(), check_time)
     }
 
-    /// As [`ExprSet::import_in_time`], for one of many expressions of a set. `known` are copies of this set's expressions: the
-    /// root's is added, and those of alternatives and repetitions, which others are likely to hold, too.
+    /// As [`ExprSet::import_in_time`], for one of many expressions of a set. `known` maps expressions to copies: the
+    /// root is added, and also alternatives and repetitions, since other expressions are likely to contain these.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].
@@ -62,7 +63,7 @@ impl ExprSet {
         }
         let mut done: FxHashMap<ExprId, ExprId> = FxHashMap::default();
         let mut work = vec![root];
-        // Bytes one after the other, each with what follows it.
+        // A chain of bytes, each with what follows it.
         let mut chain: Vec<ExprId> = Vec::new();
         while let Some(&id) = work.last() {
             may_go_on()?;
@@ -120,7 +121,7 @@ impl ExprSet {
         Ok(done[&root])
     }
 
-    /// The copy of a node, by the copies of its children.
+    /// The copy of a node, given the copies of its children.
     fn import_node(&mut self, node: &Expr, map: impl Fn(&ExprId) -> ExprId) -> ExprId {
         match node {
             Expr::Concat { head, tail } => self.concat(map(head), map(tail)),
@@ -128,13 +129,14 @@ impl ExprSet {
             Expr::And(parts) => self.and(&parts.iter().map(map).collect::<Vec<_>>()),
             Expr::Not(inner) => self.not(map(inner)),
             Expr::Repeat { body, min, max } => self.repeat(map(body), *min, *max),
-            // Whoever copies single expressions looks into them.
+            // Single copied expressions are examined byte by byte.
             Expr::Text(text) => self.literal_by_bytes(text.as_bytes()),
             leaf => self.intern(leaf.clone()),
         }
     }
 
-    /// The copy of bytes with a copy of what follows them. What the parts were not joined to there, they are not here.
+    /// The copy of a byte followed by a copy of what follows it. The original was in normal form, so nothing need be
+    /// joined.
     fn import_byte_then(&mut self, other: &ExprSet, id: ExprId, tail: ExprId, common: usize) -> ExprId {
         let &Expr::Concat { head, .. } = other.get(id) else { unreachable!("bytes with something behind them") };
         let head = match other.get(head) {

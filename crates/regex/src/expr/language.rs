@@ -1,8 +1,8 @@
 //! Languages decided by a program, as leaves of expressions.
 //!
 //! Whether a text is a member may depend on all of it in a way that no small automaton decides, as when a host-name
-//! label is the encoding of another. Then a program says which beginnings can be completed and which are members. The
-//! state is the text read so far, in a normal form that the program chooses.
+//! label is the encoding of another one. Then a program decides which prefixes can be completed and which texts are
+//! members. The state is the text read so far, in a normal form that the program chooses.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,55 +13,56 @@ use crate::expr::byte_set::ByteSet;
 
 /// A language decided by a program.
 pub trait Language: Send + Sync {
-    /// The name, which no other language has.
+    /// The name, which must be unique.
     fn name(&self) -> &'static str;
 
-    /// The bytes of its texts, those together that it never distinguishes.
+    /// The bytes that occur in its texts, grouped into classes that it never distinguishes.
     fn classes(&self) -> Vec<ByteSet>;
 
-    /// What was read with more bytes, in the normal form; `None` where no member begins so.
+    /// The text read so far extended by more bytes, in normal form; `None` where no member begins so.
     fn after(&self, read: &[u8], bytes: &[u8]) -> Option<Box<[u8]>>;
 
-    /// Whether what was read is a member.
+    /// Whether the text read is a member.
     fn is_member(&self, read: &[u8]) -> bool;
 
-    /// At least so many bytes complete what was read, which is no member; exactly so many where nothing was.
+    /// A lower bound on the number of bytes that complete the text read, if it is no member; exact for the empty text.
     fn shortest(&self, read: &[u8]) -> u32;
 
-    /// At least and at most so many bytes that complete what was read, as few as are seen to; `None` where none are.
+    /// A completion of the text read with `least` to `most` bytes, as short as a quick search finds; `None` where it
+    /// finds none.
     fn completion(&self, read: &[u8], least: u32, most: u32) -> Option<Vec<u8>>;
 
-    /// Some bytes that complete what was read, where they are found fast.
+    /// A completion of the text read that is found fast.
     fn easy_completion(&self, read: &[u8]) -> Option<Vec<u8>>;
 
-    /// So many bytes, or fewer, complete every beginning of a member.
+    /// A number of bytes within which every prefix of a member can be completed.
     fn most(&self) -> u32;
 
-    /// No more bytes complete what was read.
+    /// An upper bound on the number of bytes that complete the text read.
     fn longest(&self, read: &[u8]) -> u32;
 
-    /// So many bytes of the language, at least, may come, whichever they are; `None` where some may not.
+    /// A number of bytes of the language that may certainly come next, whichever they are; `None` where some may not.
     fn run(&self, read: &[u8]) -> Option<u32>;
 
-    /// Reads on after what was read.
+    /// A reader that continues after the text read.
     fn reader(&self, read: &[u8]) -> Box<dyn LanguageReader>;
 }
 
-/// Reads one text after the other after the same beginning. What two that follow each other begin with is read once, as in a walk
-/// of a trie.
+/// Reads one text after another, all after the same prefix. What two successive texts have in common at the beginning
+/// is read once, as in a walk of a trie.
 pub trait LanguageReader {
-    /// Reads a text, in place of the one before; whether a member begins so, as in [`Language::after`].
+    /// Reads a text in place of the one before. Returns whether a member begins so, as in [`Language::after`].
     fn read(&mut self, bytes: &[u8]) -> bool;
 
-    /// Whether the text, with which a member begins, is one.
+    /// Whether the text, which is a prefix of a member, is a member itself.
     fn is_member(&mut self) -> bool;
 
-    /// Whether at least and at most so many bytes are seen to complete what was read. Where they are, a byte more leads to where it
-    /// is seen again.
+    /// Whether a quick search completes the text with `least` to `most` bytes. If it does, there is a next byte after
+    /// which it does so again.
     fn is_completed(&mut self, least: u32, most: u32) -> bool;
 }
 
-/// What is left of a language after some text. It can always be completed.
+/// The rest of a language after some text. It can always be completed.
 #[derive(Clone)]
 pub struct LanguageRest {
     language: &'static dyn Language,
@@ -73,7 +74,7 @@ impl LanguageRest {
         LanguageRest { language, read: Box::default() }
     }
 
-    /// The language, where nothing was read.
+    /// The language, if nothing was read yet.
     pub fn whole(&self) -> Option<&'static dyn Language> {
         self.read.is_empty().then_some(self.language)
     }
@@ -88,7 +89,7 @@ impl LanguageRest {
         self.classes().iter().fold(ByteSet::EMPTY, |all, class| all.union(class))
     }
 
-    /// What is left after one more byte; `None` where nothing is.
+    /// The rest after one more byte; `None` where there is none.
     pub fn after(&self, byte: u8) -> Option<LanguageRest> {
         self.after_all(&[byte])
     }
@@ -98,7 +99,7 @@ impl LanguageRest {
         Some(LanguageRest { language: self.language, read: self.language.after(&self.read, bytes)? })
     }
 
-    /// Whether nothing more need come.
+    /// Whether the text read is a member.
     pub fn is_nullable(&self) -> bool {
         self.language.is_member(&self.read)
     }

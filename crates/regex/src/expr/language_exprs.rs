@@ -1,4 +1,4 @@
-//! Languages decided by a program as expressions, and what is left of them after some text.
+//! Languages decided by a program as expressions, and their rests.
 
 use crate::expr::arena::LANGUAGE;
 use crate::expr::expr_set::ExprSet;
@@ -11,12 +11,12 @@ impl ExprSet {
         self.language_rest(LanguageRest::start(language))
     }
 
-    /// What is left of a language after some text.
+    /// The rest of a language after some text.
     pub fn language_rest(&mut self, rest: LanguageRest) -> ExprId {
         self.intern(Expr::Language(Box::new(rest)))
     }
 
-    /// Whether the expression holds a language decided by a program.
+    /// Whether the expression contains a language decided by a program.
     pub fn has_language(&self, id: ExprId) -> bool {
         self.arena.facts(id).leaves & LANGUAGE != 0
     }

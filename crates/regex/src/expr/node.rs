@@ -1,4 +1,4 @@
-//! One node of an expression, and the id under which a set of expressions keeps it.
+//! The nodes of expressions, and the ids under which a set of expressions stores them.
 
 use crate::expr::byte_set::ByteSet;
 use crate::expr::language::LanguageRest;
@@ -55,21 +55,21 @@ pub enum Expr {
         /// The greatest number of repetitions, `None` without limit.
         max: Option<u32>,
     },
-    /// Texts of numbers of a set, or what is left of them.
+    /// Texts of numbers of a set, or the rest of them.
     Number(Box<Number>),
-    /// A piece of a long text, which has no node for each of its bytes.
+    /// A piece of a long text, which has no nodes for single bytes.
     Text(Box<str>),
-    /// Texts of a language decided by a program, or what is left of them.
+    /// Texts of a language decided by a program, or the rest of them.
     Language(Box<LanguageRest>),
 }
 
-/// Texts with more bytes are kept in pieces.
+/// Longer texts, in bytes, are stored in pieces.
 pub const LONG_TEXT: usize = 2_048;
 
-/// Such a piece has no more bytes.
+/// The greatest number of bytes of a piece.
 pub const PIECE: usize = 1_024;
 
-/// The pieces of a text, each of as many whole characters as there may be.
+/// The pieces of a text, each with as many whole characters as fit.
 pub fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let mut end = text.len().min(PIECE);

@@ -19,8 +19,8 @@ struct Counted {
 }
 
 impl ExprSet {
-    /// Joins `x{2,5} | x{4,9}` into `x{2,9}`, alone and before equal tails; without this a repetition that can be
-    /// read in several ways would carry one alternative for every count.
+    /// Joins `x{2,5} | x{4,9}` to `x{2,9}`, alone and before equal tails. Without this, a repetition that can be read
+    /// in several ways would have one alternative for every count.
     pub(crate) fn merge_counters(&mut self, parts: &mut Vec<ExprId>) {
         let key = |set: &ExprSet, part: ExprId| {
             let (head, tail) = match *set.get(part) {
@@ -69,8 +69,8 @@ impl ExprSet {
         parts.dedup();
     }
 
-    /// Drops the empty string from alternatives of which another is nullable, or is when it becomes `x{0,9}` instead of
-    /// `x{1,9}`.
+    /// Drops the empty string from alternatives of which another is nullable, or becomes nullable as `x{0,9}` instead
+    /// of `x{1,9}`.
     pub(crate) fn make_nullable(&mut self, parts: &mut Vec<ExprId>) {
         if !parts.iter().any(|&part| part != ExprId::EMPTY && self.is_nullable(part)) {
             let repeated = parts.iter_mut().find_map(|part| match *self.get(*part) {
@@ -85,21 +85,21 @@ impl ExprSet {
         parts.dedup();
     }
 
-    /// `x{2,3} x{1,4} y` as `x{3,7}` and `y`, where one of the two at least is a repetition: so `x x*` and `x+` are one
-    /// expression, however they were put together.
+    /// Joins `x{2,3} x{1,4} y` to `x{3,7}` and `y`, where at least one of the two is a repetition. So `x x*` and `x+`
+    /// are one expression, however they were built.
     pub(crate) fn join_repeated(&mut self, head: ExprId, tail: ExprId) -> Option<(ExprId, ExprId)> {
         let (body, (min, max), rest) = self.counts_together(head, tail)?;
         Some((self.repeat(body, min, max), rest))
     }
 
-    /// What is repeated in both a head and the part that follows it, how often in both together, and the rest of the tail.
-    /// `None` where the two have nothing in common, or where the counts are too large to be added.
+    /// If a head and the part after it repeat the same: the body, the counts of both together, and the rest of the
+    /// tail. `None` where they have nothing in common, or where the counts are too large to be added.
     pub(crate) fn counts_together(&self, head: ExprId, tail: ExprId) -> Option<(ExprId, Interval, ExprId)> {
         let (next, rest) = match *self.get(tail) {
             Expr::Concat { head, tail } => (head, tail),
             _ => (tail, ExprId::EMPTY),
         };
-        // Each part is so many of one thing, in one reading: what is repeated as a whole is not distinguished from inside.
+        // Each part is a number of repetitions of one body. A repetition of a repetition counts as a single one.
         let counts = |part| match *self.get(part) {
             Expr::Repeat { body, min, max } => (body, (min, max)),
             _ => (part, (1, Some(1))),
@@ -116,8 +116,8 @@ impl ExprSet {
         Some((body, (one.0.checked_add(other.0)?, max), rest))
     }
 
-    /// The head of a concatenation without what its tail reads as well: `C{2,9} D*` is `CC D*` where every `C` is a `D`, so
-    /// that what comes after two digits of `[0-9]+.*` is one state, not one for each way to read it.
+    /// The head of a concatenation without what its tail reads as well: `C{2,9} D*` becomes `CC D*` if every `C` is a
+    /// `D`. So what comes after two digits of `[0-9]+.*` is a single state, and not one for each reading.
     pub(crate) fn without_swallowed(&mut self, head: ExprId, tail: ExprId) -> ExprId {
         let &Expr::Repeat { body, min, max } = self.get(head) else { return head };
         if max == Some(min) || !self.arena.swallows(head, tail) {
@@ -126,8 +126,9 @@ impl ExprSet {
         self.repeat(body, min, Some(min))
     }
 
-    /// `[ab] X & [bc] Y` is `b (X & Y)`: the bytes with which all parts begin, one after the other, and what is left of the
-    /// parts. A string of a pattern and of a length is a quote and the two, which are one repetition more often than not.
+    /// `[ab] X & [bc] Y` is `b (X & Y)`: returns the bytes with which all parts begin, in sequence, and leaves the
+    /// rests in `parts`. A string with a pattern and a length is a quote and the two rests, which are often one
+    /// repetition.
     pub(crate) fn common_heads(&self, parts: &mut [ExprId]) -> Vec<ByteSet> {
         let mut heads = Vec::new();
         loop {
@@ -145,8 +146,8 @@ impl ExprSet {
         }
     }
 
-    /// Joins `C{2,9} X & D{4,} X` to `C{4,9} X` where every `C` is one byte that is one `D` and begins no other; says
-    /// whether any were joined. A pattern beside a greatest length is the usual case.
+    /// Joins `C{2,9} X & D{4,} X` to `C{4,9} X`, if every `C` is one byte that is one `D` and begins no other `D`;
+    /// returns whether any parts were joined. A pattern beside a maximum length is the usual case.
     pub(crate) fn intersect_counters(&mut self, parts: &mut Vec<ExprId>) -> bool {
         for narrow in 0..parts.len() {
             let Some(few) = self.counted(parts[narrow]) else { continue };
@@ -187,8 +188,8 @@ impl ExprSet {
         }
     }
 
-    /// Whether each of these bytes is a match of an expression, of which no other match begins with one of them, and
-    /// what follows begins with none.
+    /// Whether each of these bytes is a match of an expression, and neither another match nor what follows begins with
+    /// one of them.
     fn counts_bytes(&self, expr: ExprId, set: &ByteSet, tail: ExprId) -> bool {
         let apart = |set: &ByteSet, other| self.first_bytes(other).is_some_and(|first| first.intersect(set).is_empty());
         let all_of_set = self.arena.single_bytes(expr).is_some_and(|all| set.intersect(&all.complement()).is_empty());
@@ -201,7 +202,7 @@ impl ExprSet {
         all_of_set && ended && others.all(|&other| apart(set, other))
     }
 
-    /// The bytes with which the matches of an expression begin, where that is plain to see and none is empty.
+    /// The bytes with which the matches of an expression begin, if they are easy to find and no match is empty.
     fn first_bytes(&self, expr: ExprId) -> Option<ByteSet> {
         let first = |expr: ExprId| match *self.get(expr) {
             Expr::Concat { head, .. } => head,
@@ -219,9 +220,9 @@ impl ExprSet {
 }
 
 impl Arena {
-    /// Whether a tail begins with a repetition without a greatest count of which every round of the head is one, too: then
-    /// more rounds of the head are no more matches. The rounds of the head are single bytes. A part whose own greatest
-    /// count makes no difference for that reason is as good as one without: `[ab] [a-c]*` is `[ab]+ [a-c]*`.
+    /// Whether a tail begins with an unbounded repetition that includes every round of the head: then more rounds of
+    /// the head give no more matches. The rounds of the head must be single bytes. A part whose own maximum count makes
+    /// no difference for this reason counts as unbounded: `[ab] [a-c]*` is `[ab]+ [a-c]*`.
     pub(crate) fn swallows(&self, head: ExprId, tail: ExprId) -> bool {
         let &Expr::Repeat { mut body, .. } = self.get(head) else { return false };
         let mut rest = tail;
@@ -246,7 +247,7 @@ impl Arena {
         }
     }
 
-    /// The bytes that an expression matches alone, where it has alternatives.
+    /// The bytes that an expression with alternatives matches as single bytes.
     pub(crate) fn single_bytes(&self, expr: ExprId) -> Option<ByteSet> {
         match self.get(expr) {
             Expr::Bytes(set) => Some(*set),
@@ -268,7 +269,7 @@ mod tests {
         set.bytes(ByteSet::range(low, high))
     }
 
-    /// A character as in a JSON string, made simple: `[ -!#-~]`, `\.` or two bytes.
+    /// A simplified character of a JSON string: `[ -!#-~]`, `\.` or two bytes.
     fn character(set: &mut ExprSet) -> ExprId {
         let plain =
             set.bytes(ByteSet::range(b' ', b'~').intersect(&ByteSet::of(b'"').union(&ByteSet::of(b'\\')).complement()));
@@ -327,8 +328,8 @@ mod tests {
     }
 
     proptest! {
-        /// However a concatenation is put together, it is the same, where no part is swallowed: after `[ab]`, both
-        /// `[ab] [ab] [a-c]*` and `[ab]{2} [a-c]*` may come of `[ab]{1,2} [a-c]*`.
+        /// However a concatenation is built, the result is the same, unless a part is swallowed: after `[ab]`,
+        /// `[ab]{1,2} [a-c]*` may become both `[ab] [ab] [a-c]*` and `[ab]{2} [a-c]*`.
         #[test]
         fn concatenations_are_associative(
             parts in prop::collection::vec((0usize..5, 0u32..4, 0u32..4), 1..8),
@@ -386,7 +387,7 @@ mod tests {
         let length = set.concat(length, quote);
         let both = set.repeat(digit, 1, Some(7));
         assert_eq!(set.and(&[pattern, length]), set.concat(both, quote));
-        // Here a digit may also be what follows: the seven are not counted off.
+        // A digit may also be the beginning of what follows, so the length cannot be moved to the digits.
         let tail = set.concat(digit, quote);
         let (digits, length) = (set.repeat(digit, 1, None), set.repeat(any, 0, Some(7)));
         let (pattern, length) = (set.concat(digits, tail), set.concat(length, tail));

@@ -1,4 +1,4 @@
-//! Sets of numbers as expressions, and what is left of them after some text.
+//! Sets of numbers as expressions, and their rests after some text.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl ExprSet {
         }
     }
 
-    /// The same texts as an expression of another set.
+    /// The same texts as a number from another set of expressions.
     pub fn number_again(&mut self, number: &Number) -> ExprId {
         self.number(number.clone())
     }
@@ -25,8 +25,8 @@ impl ExprSet {
         self.intern(Expr::Number(Box::new(number)))
     }
 
-    /// The plain texts, after the sign, of all members that have the sign of a number which has begun, whatever else was read of
-    /// it; `None` where no exponent can follow.
+    /// The plain texts, after the sign, of all members with the sign of a number that has begun, whatever else was read
+    /// of it; `None` where no exponent can follow.
     pub fn members_without_exponent(&mut self, number: &Number) -> Option<ExprId> {
         if !number.set().form().has_exponent() {
             return None;
@@ -36,7 +36,8 @@ impl ExprSet {
         Some(self.or(&members))
     }
 
-    /// The same alternatives, of which sets of numbers are the plain texts of their members: as many values, and fewer states.
+    /// The same alternatives with sets of numbers replaced by the plain texts of their members: the same values with
+    /// fewer states.
     pub fn without_exponents(&mut self, expr: ExprId) -> ExprId {
         let alternatives: Vec<ExprId> = match self.get(expr) {
             Expr::Or(parts) => parts.clone().iter().map(|&part| self.without_exponents(part)).collect(),
@@ -49,7 +50,7 @@ impl ExprSet {
         self.or(&alternatives)
     }
 
-    /// What is left of a set of numbers after some text.
+    /// The rest of a set of numbers after some text.
     pub(crate) fn number_rest(&mut self, rest: Rest) -> ExprId {
         match rest {
             Rest::Nothing => ExprId::NOTHING,
@@ -61,13 +62,13 @@ impl ExprSet {
         }
     }
 
-    /// At least so many digits up to a greatest one.
+    /// At least `count` digits, each at most `greatest`.
     fn digits(&mut self, greatest: u8, count: u32) -> ExprId {
         let digit = self.bytes(ByteSet::range(b'0', greatest));
         self.repeat(digit, count, None)
     }
 
-    /// An exponent between two ends, with any sign that fits and any zeros before it.
+    /// An exponent between two ends, with any fitting sign and any leading zeros.
     fn exponent(&mut self, least: Option<i64>, most: Option<i64>) -> ExprId {
         let mut alternatives = Vec::new();
         if most.is_none_or(|most| most >= 0) {
@@ -114,7 +115,7 @@ impl ExprSet {
         self.or(&alternatives)
     }
 
-    /// Digits of an integer of 0 or more between two ends, after any zeros.
+    /// The digits of a non-negative integer between two ends, after any zeros.
     fn exponent_size(&mut self, least: i64, most: Option<i64>) -> ExprId {
         if (least, most) == (0, None) {
             return self.digits(b'9', 1);
@@ -124,12 +125,12 @@ impl ExprSet {
         self.concat(zeros, number)
     }
 
-    /// Digits of an integer of 0 or more between two ends.
+    /// The digits of a non-negative integer between two ends.
     fn integers(&mut self, least: i64, most: Option<i64>) -> ExprId {
         let end = |value: i64| End { value: Decimal::from_integer(value), exclusive: false };
         let most = most.map(end);
         let set = NumberSet::new(Some(&end(least)), most.as_ref(), &[], &[], NumberForm::Digits);
-        // A step of 1 keeps every limit, and the ends are in order, so there are such integers.
+        // A step of 1 respects every limit, and the ends are in order, so there are such integers.
         let Some(number) = set.ok().and_then(|set| Number::unsigned(Arc::new(set))) else { return ExprId::NOTHING };
         self.number(number)
     }

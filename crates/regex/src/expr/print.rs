@@ -1,7 +1,7 @@
-//! Expressions as pattern text in the standard dialect, which parses back.
+//! Printing expressions as pattern text in the standard dialect, which parses back.
 //!
-//! Sequences of bytes are put together to characters again. What no pattern can say has no text: intersections,
-//! complements, and bytes that are not whole characters.
+//! Sequences of bytes are combined to characters again. Expressions that no pattern describes have no text:
+//! intersections, complements, and bytes that are not whole characters.
 
 use std::fmt::Write;
 
@@ -11,10 +11,10 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// Longer texts are no use to a reader.
+/// Longer texts do not help a reader.
 const MAX_TEXT: usize = 4_096;
 
-/// Classes of more pieces than this are not put together.
+/// Classes of more pieces are not combined.
 const MAX_PIECES: usize = 4_096;
 
 /// Ranges of characters, both ends included.
@@ -25,7 +25,7 @@ enum Step {
     Text(String),
 }
 
-/// Where an expression stands: what needs parentheses there.
+/// The position of an expression, which decides whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Alternative,
@@ -33,17 +33,18 @@ enum Place {
     Repeated,
 }
 
-/// A pattern that is being written, in short steps between which others may use the expressions: [`ExprSet::pattern`] at once.
+/// A pattern that is written in short steps, between which others may use the expressions; [`ExprSet::pattern`] does it
+/// at once.
 pub struct Printing {
     out: String,
     work: Vec<Step>,
 }
 
-/// How far a pattern is written.
+/// The result of a step.
 pub enum Printed {
-    /// Something is left to be written.
+    /// Some of the pattern is left to write.
     Part,
-    /// It is written; `None` where there is none.
+    /// The pattern is complete; `None` where there is none.
     All(Option<String>),
 }
 
@@ -53,10 +54,10 @@ impl Printing {
         Printing { out: String::new(), work: vec![Step::Expr(id, Place::Alternative)] }
     }
 
-    /// Goes on, always with the same expressions; at the end it must not be called again.
+    /// Continues; `exprs` must be the same set each time. After the end it must not be called again.
     ///
     /// # Errors
-    /// Where the thread may not go on.
+    /// A limit, where the thread has to stop.
     pub fn step(&mut self, exprs: &ExprSet) -> Result<Printed, LimitExceeded> {
         let Printing { out, work } = self;
         let Some(step) = work.pop() else {
@@ -83,7 +84,7 @@ impl ExprSet {
     /// bytes.
     ///
     /// # Errors
-    /// Where the thread may not go on.
+    /// A limit, where the thread has to stop.
     pub fn pattern(&self, id: ExprId) -> Result<Option<String>, LimitExceeded> {
         let mut printing = Printing::of(id);
         loop {
@@ -93,7 +94,7 @@ impl ExprSet {
         }
     }
 
-    /// Prints an expression as far as it has no parts, and leaves these to be printed; `None` where no pattern says it.
+    /// Prints an expression itself and puts its parts on the work list; `None` where no pattern describes it.
     fn print(&self, id: ExprId, place: Place, out: &mut String, work: &mut Vec<Step>) -> Option<()> {
         if let Some(chars) = self.chars(id) {
             out.push_str(&class(chars)?);
@@ -139,7 +140,7 @@ impl ExprSet {
                 Place::Item
             }
         };
-        // A repetition beside others needs no parentheses; alternatives do, and whatever is repeated.
+        // A repetition within a sequence needs no parentheses; alternatives do, and so does whatever is repeated.
         let needed = own < place;
         if needed {
             out.push_str("(?:");
@@ -149,7 +150,7 @@ impl ExprSet {
         Some(())
     }
 
-    /// The parts of a concatenation, bytes put together to characters.
+    /// The parts of a concatenation, with bytes combined to characters.
     fn spine(&self, id: ExprId, steps: &mut Vec<Step>) -> Option<()> {
         let mut parts = Vec::new();
         let mut rest = id;
@@ -180,7 +181,7 @@ impl ExprSet {
         if let Expr::Bytes(set) = self.get(id) { Some(*set) } else { None }
     }
 
-    /// The characters that an expression matches, if every text that it matches is one.
+    /// The characters that an expression matches, if every text that it matches is a single one.
     fn chars(&self, id: ExprId) -> Option<Chars> {
         let mut chars = Chars::new();
         let mut work: Vec<(ExprId, Vec<ByteSet>)> = vec![(id, Vec::new())];
@@ -205,7 +206,7 @@ impl ExprSet {
     }
 }
 
-/// How many bytes the characters have that begin with these bytes.
+/// The number of bytes of the characters with these first bytes.
 fn length_of(lead: &ByteSet) -> Option<usize> {
     let length = |byte: u8| match byte {
         0..=0x7F => 1,
@@ -218,7 +219,7 @@ fn length_of(lead: &ByteSet) -> Option<usize> {
     (first > 0 && lead.iter().all(|byte| length(byte) == first)).then_some(first)
 }
 
-/// Adds the characters whose bytes are these, one set for each byte.
+/// Adds the characters with these bytes, given as one set for each byte.
 fn decode(sets: &[ByteSet], chars: &mut Chars) -> Option<()> {
     let continuation = ByteSet::range(0x80, 0xBF);
     let mut work: Vec<(usize, u32)> = vec![(0, 0)];
@@ -249,7 +250,7 @@ fn decode(sets: &[ByteSet], chars: &mut Chars) -> Option<()> {
     Some(())
 }
 
-/// Ranges of characters as a literal character or a class.
+/// Ranges of characters, as a literal character or a class.
 fn class(mut chars: Chars) -> Option<String> {
     chars.sort_unstable();
     let mut merged = Chars::new();
@@ -264,7 +265,7 @@ fn class(mut chars: Chars) -> Option<String> {
     {
         return shown(first);
     }
-    // What leaves few characters out is easier to read by those.
+    // A class that excludes few characters is easier to read negated.
     let negated = merged.first()?.0 == 0 && merged.last()?.1 == u32::from(char::MAX);
     let mut ranges = merged;
     if negated {
@@ -291,7 +292,7 @@ fn class(mut chars: Chars) -> Option<String> {
     Some(text)
 }
 
-/// A character as it stands in a pattern, in a class or not.
+/// A character as it is written in a pattern, inside and outside classes.
 fn shown(char: u32) -> Option<String> {
     let char = char::from_u32(char)?;
     let mut text = String::new();

@@ -1,8 +1,9 @@
-//! Why an expression matches nothing, without a search: one part of an intersection needs a byte that another lacks.
+//! Showing without a search that an expression matches nothing: one part of an intersection requires a byte that
+//! another part cannot contain.
 //!
-//! A date with a pattern somewhere in it is a dead end where the pattern still needs a `T` and the rest of the date has
-//! none. To find that out by derivatives takes thousands of them. Here two sets are gathered bottom-up: the bytes that can
-//! be part of a match, and sets of bytes of which every match has at least one.
+//! A date with a pattern somewhere in it is a dead end where the pattern still requires a `T` and the rest of the date
+//! has none. Finding this by derivatives would take thousands of them. Here two kinds of sets are computed bottom-up:
+//! the bytes that can be part of a match, and sets of bytes of which every match contains at least one.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{Interner, memory};
@@ -11,20 +12,20 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// No more needs than these are kept of an expression.
+/// The greatest number of required sets that are stored for an expression.
 const MAX_NEEDS: usize = 12;
 
-/// What is known of the matches of an expression. Thousands of expressions have the same.
+/// Properties of the matches of an expression. Thousands of expressions share them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Bytes {
-    /// All bytes that can be part of a match, perhaps some more.
+    /// The bytes that can be part of a match; the set may be too large.
     all: u32,
     needs: List,
     /// Whether there is certainly no match.
     dead: bool,
 }
 
-/// Sets of bytes of which every match has at least one, those first that say the most.
+/// Sets of bytes of which every match contains at least one, the most restrictive first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct List {
     len: u8,
@@ -58,11 +59,11 @@ impl std::ops::Deref for List {
     }
 }
 
-/// The sets of bytes that come in lists.
+/// The sets of bytes that occur in lists.
 #[derive(Clone)]
 struct Sets {
     known: Interner<ByteSet>,
-    /// By number; least for the smallest sets, which say the most.
+    /// By number; the smallest sets, which restrict most, have the lowest rank.
     ranks: Vec<u32>,
 }
 
@@ -88,10 +89,10 @@ fn rank(set: &ByteSet) -> u32 {
     (set.len() as u32) << 8 | u32::from(set.first().unwrap_or(0))
 }
 
-/// What was gathered of the expressions of one set.
+/// A memo of properties for the expressions of one set.
 #[derive(Clone)]
 pub(crate) struct Needs {
-    /// By expression the number of what is known of it.
+    /// For each expression, the number of its properties.
     known: FxHashMap<ExprId, u32>,
     bytes: Interner<Bytes>,
     sets: Sets,
@@ -99,7 +100,7 @@ pub(crate) struct Needs {
 
 impl Default for Needs {
     fn default() -> Needs {
-        // The first set is that of all bytes.
+        // The first set contains all bytes.
         let sets = Sets { known: Interner::new(ByteSet::ALL), ranks: vec![rank(&ByteSet::ALL)] };
         let anything = Bytes { all: 0, needs: List::EMPTY, dead: false };
         Needs { known: FxHashMap::default(), bytes: Interner::new(anything), sets }
@@ -132,7 +133,7 @@ impl Needs {
         self.known(id).dead
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         memory::of_table::<(ExprId, u32)>(self.known.capacity())
             + self.bytes.memory_bytes()
@@ -144,7 +145,7 @@ impl Needs {
         self.bytes.values[self.known[&id] as usize]
     }
 
-    /// From what is known of the children.
+    /// Computes the properties of an expression from those of its children.
     fn gather(&mut self, exprs: &ExprSet, id: ExprId) -> Bytes {
         let anything = self.bytes.values[0];
         match exprs.get(id) {
@@ -190,13 +191,13 @@ impl Needs {
         }
     }
 
-    /// The bytes of any of some sets.
+    /// The union of some sets.
     fn all_of(&mut self, sets: impl IntoIterator<Item = u32>) -> u32 {
         let all = sets.into_iter().fold(ByteSet::EMPTY, |all, set| all.union(&self.sets.get(set)));
         self.sets.number(all)
     }
 
-    /// The needs of what must match both.
+    /// The required sets of a match of both.
     fn of_both(&self, one: &List, other: &List) -> List {
         let mut needs = List::EMPTY;
         let (mut one, mut other): (&[u32], &[u32]) = (one, other);
@@ -215,12 +216,12 @@ impl Needs {
         needs
     }
 
-    /// The needs of what must match any of some alternatives.
+    /// The required sets of a match of one of some alternatives.
     fn of_any(&mut self, alternatives: &[Bytes]) -> List {
         let Some((first, others)) = alternatives.split_first() else { return List::EMPTY };
         let widened = first.needs.iter().filter_map(|&need| {
             others.iter().try_fold(self.sets.get(need), |need, other| {
-                // What another one needs within the same bytes adds nothing to them.
+                // A set required by another alternative that is included in this one adds nothing to it.
                 let is_within = |own: &&u32| {
                     let own = self.sets.get(**own);
                     own.intersect(&need) == own
@@ -245,7 +246,7 @@ mod tests {
     use super::*;
     use crate::{Deriver, Limits};
 
-    /// What to do with the expressions made last.
+    /// What to do with the latest expressions.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Bytes(u8),

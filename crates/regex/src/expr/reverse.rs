@@ -1,7 +1,7 @@
-//! Expressions of the same texts read backwards: what ends a text is found from its end on.
+//! Expressions whose texts are read backwards: what ends a text is found from its end.
 //!
-//! A set of numbers is arithmetic on the digits from the left, and has no such form; nor has a language decided by a program.
-//! It is reversed to a larger set of texts, which its owner narrows down by reading forwards.
+//! A set of numbers is arithmetic on the digits from the left and has no reversed form; nor has a language decided by a
+//! program. These are reversed to a larger set of texts, which the caller narrows down by reading forwards.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::{LimitExceeded, check_time};
@@ -10,23 +10,23 @@ use crate::expr::byte_set::ByteSet;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// The reversals of the expressions of one set, each found once.
+/// A memo of reversed expressions of one set.
 #[derive(Clone, Default)]
 pub struct Reversal {
     known: FxHashMap<ExprId, Reversed>,
 }
 
-/// An expression read backwards.
+/// A reversed expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reversed {
-    /// It matches every text of the original backwards.
+    /// It matches every text of the original, reversed.
     pub expr: ExprId,
-    /// Whether it matches no others: it does, but for sets of numbers and languages decided by a program.
+    /// Whether it matches nothing else. This is so except for sets of numbers and languages decided by a program.
     pub is_exact: bool,
 }
 
 impl Reversal {
-    /// An expression of the set read backwards.
+    /// Reverses an expression of the set.
     ///
     /// # Errors
     /// As [`stencilm_support::check_time`].
@@ -56,7 +56,7 @@ impl Reversal {
         Ok(self.known[&id])
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         stencilm_support::memory::of_table::<(ExprId, Reversed)>(self.known.capacity())
     }
@@ -81,7 +81,7 @@ impl Reversal {
                 let (parts, is_exact) = all(&parts);
                 Reversed { expr: exprs.and(&parts), is_exact }
             }
-            // What is not in a larger set would be too few.
+            // The complement of a larger set would be too small.
             Expr::Not(inner) => match self.known[&inner] {
                 Reversed { expr, is_exact: true } => Reversed { expr: exprs.not(expr), is_exact: true },
                 _ => Reversed { expr: ExprId::ANYTHING, is_exact: false },

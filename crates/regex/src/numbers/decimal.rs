@@ -1,11 +1,11 @@
-//! Exact decimal numbers of any length: what a JSON number says, without floating point.
+//! Exact decimal numbers of any length: the values of JSON numbers, without floating point.
 //!
 //! A value is `0.DIGITS × 10^point` with neither leading nor trailing zeros, so equal numbers are equal values.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Most digits that a number may need when it is written without an exponent.
+/// The greatest number of digits of a number written without an exponent.
 pub const MAX_DIGITS: i64 = 4_096;
 
 /// An exact decimal number.
@@ -20,7 +20,7 @@ pub struct Decimal {
 /// The magnitude of a number as digits (values 0 to 9) before and after the point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plain {
-    /// At least one digit, no leading zero but for zero itself.
+    /// At least one digit; no leading zero, except for zero itself.
     pub int: Vec<u8>,
     /// No trailing zero.
     pub frac: Vec<u8>,
@@ -41,12 +41,12 @@ impl Decimal {
         Decimal { negative: value < 0, digits, point }
     }
 
-    /// A power of ten, or its negative.
+    /// A power of ten with a sign.
     pub(super) fn power_of_ten(power: i64, negative: bool) -> Decimal {
         Decimal { negative, digits: [1].into(), point: power + 1 }
     }
 
-    /// Reads a well-formed JSON number. `None` when the exponent is beyond every use.
+    /// Reads a well-formed JSON number; `None` where the exponent is absurdly large.
     pub fn parse(text: &str) -> Option<Decimal> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -70,7 +70,7 @@ impl Decimal {
         Some(Decimal { negative, digits: digits[start..end].into(), point })
     }
 
-    /// Reads a text that may be no JSON number, or one with an exponent beyond every use.
+    /// Reads a text that may not be a JSON number; `None` also where the exponent is absurdly large.
     pub fn parse_checked(text: &str) -> Option<Decimal> {
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -83,7 +83,7 @@ impl Decimal {
         if well_formed { Decimal::parse(text) } else { None }
     }
 
-    /// The digits, without zeros around them, and the power of ten of the first.
+    /// The digits without zeros around them, and the power of ten of the first.
     pub(super) fn leading(&self) -> (&[u8], i64) {
         (&self.digits, self.point - 1)
     }
@@ -93,7 +93,7 @@ impl Decimal {
         self.point - 1
     }
 
-    /// A JSON text of exactly this number.
+    /// A JSON text of this exact number.
     pub fn exact(&self) -> String {
         if self.is_zero() {
             return "0".into();
@@ -116,7 +116,7 @@ impl Decimal {
         self.digits.len() as i64 <= self.point || self.is_zero()
     }
 
-    /// The number as a count, where it is one and fits.
+    /// The number as a count, if it is one and fits.
     pub fn to_u64(&self) -> Option<u64> {
         if self.negative || !self.is_integer() || self.point > 19 {
             return None;
@@ -126,7 +126,7 @@ impl Decimal {
         digits.into_iter().try_fold(0u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit)))
     }
 
-    /// The magnitude without an exponent, unless that takes more than [`MAX_DIGITS`] digits.
+    /// The magnitude without an exponent; `None` where that takes more than [`MAX_DIGITS`] digits.
     pub fn plain(&self) -> Option<Plain> {
         let length = self.digits.len() as i64;
         if self.point > MAX_DIGITS || length.checked_sub(self.point)? > MAX_DIGITS {
@@ -138,13 +138,13 @@ impl Decimal {
         Some(Plain { int, frac })
     }
 
-    /// How the magnitudes compare, whatever the signs.
+    /// Compares the magnitudes, ignoring the signs.
     pub(super) fn compare_magnitude(&self, other: &Decimal) -> Ordering {
         match (self.is_zero(), other.is_zero()) {
             (true, true) => Ordering::Equal,
             (true, false) => Ordering::Less,
             (false, true) => Ordering::Greater,
-            // Digits without leading zeros compare as text once the points agree.
+            // Digits without leading zeros compare as text if the points are equal.
             _ => self.point.cmp(&other.point).then_with(|| self.digits.cmp(&other.digits)),
         }
     }

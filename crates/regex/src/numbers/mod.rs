@@ -1,13 +1,13 @@
 //! Sets of numbers as states: the JSON texts of all numbers between two bounds that are multiples of some numbers and
 //! of none of some others.
 //!
-//! What is left of such a set after some digits ([`Number`]) is found by arithmetic, not by building an automaton: the
-//! rest of the text depends only on how the digits compare with those of the bounds, on their remainder, and on the
-//! position of the decimal point. Whether anything is left is arithmetic too, so a set never leads into a dead end and
-//! no search is needed.
+//! The rest of such a set after some digits ([`Number`]) is found by arithmetic, not by building an automaton: the rest
+//! of the text depends only on how the digits compare with those of the bounds, on their remainder, and on the position
+//! of the decimal point. Whether anything is left is arithmetic as well, so a set never leads into a dead end and no
+//! search is needed.
 //!
-//! [`decimal`] has exact numbers, [`set`] the requested set, [`state`] what is left after some text, [`reach`] whether
-//! it can be completed.
+//! [`decimal`] has exact numbers, [`set`] the requested set, [`state`] its rest after some text, [`reach`] whether that
+//! can be completed.
 //!
 //! # Example
 //! Of the integers from 10 to 15, after `1` one digit from 0 to 5 is left, and after `2` nothing.

@@ -1,21 +1,21 @@
-//! Whether what is left of a set of numbers can be completed, and by which exponents: arithmetic on the digits of bounds.
+//! Whether the rest of a set of numbers can be completed, and by which exponents: arithmetic on the digits of bounds.
 //!
-//! The digits to come may put the first one at different powers of ten, its *orders*. At the orders of the two bounds the
-//! digits of the bound have to be followed; at all others the digits are free.
+//! The digits to come may put the first digit at different powers of ten, its *orders*. At the orders of the two bounds
+//! the digits must follow those of the bound; at all others they are free.
 
 use super::NumberForm;
 use super::set::{Bound, LARGE_EXPONENTS, SMALL_EXPONENTS, Step, times_ten};
 use super::state::{Number, Phase, Relation, Rest};
 
-/// An interval of integers, open where there is no end.
+/// An interval of integers; a missing end is infinite.
 type Range = (Option<i64>, Option<i64>);
 
-/// With so many free digits in front of it, some multiple always fits: steps are below 2^62, and of 2^8 multiples in a row one
-/// is no multiple of any of eight others.
+/// After this many free digits some multiple always fits: steps are below 2^62, and among 2^8 consecutive multiples
+/// there is one that is no multiple of any of eight others.
 const ALWAYS: i64 = 22;
-/// Where a difference is large enough.
+/// A cap for differences, large enough.
 const LARGE: i128 = 1 << 100;
-/// Orders tried for the length of the shortest text.
+/// The greatest number of orders tried for the length of the shortest text.
 const MAX_TRIED: i64 = 40;
 
 fn meet(a: Range, b: Range) -> Range {
@@ -34,7 +34,7 @@ fn scientific() -> [Range; 2] {
 }
 
 impl Number {
-    /// Whether a digit other than 0 may still come, where none has come yet.
+    /// Whether a digit other than 0 may still come, if none has come yet.
     pub(super) fn may_start(&self) -> bool {
         let orders = match (self.set.form, self.phase) {
             (NumberForm::Any | NumberForm::Scientific, _) | (NumberForm::Plain, Phase::Start | Phase::Unsigned) => {
@@ -53,7 +53,7 @@ impl Number {
             })
     }
 
-    /// Whether the text can be completed, where a digit other than 0 was read.
+    /// Whether the text can be completed, after a digit other than 0.
     pub(super) fn is_live(&self) -> bool {
         if self.side().is_none() {
             false
@@ -62,14 +62,14 @@ impl Number {
         } else if self.set.form == NumberForm::Any {
             self.exists((None, None))
         } else if self.set.form == NumberForm::Scientific {
-            // With one digit before the point its power of ten is the exponent.
+            // With one digit before the point, the exponent is its power of ten.
             scientific().into_iter().any(|orders| self.exists(orders))
         } else {
             self.exists((Some(self.order), None))
         }
     }
 
-    /// Whether some member has these digits first, the first one at one of these orders.
+    /// Whether some member begins with these digits, the first one at one of these orders.
     fn exists(&self, orders: Range) -> bool {
         let bound =
             |relation, bound: Option<&Bound>| bound.filter(|_| relation != Relation::Free).map(|bound| bound.order);
@@ -92,13 +92,13 @@ impl Number {
         self.exists_freely(meet(orders, (at_lower.map(|order| order + 1), at_upper.map(|order| order - 1))))
     }
 
-    /// The same for orders at which no bound is followed.
+    /// The same for orders at which the digits are free.
     fn exists_freely(&self, orders: Range) -> bool {
         if is_empty(orders) {
             return false;
         }
         let (Some(step), (least, Some(most))) = (self.set.step, orders) else { return true };
-        // From the greatest on, since with more digits to come more is possible.
+        // From the greatest order down, since more digits to come allow more.
         let unit_at = |order: i64| self.unit + (order - self.order);
         let mut order = most;
         while least.is_none_or(|least| order >= least) && unit_at(order) >= step.scale {
@@ -107,14 +107,14 @@ impl Number {
             }
             order -= 1;
         }
-        // Now only zeros may follow.
+        // From here on only zeros may follow.
         let shift = |order: i64| unit_at(order) + self.zeros;
         let Some(powers) = self.powers() else { return false };
         !is_empty(meet(powers, (least.map(shift), Some(shift(order)))))
     }
 
-    /// Whether digits can follow the last one, whose power of ten is `unit`, so that the number is a member. Where a bound
-    /// is followed, the digits so far are those of the bound.
+    /// Whether digits can follow the last one, whose power of ten is `unit`, so that the number is a member. Where a
+    /// bound must be followed, the digits so far are those of the bound.
     fn fits_at(&self, unit: i64, at_lower: bool, at_upper: bool) -> bool {
         let bound = |followed: bool, bound: Option<&'_ Bound>| bound.filter(|_| followed).cloned();
         let (lower, upper) = (bound(at_lower, self.lower_bound()), bound(at_upper, self.upper_bound()));
@@ -126,7 +126,7 @@ impl Number {
             (low.is_empty() && !without_lower) && !(upper.is_some() && high.is_empty() && without_upper);
         let Some(step) = self.set.step else {
             return match (&lower, &upper) {
-                // Two bounds that are equal leave a number that was found to fit when the set was made.
+                // Two equal bounds allow one number, which was checked when the set was made.
                 (Some(_), Some(_)) => low < high || (low == high && !without_lower && !without_upper),
                 (None, Some(_)) if high.is_empty() => only_zeros_fit && self.divides_as_asked(unit + self.zeros),
                 _ => true,
@@ -139,7 +139,7 @@ impl Number {
         if lower.is_none() && upper.is_none() && places >= ALWAYS {
             return true;
         }
-        // After the digits so far stand `places` more, which make an integer from `least`, of which a remainder is
+        // `places` more digits follow the digits so far. They form an integer from `least`, of which the remainder is
         // enough, to `least + width`.
         let modulus = self.set.counted;
         let digit = |digits: &[u8], place: usize, free: u8| digits.get(place).copied().unwrap_or(free);
@@ -164,14 +164,14 @@ impl Number {
         self.has_multiple(step, places, least, width)
     }
 
-    /// Whether after the digits so far one of `width + 1` consecutive integers, the first of which has this remainder, makes
-    /// a multiple of the step and of none of the others when it is written with so many places.
+    /// Among `width + 1` consecutive integers of `places` digits after the digits so far, the first of which has the
+    /// remainder `least`: whether one makes a multiple of the step and of none of the others.
     fn has_multiple(&self, step: Step, places: i64, least: u64, width: i128) -> bool {
         let factor = u128::from(step.factor);
         let before = u128::from(times_ten(self.remainder, self.zeros + places, step.factor));
         let mut after = u128::from(least) + (factor - (before + u128::from(least)) % factor) % factor;
-        // Of the digits so far, the remainders that the others ask for. None where the digits end with too few zeros to
-        // make a multiple with anything after them.
+        // The remainders of the digits so far with regard to the others; none for those that no further digits can make
+        // a multiple, because the digits end with too few zeros.
         let others = self.set.others.iter().filter_map(|other| {
             let zeros = other.scale - step.scale;
             let unit = 10u64.checked_pow(u32::try_from(zeros).ok()?)?;
@@ -192,8 +192,8 @@ impl Number {
         false
     }
 
-    /// The powers of ten at which the digits without their last zeros make a member, as far as divisors go; `None` when
-    /// there are none.
+    /// The powers of ten at which the digits without their trailing zeros make a member, as far as divisors are
+    /// concerned; `None` where there are none.
     fn powers(&self) -> Option<Range> {
         let needed = |step: &Step| {
             let mut rest = self.remainder % step.factor;
@@ -213,12 +213,13 @@ impl Number {
         Some((least, most))
     }
 
-    /// Whether the digits without their last zeros, times this power of ten, make a member as far as divisors go.
+    /// Whether the digits without their trailing zeros, times this power of ten, make a member, as far as divisors are
+    /// concerned.
     fn divides_as_asked(&self, power: i64) -> bool {
         self.settled || self.powers().is_some_and(|powers| !is_empty(meet(powers, (Some(power), Some(power)))))
     }
 
-    /// The orders that the bounds allow, now that all digits are read.
+    /// The orders that the bounds allow after all digits were read.
     fn allowed_orders(&self) -> Range {
         let kept = |bound: &Bound| self.rest_of(bound).is_empty() && !bound.exclusive;
         let lower = self.lower_bound().filter(|_| self.lower != Relation::Free).map(|bound| {
@@ -244,7 +245,7 @@ impl Number {
         }
         let orders = self.allowed_orders();
         let in_bounds = if self.is_placed() {
-            // The bounds that are left have the order of the number.
+            // The remaining bounds have the same order as the number.
             let at = |bound: Option<&Bound>| bound.map(|bound| bound.order);
             orders.0 <= at(self.lower_bound()) && orders.1.is_none_or(|most| Some(most) >= at(self.upper_bound()))
         } else {
@@ -253,7 +254,7 @@ impl Number {
         in_bounds && self.divides_as_asked(self.unit + self.zeros)
     }
 
-    /// What may stand after the mark of an exponent.
+    /// What may follow the mark of an exponent.
     pub(super) fn exponent(&self) -> Rest {
         if !self.started {
             return if self.set.zero { Rest::Exponent(None, None) } else { Rest::Nothing };
@@ -268,14 +269,14 @@ impl Number {
         if is_empty(exponents) { Rest::Nothing } else { Rest::Exponent(exponents.0, exponents.1) }
     }
 
-    /// The length of the shortest completion, or less.
+    /// A lower bound on the length of the shortest completion.
     pub(crate) fn shortest(&self) -> u32 {
         if self.accepts() {
             return 0;
         }
         let digits = if self.started { self.digits_needed().max(1) } else { 1 };
         if self.set.form == NumberForm::Scientific {
-            // The mark and an exponent of two characters.
+            // The mark, and an exponent of two characters.
             return digits.max(self.places_needed() + 3);
         }
         if self.phase != Phase::Int || self.set.form == NumberForm::Any {
@@ -290,8 +291,8 @@ impl Number {
         u32::try_from(found.unwrap_or(first)).unwrap_or(u32::MAX).max(digits)
     }
 
-    /// Of [`NumberForm::Scientific`], how many digits must follow so that the number is no multiple of the others whose factors
-    /// are 2 and 5 alone; or fewer.
+    /// For [`NumberForm::Scientific`]: a lower bound on the number of digits that must follow so that the number is no
+    /// multiple of those others whose factors are only 2 and 5.
     fn places_needed(&self) -> u32 {
         if !self.started {
             return 0;
@@ -301,14 +302,14 @@ impl Number {
             Some(least) if least > SMALL_EXPONENTS.1 => least.max(LARGE_EXPONENTS.0),
             least => least.unwrap_or(SMALL_EXPONENTS.0),
         };
-        // With this power of ten or a greater one of the last digit, the number is a multiple of one of the others.
+        // If the last digit has this power of ten or a greater one, the number is a multiple of one of the others.
         let multiple = self.set.others.iter().filter_map(|other| other.power_of_ten()).min();
         let missing = multiple.map_or(0, |multiple| order - multiple + 1 + self.unit);
         u32::try_from(missing.max(0)).unwrap_or(0)
     }
 
-    /// How many digits must follow, wherever the point is, so that all of them together are a multiple of the step as far
-    /// as its factors other than 2 and 5 go; or fewer.
+    /// A lower bound on the number of digits that must follow, wherever the point is, so that all digits together are a
+    /// multiple of the step as far as its factors other than 2 and 5 are concerned.
     fn digits_needed(&self) -> u32 {
         let Some(step) = self.set.step else { return 0 };
         let odd = step.factor >> step.factor.trailing_zeros();
@@ -316,7 +317,7 @@ impl Number {
         let mut after = times_ten(self.remainder, self.zeros, rest);
         let mut width = 1u64;
         for digits in 0..19 {
-            // Of `width` numbers in a row one is a multiple if the first is at most so far below one.
+            // Of `width` consecutive numbers one is a multiple if the first is at most `width - 1` below one.
             if after == 0 || rest - after < width {
                 return digits;
             }

@@ -1,4 +1,4 @@
-//! What is asked of numbers, checked and brought into the form that the arithmetic needs.
+//! The requested set of numbers, checked and brought into the form that the arithmetic needs.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,9 +7,9 @@ use rustc_hash::FxHasher;
 
 use super::decimal::Decimal;
 
-/// Remainders stay below this, so that products of two fit 128 bits.
+/// Remainders are below this, so that a product of two fits in 128 bits.
 const MAX_MODULUS: u64 = 1 << 62;
-/// Most numbers of which none may be a divisor.
+/// The greatest number of numbers that must not be divisors.
 const MAX_OTHERS: usize = 8;
 
 /// One end of an interval.
@@ -17,22 +17,22 @@ const MAX_OTHERS: usize = 8;
 pub struct End {
     /// The bound.
     pub value: Decimal,
-    /// Whether the value itself lies outside.
+    /// Whether the value itself is excluded.
     pub exclusive: bool,
 }
 
 /// How numbers are spelled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NumberForm {
-    /// In every way that JSON has.
+    /// In every spelling that JSON allows.
     Any,
-    /// Without an exponent; a fraction may have more zeros than it needs.
+    /// Without an exponent. A fraction may have trailing zeros.
     Plain,
-    /// With an exponent, as the common writers of JSON put it: one digit other than 0 before the point, and an exponent in
-    /// [`SMALL_EXPONENTS`] or [`LARGE_EXPONENTS`]. It may have a plus sign, and a zero before it where it is below 0 and has
-    /// one digit.
+    /// With an exponent as common writers of JSON write it: one digit other than 0 before the point, and an exponent in
+    /// [`SMALL_EXPONENTS`] or [`LARGE_EXPONENTS`]. The exponent may have a plus sign; if it is negative and has one
+    /// digit, it may have a leading zero.
     Scientific,
-    /// By digits and a sign alone.
+    /// Only digits and a sign.
     Digits,
 }
 
@@ -43,22 +43,22 @@ impl NumberForm {
     }
 }
 
-/// The exponents of small numbers for which a common writer of JSON writes one. Python begins with 1e-05; below 5e-324 there is
+/// The exponents with which common writers of JSON write small numbers. Python begins with 1e-05; below 5e-324 there is
 /// no double.
 pub const SMALL_EXPONENTS: (i64, i64) = (-324, -5);
-/// The same of large numbers. Rust begins with 1e13 for `f32` and with 1e16 for `f64`, as Python does.
+/// The same for large numbers. Rust begins with 1e13 for `f32` and with 1e16 for `f64`, like Python.
 pub const LARGE_EXPONENTS: (i64, i64) = (13, 308);
 
-/// Why a set of numbers cannot be had.
+/// Why a set of numbers is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NumberSetError {
     /// A common multiple has too many digits.
     #[error("the common multiples of these numbers need more than 18 digits; use rounder numbers")]
     TooManyDigits,
-    /// A step that is not above 0.
+    /// A step is not above 0.
     #[error("only of a number above 0 there are multiples")]
     NotPositive,
-    /// Too many numbers that must not divide.
+    /// There are too many numbers that must not be divisors.
     #[error("at most 8 numbers can be kept from being divisors at once")]
     TooManyOthers,
 }
@@ -70,7 +70,7 @@ pub(super) struct Step {
     pub(super) scale: i64,
 }
 
-/// A bound on magnitudes: its digits, the power of ten of the first, and whether it lies outside.
+/// A bound on magnitudes: its digits, the power of ten of the first, and whether the bound itself is excluded.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Bound {
     pub(super) digits: Box<[u8]>,
@@ -88,18 +88,18 @@ pub(super) struct Magnitudes {
 /// Numbers between bounds that are multiples of some numbers and not of others, in one form of spelling.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NumberSet {
-    /// Of everything below.
+    /// A hash of all other fields.
     fingerprint: u64,
     pub(super) form: NumberForm,
     lower: Option<End>,
     upper: Option<End>,
     /// All members are multiples of this.
     pub(super) step: Option<Step>,
-    /// No member is a multiple of these, which are multiples of `step`.
+    /// No member is a multiple of these; they are multiples of `step` themselves.
     pub(super) others: Box<[Step]>,
     /// A common multiple of the factors of `step` and of all `others`.
     pub(super) modulus: u64,
-    /// The same of `step` and `others` as they are counted in the power of ten of `step`.
+    /// The same for `step` and `others` scaled to the power of ten of `step`.
     pub(super) counted: u64,
     /// Whether 0 is a member.
     pub(super) zero: bool,
@@ -169,7 +169,7 @@ impl NumberSet {
         Ok(set.between(lower.cloned(), upper.cloned()))
     }
 
-    /// The numbers between two ends that divide as the members do and are spelled as they are.
+    /// The same set with other ends.
     fn between(mut self, lower: Option<End>, upper: Option<End>) -> NumberSet {
         let fits_zero = fits(&Decimal::zero(), lower.as_ref(), upper.as_ref());
         self.zero = self.form != NumberForm::Scientific && self.others.is_empty() && fits_zero;
@@ -184,13 +184,13 @@ impl NumberSet {
         self
     }
 
-    /// The members in the form [`NumberForm::Plain`]: sets that have each of them once.
+    /// The members in the form [`NumberForm::Plain`], as sets each of which contains a member once.
     pub(crate) fn plain(&self) -> Vec<NumberSet> {
         let plain = NumberSet { form: NumberForm::Plain, ..self.clone() };
         if self.form != NumberForm::Scientific {
             return vec![plain.between(self.lower.clone(), self.upper.clone())];
         }
-        // One digit stands before the point, so an exponent is the power of ten of the first digit.
+        // There is one digit before the point, so the exponent is the power of ten of the first digit.
         let ranges = [SMALL_EXPONENTS, LARGE_EXPONENTS].into_iter().flat_map(|(least, most)| {
             let end = |order, negative, exclusive| End { value: Decimal::power_of_ten(order, negative), exclusive };
             [
@@ -207,7 +207,7 @@ impl NumberSet {
         hasher.finish()
     }
 
-    /// How the members are spelled.
+    /// The spelling of the members.
     pub fn form(&self) -> NumberForm {
         self.form
     }
@@ -224,7 +224,7 @@ impl NumberSet {
     /// Reads what [`NumberSet`] prints.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// A description of the mistake in the text.
     pub fn parse(text: &str) -> Result<NumberSet, String> {
         let (mut lower, mut upper) = (None, None);
         let (mut multiple_of, mut not_multiple_of) = (Vec::new(), Vec::new());
@@ -313,7 +313,8 @@ fn magnitudes(negative: bool, lower: &Option<End>, upper: &Option<End>) -> Optio
     let (lower, upper) = (lower.as_ref(), upper.as_ref());
     let (near, far) = if negative { (upper, lower) } else { (lower, upper) };
     let same_sign = |end: &&End| end.value.negative == negative && !end.value.is_zero();
-    // An end on the other side of 0, or 0 itself, rules out this sign if it is the far one, and says nothing else.
+    // An end on the other side of 0, or 0 itself, excludes this sign if it is the end farther from 0; otherwise it does
+    // not restrict it.
     if far.is_some_and(|end| !same_sign(&end)) {
         return None;
     }
@@ -358,7 +359,7 @@ impl Step {
         }
     }
 
-    /// The powers of 2 and 5, scale included, and what is left.
+    /// The powers of 2 and 5, including the scale, and the other factors.
     fn powers(self) -> (i64, i64, u64) {
         let (mut twos, mut fives, mut rest) = (self.scale, self.scale, self.factor);
         while rest.is_multiple_of(2) {
@@ -372,13 +373,13 @@ impl Step {
         (twos, fives, rest)
     }
 
-    /// The least power of ten that is a multiple of the step, where there is one.
+    /// The least power of ten that is a multiple of the step, if there is one.
     pub(super) fn power_of_ten(self) -> Option<i64> {
         let (twos, fives, rest) = self.powers();
         (rest == 1).then_some(twos.max(fives))
     }
 
-    /// The step as an integer, where it is one and fits.
+    /// The step as an integer, if it is one and fits.
     pub(super) fn whole(self) -> Option<u64> {
         let power = 10u64.checked_pow(u32::try_from(self.scale).ok()?)?;
         self.factor.checked_mul(power).filter(|&whole| whole < MAX_MODULUS)
@@ -417,7 +418,7 @@ pub(super) fn times_ten(value: u64, power: i64, modulus: u64) -> u64 {
     result
 }
 
-/// The remainder after so many places more, the last of which is `digit`.
+/// The remainder after `places` more digits, the last of which is `digit`.
 pub(super) fn append(value: u64, places: i64, digit: u8, modulus: u64) -> u64 {
     ((u128::from(times_ten(value, places, modulus)) + u128::from(digit)) % u128::from(modulus)) as u64
 }

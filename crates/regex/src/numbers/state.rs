@@ -1,42 +1,42 @@
-//! What is left of a set of numbers after some text: all that the rest of the text can hang on, and no more.
+//! The rest of a set of numbers after some text: everything that the rest of the text can depend on, and nothing else.
 //!
-//! Of the digits read only this is kept: how they compare with those of the bounds, their remainder, how many zeros they
-//! end with, and the powers of ten of the first and of the last one. What can no longer change the verdict is
-//! forgotten, so that a number has few states.
+//! Of the digits read, only this is stored: how they compare with those of the bounds, their remainder, the number of
+//! zeros at their end, and the powers of ten of the first and the last one. Whatever can no longer change the result is
+//! dropped, so that a number has few states.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::set::{Bound, Magnitudes, NumberForm, NumberSet, append, times_ten};
 
-/// Which part of the text comes next.
+/// The part of the text that comes next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Phase {
     /// The sign or the first digit.
     Start,
     /// The first digit.
     Unsigned,
-    /// What follows a 0 before the point.
+    /// After a 0 before the point.
     Zero,
-    /// What follows another digit before the point.
+    /// After another digit before the point.
     Int,
     /// The first digit after the point.
     Point,
-    /// What follows it.
+    /// After that digit.
     Fraction,
 }
 
-/// How the digits read so far compare with as many digits of a bound.
+/// How the digits so far compare with as many digits of a bound.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Relation {
-    /// There is no bound, or it is kept whatever follows.
+    /// There is no bound, or it holds whatever follows.
     Free,
     Less,
     Equal,
     Greater,
 }
 
-/// What is left of a [`NumberSet`] after the beginning of a text. It can always be completed.
+/// The rest of a [`NumberSet`] after a prefix of a text. It can always be completed.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Number {
     pub(super) set: Arc<NumberSet>,
@@ -44,23 +44,23 @@ pub struct Number {
     negative: bool,
     /// Whether a digit other than 0 was read.
     pub(super) started: bool,
-    /// The power of ten of the first such digit; of the exponent nothing is known yet.
+    /// The power of ten of the first such digit, without the exponent, which is not known yet.
     pub(super) order: i64,
     /// The power of ten of the last digit read.
     pub(super) unit: i64,
-    /// How many zeros the digits end with, as far as that matters.
+    /// The number of zeros that the digits end with, as far as it matters.
     pub(super) zeros: i64,
-    /// How many digits were compared, as far as that matters.
+    /// The number of digits compared, as far as it matters.
     matched: usize,
     pub(super) lower: Relation,
     pub(super) upper: Relation,
-    /// Of the digits without those zeros.
+    /// The remainder of the digits without those zeros.
     pub(super) remainder: u64,
-    /// Whether no multiple of the others can come about any more.
+    /// Whether the number can no longer become a multiple of the others.
     pub(super) settled: bool,
 }
 
-/// What is left after one more byte.
+/// The rest after one more byte.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Rest {
     Nothing,
@@ -96,7 +96,7 @@ impl Number {
         (number.set.zero || number.may_start()).then_some(number)
     }
 
-    /// The members of another set that have the same sign, after it; `None` when there are none.
+    /// The members of another set with the same sign, after the sign; `None` where there are none.
     pub(crate) fn after_same_sign(&self, set: NumberSet) -> Option<Number> {
         let number = Number::new(Arc::new(set), self.negative);
         (number.set.zero || number.may_start()).then_some(number)
@@ -119,21 +119,21 @@ impl Number {
         }
     }
 
-    /// The set that this is left of.
+    /// The set of which this is the rest.
     pub fn set(&self) -> &NumberSet {
         &self.set
     }
 
-    /// The set, where nothing was read of it.
+    /// The set, if nothing was read yet.
     pub fn whole(&self) -> Option<&NumberSet> {
         (Number::start(self.set.clone()).as_ref() == Some(self)).then_some(&*self.set)
     }
 
-    /// Bytes that may lead to different places, each set of them alone.
+    /// Sets of bytes that may lead to different states.
     pub(crate) const BYTES: [&'static [u8]; 15] =
         [b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9", b".", b"e", b"E", b"+", b"-"];
 
-    /// What is left after one byte.
+    /// The rest after one byte.
     pub(crate) fn after(&self, byte: u8) -> Rest {
         let mut next = self.clone();
         next.phase = match (self.phase, byte) {
@@ -166,7 +166,7 @@ impl Number {
         next.normal(self.started && self.is_placed())
     }
 
-    /// Reads one more digit, of the part before the point or after it.
+    /// Reads one more digit, before or after the point.
     fn push(&mut self, digit: u8) {
         if matches!(self.phase, Phase::Point | Phase::Fraction) {
             self.unit -= 1;
@@ -189,7 +189,7 @@ impl Number {
         }
     }
 
-    /// Reads the first digit that is not 0, at a power of ten.
+    /// Reads the first digit that is not 0, which has this power of ten.
     pub(super) fn begin(&mut self, order: i64, digit: u8) {
         let bound = |bound: bool| if bound { Relation::Equal } else { Relation::Free };
         (self.lower, self.upper) = (bound(self.lower_bound().is_some()), bound(self.upper_bound().is_some()));
@@ -214,7 +214,7 @@ impl Number {
         self.matched += 1;
     }
 
-    /// The magnitudes of the sign that was read.
+    /// The magnitudes with the sign that was read.
     pub(super) fn side(&self) -> Option<&Magnitudes> {
         self.set.sides[usize::from(self.negative)].as_ref()
     }
@@ -232,12 +232,12 @@ impl Number {
         &bound.digits[self.matched.min(bound.digits.len())..]
     }
 
-    /// Whether the digits of the number are final but for zeros: after the point, where no exponent can follow.
+    /// Whether the digits have their final powers of ten: after the point, where no exponent can follow.
     pub(super) fn is_placed(&self) -> bool {
         !self.set.form.has_exponent() && matches!(self.phase, Phase::Point | Phase::Fraction)
     }
 
-    /// The same place by what matters of it, or what it amounts to.
+    /// The same state in normal form, or a simpler rest that it is equal to.
     fn normal(mut self, was_placed: bool) -> Rest {
         if !self.started {
             return self.normal_zero();
@@ -269,7 +269,7 @@ impl Number {
             if !self.set.zero {
                 return Rest::Nothing;
             }
-            // Only zeros can follow, however many there were.
+            // Only zeros can follow, and their number does not matter.
             self.unit = 0;
             if self.is_placed() && self.phase == Phase::Fraction {
                 return Rest::Zeros;
@@ -282,13 +282,13 @@ impl Number {
         Rest::Number(self)
     }
 
-    /// Whether the others cannot be met any more, or there are none.
+    /// Whether the number cannot become a multiple of the others any more, or there are none.
     fn settled_others(&self) -> bool {
         self.settled || self.set.others.is_empty()
     }
 
-    /// Plain decimals: before the point a number only grows, and after it keeps its order. So some bounds are kept
-    /// whatever follows; false when one is broken.
+    /// For plain decimals: before the point a number only grows, and after it its order is fixed. So some bounds hold
+    /// whatever follows; returns `false` if one is violated.
     fn settle_bounds(&mut self, was_placed: bool) -> bool {
         let order = self.order;
         let at = |bound: &Bound| if was_placed { Ordering::Equal } else { order.cmp(&bound.order) };
@@ -338,7 +338,7 @@ impl Number {
                 (self.unit, self.zeros, self.remainder) = (0, 0, 0);
                 return;
             }
-            // Whatever digit comes here settles it, so how far after the point it stands is the same.
+            // Any further digit decides, so its distance from the point makes no difference.
             let beyond = (least - self.unit).clamp(0, self.zeros);
             self.unit += beyond;
             self.zeros -= beyond;

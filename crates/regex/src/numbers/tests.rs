@@ -1,4 +1,4 @@
-//! Sets of numbers against their definition, in integers counted in a small power of ten.
+//! Sets of numbers compared with their definition, in integers that count a small power of ten.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::{Deriver, ExprId, ExprSet, Limits, Shortest};
 /// Numbers are counted in units of `10^-PLACES`.
 const PLACES: u32 = 12;
 
-/// A number text as such a count; `None` when it is too large or has more places.
+/// A number text as such an integer; `None` where it is too large or has more places.
 fn counted(text: &str) -> Option<i128> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (int, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -57,7 +57,7 @@ impl Asked {
     }
 }
 
-/// Whether a number text has the form that writers of JSON give to very small and very large numbers.
+/// Whether a number text has the form that common writers of JSON give to very small and very large numbers.
 fn is_scientific(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let Some((mantissa, exponent)) = unsigned.split_once('e') else { return false };
@@ -90,13 +90,13 @@ fn asked() -> impl Strategy<Value = Asked> {
     let form =
         proptest::sample::select(vec![NumberForm::Any, NumberForm::Plain, NumberForm::Scientific, NumberForm::Digits]);
     (end(), end(), steps(2), steps(2), form).prop_map(|(lower, upper, multiple_of, not_multiple_of, form)| {
-        // Far from 0, the shortest number in any form that no small one divides takes a long search.
+        // Far from 0, finding the shortest number in any form that no small number divides takes long.
         let near = |end: &(String, bool)| form != NumberForm::Any || !end.0.contains("e1");
         Asked { lower: lower.filter(near), upper: upper.filter(near), multiple_of, not_multiple_of, form }
     })
 }
 
-/// Texts of numbers, near those that the sets ask about.
+/// Texts of numbers near those of the sets.
 fn texts() -> impl Strategy<Value = Vec<String>> {
     let int = proptest::sample::select(
         [
@@ -117,7 +117,7 @@ fn texts() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec(text, 60)
 }
 
-/// Every text is decided by definition, and no beginning of one that is left open is a dead end.
+/// Checks that every text is decided by definition, and that no open prefix of one is a dead end.
 fn check(asked: &Asked, texts: &[String]) -> Result<(), TestCaseError> {
     let mut deriver = Deriver::new(Limits::default());
     let set = asked.set();
@@ -137,7 +137,8 @@ fn check(asked: &Asked, texts: &[String]) -> Result<(), TestCaseError> {
             if !deriver.exprs.is_nullable(state) {
                 let rest = match Shortest::new(&deriver, state, 1, 200_000).next(&mut deriver) {
                     Ok(rest) => rest,
-                    // With an exponent, a number that some divide and others do not may need a dozen digits more.
+                    // With an exponent, a number that some numbers divide and others do not may need a dozen more
+                    // digits.
                     Err(_) if asked.form == NumberForm::Scientific && !asked.not_multiple_of.is_empty() => continue,
                     Err(error) => panic!("{error} behind {text} of {set}"),
                 };

@@ -7,26 +7,26 @@ use super::error::{PatternError, PatternErrorKind};
 use super::rewritten::Rewritten;
 use crate::expr::node::ExprId;
 
-/// What the names of the groups begin with that stand for look-around.
+/// The prefix of the names of the groups that stand for look-around.
 const NAME: &str = "stencilm_around_";
-/// Most look-arounds of a pattern, those inside others included.
+/// The greatest number of look-arounds in a pattern, including nested ones.
 const MAX_AROUNDS: usize = 200;
 
 /// A look-around that was cut out.
 pub(super) struct Cut {
     pub ahead: bool,
     pub negative: bool,
-    /// The pattern in it.
+    /// The pattern inside.
     pub body: Rewritten,
-    /// Whether a comment could stand at its end.
+    /// Whether it could end with a comment.
     pub verbose: bool,
-    /// Where it begins in the pattern of the user.
+    /// The offset in the user's pattern.
     pub offset: usize,
 }
 
 impl Cut {
-    /// The pattern in it as one group; for `open`, with the rest of the text that a look-ahead does not ask about, or the
-    /// beginning that a look-behind does not.
+    /// The pattern inside as one group. With `open`, it includes the rest of the text about which a look-ahead does not
+    /// ask, or the beginning about which a look-behind does not.
     pub fn whole(&self, pattern: &str, open: bool) -> Rewritten {
         let any = "(?s:.)*";
         let mut text = Rewritten::empty(pattern);
@@ -49,8 +49,8 @@ impl Cut {
 pub(super) struct Around {
     pub ahead: bool,
     pub negative: bool,
-    /// What the rest of the text, or its beginning up to here, must match, or must not: for each kind of what stands on the
-    /// other side of this place.
+    /// What the rest of the text, or its beginning up to here, must match, or must not, for each kind of character on
+    /// the other side of this position.
     pub by_edge: [ExprId; 4],
     /// Whether a look-around inside may look to the other side.
     pub beyond: bool,
@@ -58,18 +58,18 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// Whether it depends on what stands on the other side.
+    /// Whether it depends on the character on the other side.
     pub fn asks(&self) -> bool {
         self.by_edge.iter().any(|&expr| expr != self.by_edge[0])
     }
 }
 
-/// Which look-around a group with this name stands for.
+/// The number of the look-around for which a group with this name stands.
 pub(super) fn number(name: &str) -> Option<usize> {
     name.strip_prefix(NAME)?.parse().ok()
 }
 
-/// Cuts the outermost look-arounds out of a pattern; the others stay in their bodies.
+/// Cuts the outermost look-arounds out of a pattern; nested ones stay in their bodies.
 pub(super) fn cut(rewritten: Rewritten, pattern: &str) -> Result<(Rewritten, Vec<Cut>), PatternError> {
     let text = &rewritten.text;
     let is_one = |at: usize| ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|opening| text[at..].starts_with(opening));
@@ -80,7 +80,7 @@ pub(super) fn cut(rewritten: Rewritten, pattern: &str) -> Result<(Rewritten, Vec
     let mut cuts: Vec<Cut> = Vec::new();
     // The flags inside each open group, the outermost first.
     let mut flags: Vec<String> = vec![String::new()];
-    // The look-around that is open, and how deep in it this place is.
+    // The look-around that is open, and the depth of this position within it.
     let mut open: Option<(usize, usize)> = None;
     let mut copied = 0;
     let mut classes = 0;
@@ -90,7 +90,7 @@ pub(super) fn cut(rewritten: Rewritten, pattern: &str) -> Result<(Rewritten, Vec
             '\\' => at += text[at + 1..].chars().next().map_or(0, char::len_utf8),
             '[' => {
                 classes += 1;
-                // A bracket that comes first is a character.
+                // A bracket in first position is a character.
                 let rest = text[at + 1..].strip_prefix('^').unwrap_or(&text[at + 1..]);
                 if rest.starts_with(']') {
                     at = text.len() - rest.len();
@@ -150,7 +150,7 @@ pub(super) fn cut(rewritten: Rewritten, pattern: &str) -> Result<(Rewritten, Vec
     Ok((whole, cuts))
 }
 
-/// The flags inside a group that begins here; those of a group of flags alone hold to the end of the group around it.
+/// The flags inside a group that begins here. A group of flags alone applies until the end of the group around it.
 fn flags_inside(text: &str, flags: &mut [String], is_around: bool) -> String {
     let mut inner = flags.last().cloned().unwrap_or_default();
     let Some(named) = text.strip_prefix("(?").filter(|_| !is_around) else { return inner };

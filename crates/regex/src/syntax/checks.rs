@@ -1,8 +1,8 @@
 //! The pass over the parsed pattern: our meaning of `\d \s \w .`, and refusals at their place.
 //!
-//! The later stages have lost the offsets, so whatever cannot be enforced exactly is refused here. `regex-syntax`
-//! would read `\d`, `\s` and `\w` as Unicode classes; they are replaced by the classes of ECMA-262, written out.
-//! An explicit stack keeps deep patterns off the thread's stack.
+//! Later stages do not have offsets any more, so whatever cannot be enforced exactly is refused here. `regex-syntax`
+//! would read `\d`, `\s` and `\w` as Unicode classes; they are replaced by the classes of ECMA-262, written out. An
+//! explicit stack keeps deep patterns off the thread's stack.
 
 use regex_syntax::ast::{
     Assertion, AssertionKind, Ast, ClassBracketed, ClassPerl, ClassPerlKind, ClassSet, ClassSetItem, ClassSetRange,
@@ -13,14 +13,16 @@ use super::error::{PatternError, PatternErrorKind};
 use super::options::Dialect;
 use super::rewritten::Rewritten;
 
-/// Most rounds of a repetition whose body has word boundaries or line anchors, because those are written out.
+/// The greatest number of rounds of a repetition whose body has word boundaries or line anchors, because these are
+/// written out.
 const MAX_WRITTEN_OUT: u32 = 100;
-/// Most `\p{..}`, negated and case-insensitive classes: each may cost kilobytes.
+/// The greatest number of `\p{..}`, negated and case-insensitive classes, each of which may take kilobytes.
 const MAX_LARGE_CLASSES: usize = 5_000;
-/// Most characters that are looked up to make the classes of a pattern. Nothing can interrupt that: it takes 50 ms for
-/// letters, and up to 0.3 s for names of classes whose letters stand for both cases.
+/// The greatest number of characters that are looked up to make the classes of a pattern. Nothing can interrupt that:
+/// it takes 50 ms for letters, and up to 0.3 s for named classes whose letters stand for both cases.
 const MAX_LOOKED_UP: u32 = 3_000_000;
-/// A class of Unicode takes about as long as this many look-ups, and as this many where its letters stand for both cases.
+/// A Unicode class takes about as long as this many look-ups, and as the second number if its letters stand for both
+/// cases.
 const LOOKED_UP_BY_NAME: u32 = 500;
 const LOOKED_UP_IN_BOTH_CASES: u32 = 1_500;
 
@@ -41,7 +43,7 @@ const SPACE: &[(char, char)] = &[
 ];
 const LINE_TERMINATORS: &[(char, char)] = &[('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')];
 
-/// The flags that change what a piece means here.
+/// The flags that change the meaning of a piece.
 #[derive(Clone, Copy, Default)]
 struct Mode {
     dot_is_any: bool,
@@ -50,7 +52,7 @@ struct Mode {
 }
 
 enum Task<'t> {
-    /// A piece, and the innermost repetition around it whose rounds are too many to write out.
+    /// A piece, and the innermost repetition around it that has too many rounds to be written out.
     Visit(&'t mut Ast, Option<Span>),
     Set(&'t mut ClassSet),
     Item(&'t mut ClassSetItem),
@@ -58,7 +60,7 @@ enum Task<'t> {
     Restore(Mode),
 }
 
-/// Replaces classes and refuses what cannot be enforced.
+/// Replaces classes, and refuses whatever cannot be enforced.
 pub(super) fn check(ast: &mut Ast, pattern: &str, rewritten: &Rewritten, dialect: Dialect) -> Result<(), PatternError> {
     let mut checker = Checker { pattern, rewritten, dialect, mode: Mode::default(), large_classes: 0, looked_up: 0 };
     let mut tasks = vec![Task::Visit(ast, None)];
@@ -86,15 +88,15 @@ pub(super) fn check(ast: &mut Ast, pattern: &str, rewritten: &Rewritten, dialect
     Ok(())
 }
 
-/// What is known of a pattern while it is checked.
+/// The state of the checks of a pattern.
 struct Checker<'p> {
     pattern: &'p str,
     rewritten: &'p Rewritten,
     dialect: Dialect,
     mode: Mode,
-    /// How many classes were seen that may be large.
+    /// The number of classes so far that may be large.
     large_classes: usize,
-    /// How many characters will be looked up for the classes so far.
+    /// The number of characters that will be looked up for the classes so far.
     looked_up: u32,
 }
 
@@ -104,7 +106,7 @@ impl Checker<'_> {
         PatternError::about(kind, self.pattern, start, end, what)
     }
 
-    /// Checks a piece; gives its place where it is a class that may be large.
+    /// Checks a piece; returns its span if it is a class that may be large.
     fn visit<'t>(
         &mut self,
         ast: &'t mut Ast,
@@ -190,7 +192,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks an item of a class; gives its place where it may be large.
+    /// Checks an item of a class; returns its span if it may be large.
     fn item<'t>(&mut self, item: &'t mut ClassSetItem, tasks: &mut Vec<Task<'t>>) -> Option<Span> {
         match item {
             ClassSetItem::Range(range) => {
@@ -215,7 +217,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Counts a class that may be large, and refuses one too many.
+    /// Counts a class that may be large, and refuses it if there are too many.
     fn count(&mut self, span: &Span) -> Result<(), PatternError> {
         self.large_classes += 1;
         if self.looked_up > MAX_LOOKED_UP {
@@ -232,7 +234,7 @@ impl Checker<'_> {
 }
 
 impl Mode {
-    /// What a class of Unicode costs.
+    /// The cost of a Unicode class.
     fn looked_up_by_name(self) -> u32 {
         if self.fold_case { LOOKED_UP_IN_BOTH_CASES } else { LOOKED_UP_BY_NAME }
     }

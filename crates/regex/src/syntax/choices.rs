@@ -1,24 +1,25 @@
 //! The alternatives of a pattern, one by one: the texts that take one, and the pattern without some.
 //!
-//! They are numbered in the order in which they stand, those within another one after it. What is optional, or may be repeated from
-//! zero on, is an alternative to nothing. Those within look-arounds do not count.
+//! They are numbered in the order in which they are written, nested ones after the one that contains them. An optional
+//! part, or one that may be repeated from zero on, is an alternative to nothing. Alternatives within look-arounds do
+//! not count.
 
 use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 use super::around;
 
-/// What is read of a pattern.
+/// The part of a pattern that is read.
 #[derive(Clone, Copy)]
 pub(super) enum Choice<'a> {
     All,
-    /// The texts that take the alternative of a number, and perhaps some more.
+    /// The texts that take the alternative with this number, and perhaps some others.
     Taking(usize),
-    /// What takes none of these alternatives.
+    /// The texts that take none of these alternatives.
     Without(&'a [bool]),
 }
 
 impl Choice<'_> {
-    /// This of a pattern; `None` where it has no such alternative.
+    /// Applies the choice to a pattern; `None` where it has no such alternative.
     pub fn of(self, hir: Hir) -> Option<Hir> {
         match self {
             Choice::All => Some(hir),
@@ -28,17 +29,18 @@ impl Choice<'_> {
     }
 }
 
-/// What a look-around was cut out for is no group.
+/// Whether a group is the placeholder of a look-around.
 fn is_around(name: Option<&str>) -> bool {
     name.is_some_and(|name| around::number(name).is_some())
 }
 
-/// Whether a repetition is an alternative to nothing. Of a single character that is plain to see where it comes.
+/// Whether a repetition is an alternative to nothing. A single optional character is not counted, since its reading is
+/// obvious.
 fn is_optional(repetition: &Repetition) -> bool {
     repetition.min == 0 && !matches!(repetition.sub.kind(), HirKind::Class(_) | HirKind::Literal(_))
 }
 
-/// The texts that take an alternative, of which so many others stand before it.
+/// The texts that take the alternative that has `before` others before it.
 fn taking(hir: &Hir, before: &mut usize) -> Option<Hir> {
     match hir.kind() {
         HirKind::Alternation(parts) => parts.iter().find_map(|part| taking_all(part, before)),
@@ -60,7 +62,7 @@ fn taking(hir: &Hir, before: &mut usize) -> Option<Hir> {
     }
 }
 
-/// The same, where this is an alternative itself.
+/// The same, if this part is an alternative itself.
 fn taking_all(hir: &Hir, before: &mut usize) -> Option<Hir> {
     if *before == 0 {
         return Some(hir.clone());
@@ -115,7 +117,7 @@ mod tests {
     ];
 
     proptest::proptest! {
-        /// A text of the pattern is one without some alternatives, or takes one of them, and nothing else is.
+        /// Every text of the pattern matches without some alternatives or takes one of them, and no other text does.
         #[test]
         fn a_text_takes_an_alternative_or_does_without(
             pattern in proptest::sample::select(PATTERNS.to_vec()),
@@ -147,7 +149,8 @@ mod tests {
         let exprs = &mut deriver.exprs;
         let mut taking = |number| parse_taking(exprs, "ab|(?:c(?:d1|e)?f)*", &options, &mut Utf8, number).unwrap();
         let taken: Vec<_> = (0..6).map_while(&mut taking).collect();
-        // `ab`; the repetition, as an alternative and as an optional one; what is optional in it, and the two within.
+        // `ab`; the repetition, as an alternative and as an optional part; the optional part in it, and its two
+        // alternatives.
         assert_eq!(taken.len(), 6);
         assert_eq!(taking(6), None);
         for (number, text) in ["ab", "cf", "cf", "cef", "cd1f", "cef"].into_iter().enumerate() {

@@ -1,12 +1,12 @@
 //! Anchors and word boundaries, resolved exactly and without intersections.
 //!
 //! An assertion looks at most one character to either side, so the texts of a node depend on its surroundings only
-//! through two [`Edge`]s: what stands before and what stands after. The texts of a sequence `xy` between two edges
-//! are a union over the kinds of character that can meet in the middle: `x` ending in kind `c` before a character of
-//! kind `d`, then `y` starting with kind `d` after a character of kind `c`; and the cases where `x` or `y` is empty,
-//! which then sees through to the far edge. To follow that, a node is asked for its texts that start and end with
-//! given kinds ([`Request`]); a repetition answers with the shortest paths between kinds (Kleene 1956), or, when
-//! its body has only text anchors, with one counter between a first and a last round.
+//! through two [`Edge`]s: what is before and what is after. The texts of a sequence `xy` between two edges are a union
+//! over the kinds of characters that can meet in the middle: `x` ends with kind `c` before a character of kind `d`,
+//! then `y` begins with kind `d` after a character of kind `c`. In addition there are the cases in which `x` or `y` is
+//! empty, so that the other one sees the far edge. For this, a node is asked for its texts that begin and end with
+//! given kinds ([`Request`]). A repetition answers with the paths between kinds (Kleene 1956) or, if its body has only
+//! text anchors, with one counter between a first and a last round.
 //!
 //! Parts that do not look at each other are never split, and equal cases are merged: `^a|b$` becomes `a.*|.*b`.
 
@@ -18,24 +18,25 @@ use super::options::Dialect;
 use super::tree::{Node, NodeId, Tree};
 use crate::expr::node::ExprId;
 
-/// Deepest chain of requests: assertions nested more deeply than any pattern a person wrote.
+/// The deepest chain of requests; no pattern written by a person nests assertions so deeply.
 const MAX_DEPTH: usize = 200;
-/// Most requests that one pattern may cost, and most new expressions beside twice those that it has without assertions.
+/// The greatest number of requests for one pattern, and the greatest number of new expressions beyond twice those of
+/// the pattern without assertions.
 const MAX_REQUESTS: usize = 200_000;
 const MAX_NEW_EXPRS: usize = 200_000;
 
-/// Which texts of a node are wanted.
+/// Which texts of a node are requested.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Request {
-    /// What stands before the node.
+    /// What is before the node.
     before: Edge,
-    /// What stands after it.
+    /// What is after it.
     after: Edge,
     /// The kinds of character that a text may start with.
     first: Kinds,
     /// The kinds of character that a text may end with.
     last: Kinds,
-    /// Whether the empty text is wanted too, where the node matches it.
+    /// Whether the empty text is requested, too, if the node matches it.
     empty: bool,
 }
 
@@ -70,7 +71,7 @@ struct Resolver<'r, 'a> {
 }
 
 impl Resolver<'_, '_> {
-    /// The texts of a node that a request wants.
+    /// The texts of a node that a request asks for.
     fn texts(&mut self, id: NodeId, mut want: Request) -> Result<ExprId, PatternError> {
         let facts = self.tree.facts(id);
         if !facts.before {
@@ -123,7 +124,7 @@ impl Resolver<'_, '_> {
         Ok(result)
     }
 
-    /// One character of the class that is of one of these kinds.
+    /// One character of the class, of one of these kinds.
     fn class(&mut self, ranges: &Ranges, expr: ExprId, kinds: Kinds) -> ExprId {
         if kinds == self.all {
             return expr;
@@ -144,7 +145,7 @@ impl Resolver<'_, '_> {
             return Ok(self.tree.exprs.concat(x, y));
         }
         if !x_looks && !y_looks && first == all && last != all {
-            // Only the end is asked for, so `x` need not be split by whether it is empty.
+            // Only the end is restricted, so it does not matter whether `x` is empty.
             let head = self.texts(x, whole)?;
             let tail = self.texts(y, Request { empty: false, first: all, ..want })?;
             let both = self.tree.exprs.concat(head, tail);
@@ -155,13 +156,13 @@ impl Resolver<'_, '_> {
             return Ok(self.tree.exprs.or(&[both, alone]));
         }
 
-        // `x` empty: `y` sees what stands before both, and must start with a character that `x` tolerates.
+        // `x` is empty: `y` sees what is before both, and must begin with a character that `x` tolerates.
         let tolerates = |&start: &Edge| self.tree.matches_empty(x, before, start);
         let tolerated = first.iter().filter(tolerates).map(Kinds::of).fold(Kinds::NONE, Kinds::or);
         let both_empty = empty && self.tree.matches_empty(x, before, after);
         let mut cases = vec![self.texts(y, Request { first: tolerated, empty: both_empty, ..want })?];
 
-        // `x` not empty: one case for every kind of its last character that makes a difference to `y`.
+        // `x` is not empty: one case for every kind of its last character that makes a difference to `y`.
         let ends: Vec<Kinds> = if y_looks { all.iter().map(Kinds::of).collect() } else { vec![all] };
         for end in ends {
             let mut heads: Vec<(ExprId, Kinds, bool)> = Vec::new();
@@ -175,7 +176,7 @@ impl Resolver<'_, '_> {
                 }
             }
             if self.tree.matches_empty(y, end.any(), after) {
-                // `y` empty: `x` sees what stands after both, and its last character is the last of all.
+                // `y` is empty: `x` sees what is after both, and its last character is the last of all.
                 let request = Request { before, after, first, last: end.and(last), empty: false };
                 let head = self.texts(x, request)?;
                 let same = heads.iter_mut().find(|(known, ..)| *known == head && end.and(last) == end);
@@ -196,10 +197,10 @@ impl Resolver<'_, '_> {
         Ok(self.tree.exprs.or(&cases))
     }
 
-    /// `body` repeated: its texts of at least one character.
+    /// The texts of `body` repeated that have at least one character.
     ///
-    /// Rounds that match the empty text add nothing to a text, but they count: with a place for one, any least
-    /// count is reached.
+    /// Rounds that match the empty text add nothing to a text, but they count: if one round may be empty, every minimum
+    /// count can be reached.
     fn rounds(&mut self, body: NodeId, min: u32, max: Option<u32>, want: Request) -> Result<ExprId, PatternError> {
         let all = self.all;
         let want = Request { empty: false, ..want };
@@ -212,7 +213,7 @@ impl Resolver<'_, '_> {
             let more = self.paths(body, want)?;
             return Ok(self.tree.exprs.or(&[one, more]));
         }
-        // To this body all characters are equivalent, so the rounds between the first and the last are the same.
+        // The body does not distinguish characters, so all rounds between the first and the last are the same.
         let Request { before, after, first, last, .. } = want;
         let inner = all.any();
         let head = self.texts(body, Request { before, after: inner, first, last: all, empty: false })?;
@@ -244,8 +245,9 @@ impl Resolver<'_, '_> {
 
     /// Two or more rounds of a body that distinguishes its neighbours.
     ///
-    /// A place between two rounds is a pair: the kind of the last character before it and of the first after it.
-    /// What can follow a place is a system of linear equations, one for each place, solved by elimination (Arden 1961).
+    /// A position between two rounds is a pair: the kind of the last character before it and of the first one after it.
+    /// What can follow a position is a system of linear equations, one for each position, solved by elimination (Arden
+    /// 1961).
     fn paths(&mut self, body: NodeId, want: Request) -> Result<ExprId, PatternError> {
         let facts = self.tree.facts(body);
         let all = self.all;
@@ -286,7 +288,7 @@ impl Resolver<'_, '_> {
             }
             moves[p] = row;
         }
-        // Now leave[p] needs only places before p: fill them in from the first on.
+        // Now leave[p] depends only on positions before p: substitute these from the first on.
         for (p, row) in moves.iter().enumerate() {
             for (q, &step) in row.iter().enumerate() {
                 let path = exprs.concat(step, leave[q]);

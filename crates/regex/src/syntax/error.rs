@@ -1,4 +1,4 @@
-//! Why a pattern is refused: what, where in the user's own text, and what to write instead.
+//! Why a pattern is refused: what is wrong, where in the user's own text, and what to write instead.
 
 use std::fmt;
 
@@ -65,14 +65,14 @@ impl PatternError {
         let mut offset = rewritten.original(error.span().start.offset);
         let mut end = rewritten.original(error.span().end.offset);
         if end == offset {
-            // The parser points before what it stumbles over.
+            // The parser points before the character that it could not read.
             end += pattern[offset..].chars().next().map_or(0, char::len_utf8);
         }
         if matches!(error.kind(), EscapeHexEmpty | EscapeHexInvalid | EscapeHexInvalidDigit | EscapeUnexpectedEof) {
             offset = pattern[..offset].rfind('\\').unwrap_or(offset);
         }
         let rest = &pattern[offset..];
-        // `regex-syntax` sees a bad flag where Python and PCRE have a construct of their own.
+        // `regex-syntax` reports a bad flag where Python and PCRE have a construct of their own.
         let group =
             pattern[..offset].rfind("(?").filter(|_| matches!(error.kind(), FlagUnrecognized | FlagUnexpectedEof));
         let opening = group.and_then(|start| {
@@ -137,7 +137,7 @@ impl PatternError {
     }
 }
 
-/// Whether what follows this much of a pattern stands in a class.
+/// Whether the text after this prefix of a pattern is within a class.
 fn is_in_class(before: &str) -> bool {
     let mut open = 0;
     let mut rest = before.chars().peekable();
@@ -147,7 +147,7 @@ fn is_in_class(before: &str) -> bool {
             '[' => {
                 open += 1;
                 rest.next_if_eq(&'^');
-                // A bracket that comes first is a character.
+                // A bracket in first position is a character.
                 rest.next_if_eq(&']');
             }
             ']' if open > 0 => open -= 1,

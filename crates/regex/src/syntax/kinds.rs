@@ -1,4 +1,4 @@
-//! Kinds of characters: as much as an assertion can see of its neighbours.
+//! Kinds of characters: the only property of its neighbours that an assertion sees.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ pub(super) fn ranges_of(class: &ClassUnicode) -> Ranges {
     class.iter().map(|range| (range.start(), range.end())).collect()
 }
 
-/// What stands next to a node.
+/// What is next to a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) enum Edge {
     /// The start or end of the text.
@@ -24,7 +24,7 @@ pub(super) enum Edge {
     Word,
     /// A line terminator.
     Line,
-    /// Any other character; and any character at all when no assertion of the pattern distinguishes them.
+    /// Any other character; any character at all if no assertion of the pattern distinguishes them.
     Other,
 }
 
@@ -76,13 +76,13 @@ impl Kinds {
         Kinds(self.0 | other.0)
     }
 
-    /// Any kind of the set: for a reader that does not distinguish them.
+    /// Any kind of the set, for a reader that does not distinguish them.
     pub fn any(self) -> Edge {
         self.iter().next().expect("empty sets of kinds are answered before anyone asks")
     }
 }
 
-/// Which characters are of which kind, in one pattern.
+/// The kinds of characters in one pattern.
 pub(super) struct KindsOfPattern {
     /// The kinds that the pattern distinguishes.
     pub all: Kinds,
@@ -112,7 +112,7 @@ impl KindsOfPattern {
         Edge::ALL.into_iter().find(within).expect("the kinds cover every character")
     }
 
-    /// The characters of `ranges` that are of these kinds.
+    /// The characters of `ranges` with these kinds.
     pub fn within(&self, ranges: &[(char, char)], kinds: Kinds) -> Ranges {
         let mut wanted = ClassUnicode::empty();
         kinds.iter().for_each(|kind| wanted.union(&self.sets[kind as usize]));
@@ -125,7 +125,7 @@ fn set(ranges: &[(char, char)]) -> ClassUnicode {
     ClassUnicode::new(ranges.iter().map(|&(first, last)| ClassUnicodeRange::new(first, last)))
 }
 
-/// Those of every character.
+/// The ranges of all characters.
 pub(super) fn ranges_of_any() -> Ranges {
     Rc::new([('\0', char::MAX)])
 }

@@ -1,7 +1,7 @@
 //! Lazy repetitions, where a pattern is a part of a longer text: the shortest match counts.
 //!
-//! An alternative with a lazy repetition matches the texts of which no shorter beginning is a match. What may be left out at
-//! its end is not a part of that question: greedy repetitions from zero on take what they can, after the shortest match.
+//! An alternative with a lazy repetition matches the texts of which no shorter prefix is a match. Optional parts at its
+//! end do not count in that: greedy repetitions from zero on take what they can after the shortest match.
 
 use regex_syntax::hir::{self, Hir, HirKind};
 use stencilm_support::LimitExceeded;
@@ -70,7 +70,7 @@ fn is_lazy(hir: &Hir) -> bool {
     }
 }
 
-/// Keeps the texts of which no shorter beginning is a match whatever follows.
+/// Keeps the texts of which no shorter prefix is a match, whatever follows.
 pub(super) fn shortest(exprs: &mut ExprSet, groups: &mut [(ExprId, ExprId)]) {
     let free = groups.iter().filter(|(_, after)| *after == ExprId::ANYTHING).map(|&(texts, _)| texts);
     let free: Vec<ExprId> = free.collect();
@@ -83,7 +83,7 @@ pub(super) fn shortest(exprs: &mut ExprSet, groups: &mut [(ExprId, ExprId)]) {
     }
 }
 
-/// The texts of one part and then another: the second must keep what the first says of what follows.
+/// The texts of one part followed by another; the second must meet the conditions of the first on what follows.
 pub(super) fn joined(
     exprs: &mut ExprSet,
     heads: &[(ExprId, ExprId)],

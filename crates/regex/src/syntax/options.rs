@@ -1,21 +1,21 @@
-//! How a pattern is read, and how large it may be.
+//! How a pattern is read, and the limits on its size.
 
-/// Longest pattern accepted, in bytes: a literal of this length takes about 200 MiB while it is parsed.
+/// The greatest length of a pattern in bytes: a literal of this length takes about 200 MiB while it is parsed.
 pub const MAX_PATTERN_BYTES: usize = 1 << 20;
-/// Most characters of syntax accepted in a pattern; each may cost ten times the memory of a literal character.
+/// The greatest number of syntax characters in a pattern; each may take ten times the memory of a literal character.
 pub const MAX_SYNTAX: usize = 1 << 18;
-/// Deepest nesting of groups, brackets, repetitions, alternations and sequences accepted.
+/// The greatest nesting depth of groups, brackets, repetitions, alternations and sequences.
 pub const MAX_NESTING: u32 = 1_000;
 
-/// Which spelling a pattern is in.
+/// The syntax of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Dialect {
     /// The syntax of the Rust crate `regex`, close to Python's `re`; an opening bracket within a class is a character.
     #[default]
     Standard,
-    /// The same, where an opening bracket within a class begins a class within it, as in that crate.
+    /// The same, except that an opening bracket within a class begins a nested class, as in that crate.
     Nested,
-    /// ECMA-262 with the `u` flag, and the harmless part of Annex B: what JSON Schema `pattern` asks for.
+    /// ECMA-262 with the `u` flag and the harmless part of Annex B, as `pattern` in JSON Schema requires.
     EcmaScript,
 }
 
@@ -25,15 +25,15 @@ pub enum Anchoring {
     /// The whole text.
     #[default]
     Whole,
-    /// Any part of it: the result matches whatever text contains a match.
+    /// Any part of it: the result matches every text that contains a match.
     Search,
 }
 
 /// How a pattern is read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct PatternOptions {
-    /// Which spelling it is in.
+    /// The syntax of the pattern.
     pub dialect: Dialect,
-    /// Which part of a text it has to match.
+    /// The part of a text that it has to match.
     pub anchoring: Anchoring,
 }

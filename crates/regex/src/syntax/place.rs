@@ -1,4 +1,4 @@
-//! Where a pattern stands while it is read, and what it was found to match.
+//! The context in which a pattern is read, and what it was found to match.
 
 use super::around::Around;
 use super::choices::Choice;
@@ -7,21 +7,21 @@ use super::options::PatternOptions;
 use super::steps::Budget;
 use crate::expr::node::ExprId;
 
-/// How a pattern is read: where it stands.
+/// The context in which a pattern is read.
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'b> {
-    /// What its look-around may still cost.
+    /// The budget left for its look-around.
     pub budget: &'b Budget,
-    /// Whether its texts go on after it.
+    /// Whether its texts may be followed by others.
     pub open: bool,
-    /// How many look-arounds it stands in.
+    /// The number of look-arounds around it.
     pub depth: u32,
     /// Whether the innermost of these is a look-ahead.
     pub ahead: Option<bool>,
-    /// What stands before its texts and after them.
+    /// What is before its texts, and after them.
     pub before: Edge,
     pub after: Edge,
-    /// What is read of it.
+    /// The part of it that is read.
     pub choice: Choice<'b>,
 }
 
@@ -33,19 +33,19 @@ impl Reading<'_> {
     }
 }
 
-/// What a pattern matches, as it was read.
+/// What a pattern matches in its context.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Its texts in groups, each with the condition on what follows.
+    /// Its texts in groups, each with a condition on what follows.
     pub groups: Vec<(ExprId, ExprId)>,
-    /// Whether they depend on the character before them or after them.
+    /// Whether they depend on the character before them, or after them.
     pub before: bool,
     pub after: bool,
-    /// Whether a look-around inside may look beyond the one that this pattern stands in.
+    /// Whether a look-around inside may look beyond the one around this pattern.
     pub beyond: bool,
 }
 
-/// A part of a pattern, and where it stands.
+/// A part of a pattern, and its position.
 pub(super) struct Place<'p> {
     pub pattern: &'p str,
     pub options: &'p PatternOptions,

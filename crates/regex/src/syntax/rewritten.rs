@@ -1,9 +1,9 @@
-//! A pattern in another spelling, with the way back: every offset in it has an offset in the user's own text.
+//! A pattern in another spelling, with a map back: every offset in it has an offset in the user's own text.
 
 /// A pattern in the spelling of `regex-syntax`.
 pub(super) struct Rewritten {
     pub text: String,
-    /// Where the two texts run in parallel, or one piece stands for another: sorted by `rewritten`.
+    /// Where the two texts run in parallel, or one piece replaces another; sorted by `rewritten`.
     pieces: Vec<Piece>,
     original_len: usize,
 }
@@ -15,11 +15,12 @@ struct Piece {
 }
 
 impl Rewritten {
-    /// The Standard dialect: Python's `\Z`, and an opening bracket within a class, are not `regex-syntax` already. The bracket is
-    /// a character, as in Python, unless it begins a POSIX name or stands after a set operation, or where classes may be `nested`.
+    /// The Standard dialect. It differs from `regex-syntax` in Python's `\Z` and in an opening bracket within a class:
+    /// the bracket is a character, as in Python, unless it begins a POSIX name or comes after a set operation, or where
+    /// classes may be `nested`.
     pub fn standard(pattern: &str, nested: bool) -> Rewritten {
         let mut rewritten = Rewritten::empty(pattern);
-        // Under `(?x)` brackets may stand in comments.
+        // Under `(?x)` brackets may be in comments.
         let is_verbose = sets_verbose(pattern);
         let mut classes = 0;
         let mut at = 0;
@@ -53,7 +54,7 @@ impl Rewritten {
                 }
                 '[' => {
                     classes += 1;
-                    // A bracket that comes first is a character.
+                    // A bracket in first position is a character.
                     let inner = &pattern[end..];
                     let first = inner.strip_prefix('^').unwrap_or(inner);
                     let end = pattern.len() - first.len() + usize::from(first.starts_with(']'));
@@ -81,12 +82,12 @@ impl Rewritten {
         found.min(self.original_len)
     }
 
-    /// Nothing yet of this pattern.
+    /// An empty rewriting of this pattern.
     pub fn empty(pattern: &str) -> Rewritten {
         Rewritten { text: String::with_capacity(pattern.len()), pieces: Vec::new(), original_len: pattern.len() }
     }
 
-    /// Copies `pattern[start..end]` as it is.
+    /// Copies `pattern[start..end]` unchanged.
     pub fn copy(&mut self, pattern: &str, start: usize, end: usize) {
         let parallel = self.pieces.last().map_or(self.text.len() == start, |last| {
             last.verbatim && Some(self.text.len() - last.rewritten) == start.checked_sub(last.original)
@@ -103,7 +104,7 @@ impl Rewritten {
         self.text.push_str(text);
     }
 
-    /// Copies a stretch of another rewriting of the same pattern, with its way back.
+    /// Copies a range of another rewriting of the same pattern, with its offsets.
     pub fn append(&mut self, other: &Rewritten, start: usize, end: usize) {
         let inside = other.pieces.iter().filter(|piece| start < piece.rewritten && piece.rewritten < end);
         let first = other.pieces.iter().rev().find(|piece| piece.rewritten <= start);
@@ -115,7 +116,7 @@ impl Rewritten {
     }
 }
 
-/// The length of a POSIX name such as `[:alpha:]` that a text begins with; 0 where it begins with none.
+/// The length of a POSIX name such as `[:alpha:]` at the beginning of a text; 0 where there is none.
 fn posix_name(text: &str) -> usize {
     let Some(inner) = text.strip_prefix("[:") else { return 0 };
     match inner.find(":]") {
@@ -124,7 +125,7 @@ fn posix_name(text: &str) -> usize {
     }
 }
 
-/// Whether flags of a pattern may turn `x` on.
+/// Whether the flags of a pattern may turn `x` on.
 fn sets_verbose(pattern: &str) -> bool {
     pattern.match_indices("(?").any(|(at, _)| {
         let flags = pattern[at + 2..].split([':', ')', '-', '<', '=', '!', 'P']).next().unwrap_or("");

@@ -1,8 +1,8 @@
 //! How characters are spelled: the alphabet seam, and plain UTF-8.
 //!
-//! A pattern speaks of characters, an expression of bytes. Everything that a pattern can match, "any character" of
-//! a search included, is spelled through [`Alphabet`], so that the same translation serves plain text and text
-//! inside a JSON string.
+//! A pattern is about characters, an expression about bytes. Everything that a pattern can match, including "any
+//! character" in a search, is spelled through [`Alphabet`], so that the same translation serves plain text and text
+//! within a JSON string.
 
 use regex_syntax::utf8::{Utf8Range, Utf8Sequence, Utf8Sequences};
 use rustc_hash::FxHashMap;
@@ -19,8 +19,8 @@ pub trait Alphabet {
     /// surrogates does not contain them.
     fn class(&mut self, exprs: &mut ExprSet, ranges: &[(char, char)]) -> ExprId;
 
-    /// Whether different characters have different spellings. Where they have not, what a look-around rules out cannot be
-    /// said, and patterns with one are refused.
+    /// Whether different characters have different spellings. If not, the texts that a look-around excludes cannot be
+    /// expressed, and patterns with one are refused.
     fn distinguishes(&self) -> bool {
         true
     }

@@ -1,6 +1,7 @@
-//! Tokens by their **class strings**: the classes of their characters, which are all that a pre-tokenizer sees of them.
+//! Tokens by their **class strings**, the classes of their characters. A pre-tokenizer distinguishes nothing else.
 //!
-//! Vocabularies have far fewer class strings than tokens, so which tokens fit a cursor is found by a walk of these.
+//! Vocabularies have far fewer class strings than tokens, so the tokens that fit a cursor are found by a walk over
+//! class strings.
 
 use rustc_hash::FxHashMap;
 
@@ -13,19 +14,18 @@ use crate::vocabulary::token_set::TokenSet;
 #[derive(Default)]
 pub(crate) struct ClassStrings {
     nodes: Vec<ClassNode>,
-    /// The tokens in the order of their class strings, those of a node before those below it.
+    /// The tokens in the order of their class strings; those of a node come before those below it.
     tokens: Vec<u32>,
-    /// Tokens that are no text, however they come, unless they go on with a character that has begun.
+    /// Tokens that are not valid text, unless they complete a character that began before them.
     ill_formed: Vec<u32>,
 }
 
 struct ClassNode {
-    /// Some character of the class.
     character: char,
     depth: u32,
-    /// How many nodes there are here and below.
+    /// The number of nodes here and below.
     size: u32,
-    /// Where its tokens and those below it begin, and where they end.
+    /// The range of its tokens and those below it.
     first: u32,
     end: u32,
 }
@@ -34,7 +34,8 @@ impl ClassStrings {
     pub fn new(encoding: &Encoder) -> ClassStrings {
         let pretokenizer = encoding.pretokenizer();
         let mut strings = ClassStrings::default();
-        // By node above and class: the nodes, numbered as they come, each with its character and tokens.
+        // By parent node and class: the number of the node. And for each number, a character of the class, the tokens,
+        // and the children.
         let mut numbers: FxHashMap<(u32, u8), u32> = FxHashMap::default();
         let mut found: Vec<(char, Vec<u32>, Vec<u32>)> = vec![('\0', Vec::new(), Vec::new())];
         for token in encoding.tokens().spelled().iter() {
@@ -71,7 +72,7 @@ impl ClassStrings {
         strings
     }
 
-    /// Takes out of a set the tokens that cannot be read from a cursor, which is not within a character.
+    /// Removes the tokens from a set that cannot be read from a cursor; the cursor must not be within a character.
     pub fn keep_readable(&self, encoding: &Encoder, cursors: &mut Cursors, start: CursorId, set: &mut TokenSet) {
         self.ill_formed.iter().for_each(|&token| set.remove(token));
         let mut path = vec![start];
@@ -99,8 +100,8 @@ impl ClassStrings {
     }
 }
 
-/// The whole characters that some bytes begin with, as [`Cursor::read`](crate::canonical::Cursor::read) takes them; `None` where it
-/// refuses the rest.
+/// The whole characters at the beginning of some bytes, as [`Cursor::read`](crate::canonical::Cursor::read) reads them;
+/// `None` where it refuses the rest.
 fn whole_characters(bytes: &[u8]) -> Option<&str> {
     let mut end = 0;
     while let Some(&first) = bytes.get(end) {

@@ -1,4 +1,4 @@
-//! Cursor masks: which tokens fit a cursor, and which of them may follow a certain token.
+//! Cursor masks: the tokens that fit a cursor, and those of them that may follow a certain token.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,20 +15,21 @@ use crate::vocabulary::token_set::{self, TokenSet};
 
 /// The tokens that fit a cursor.
 struct Fitting {
-    /// All of them: some only where no merge joins them with the token before.
+    /// All tokens that fit if no merge joins them with the token before.
     all: Arc<[u32]>,
-    /// Those that fit where one does, because a piece ends between; often all of them.
+    /// The tokens that fit even if a merge would join them with the token before, because a piece ends between the two;
+    /// often all of them.
     anyway: Arc<[u32]>,
-    /// By the token before.
+    /// By the token before, the tokens that fit after it.
     after: FxHashMap<u32, Arc<[u32]>>,
 }
 
-/// The cursor masks made so far, within a budget.
+/// The cursor masks computed so far, within a budget.
 #[derive(Default)]
 pub(crate) struct CursorMasks {
     fitting: FxHashMap<CursorKey, Fitting>,
     bytes: usize,
-    /// Where text is spelled in bytes and cut by a pattern.
+    /// Where text is encoded from bytes and cut by a pattern.
     class_strings: Option<ClassStrings>,
 }
 
@@ -37,7 +38,8 @@ impl CursorMasks {
         self.bytes + self.class_strings.as_ref().map_or(0, ClassStrings::memory_bytes)
     }
 
-    /// Forgets the masks after tokens; those of cursors, which are dearer, only where they are many.
+    /// Forgets the masks after tokens. The masks of cursors take longer to compute; they are dropped only where there
+    /// are many.
     fn forget(&mut self, encoding: &Encoder) {
         self.fitting.values_mut().for_each(|fitting| fitting.after = FxHashMap::default());
         self.bytes = self.fitting.len() * 2 * encoding.tokens().mask_words() * 4;
@@ -46,7 +48,7 @@ impl CursorMasks {
         }
     }
 
-    /// Finds the tokens that fit a cursor without what has no influence on them.
+    /// Computes the tokens that fit a cursor, given without the parts that do not affect them.
     fn lay_out(&mut self, encoding: &Encoder, cursors: &mut Cursors, key: &CursorKey) {
         if !self.fitting.contains_key(key) {
             if self.class_strings.is_none() && encoding.splits() && !encoding.by_characters() {
@@ -100,7 +102,8 @@ impl CursorMasks {
     }
 }
 
-/// The tokens that fit a cursor where no merge joins them with the token before, and where one does; by walks of the vocabulary.
+/// The tokens that fit a cursor, where no merge joins them with the token before and where one does, by walks through
+/// the vocabulary.
 fn fitting(
     encoding: &Encoder,
     class_strings: Option<&ClassStrings>,
@@ -113,7 +116,7 @@ fn fitting(
     let plain = Role { is_byte: false, is_whole: false };
     for (is_unmerged, set) in [(true, &mut unmerged), (false, &mut anyway)] {
         if let Some(start) = cursors.begin(encoding, cursor, plain, is_unmerged) {
-            // Nearly all tokens fit, so it begins with all of them.
+            // The set starts full, since nearly all tokens fit.
             set.clone_from(encoding.tokens().spelled());
             if let Some(class_strings) =
                 class_strings.filter(|_| !key.within_character() && Switch::CanonicalClassStrings.is_on())
@@ -130,7 +133,7 @@ fn fitting(
         }
         for &token in &encoding.odd_tokens {
             set.remove(token);
-            // A token that is only ever a whole piece follows no other within one.
+            // A token that no merge makes is always a whole piece, so it follows no other token within a piece.
             let fits = match encoding.role(token) {
                 Some(role) if is_unmerged && role.is_whole => false,
                 Some(_) => cursors.advance(encoding, cursor, token, is_unmerged).is_some(),
@@ -144,8 +147,8 @@ fn fitting(
     [unmerged, anyway]
 }
 
-/// Takes out of a set the tokens that cannot be read from a cursor: the slow twin of the walk by class strings, which also knows
-/// of characters that have begun and of those without a token.
+/// Removes the tokens from a set that cannot be read from a cursor. This is the slow reference of the walk by class
+/// strings, which also handles cursors within a character and tokenizers without a pattern.
 fn walk(encoding: &Encoder, cursors: &mut Cursors, start: CursorId, set: &mut TokenSet) {
     let Ok(()) = encoding.tokens().trie().walk_mask::<_, Infallible>(
         Reading::at(start),
@@ -156,7 +159,7 @@ fn walk(encoding: &Encoder, cursors: &mut Cursors, start: CursorId, set: &mut To
 }
 
 impl Encoder {
-    /// Whether a token fits a cursor after a token, with the cursor after it.
+    /// The cursor after a token that follows another one; `None` where it does not fit.
     pub(crate) fn follow(
         &self,
         cursors: &mut Cursors,
@@ -187,7 +190,7 @@ mod tests {
             let mut cursor = cursors.of(&Cursor::start().into());
             for (token, unmerged) in picks {
                 cursor = cursors.advance(&encoding, cursor, token, unmerged).unwrap_or(cursor);
-                // Later masks take over parts of earlier ones.
+                // Later masks reuse parts of earlier ones.
                 let key = cursors.key(cursor).for_mask().clone();
                 fitting(&encoding, Some(&class_strings), &mut cursors, &key);
             }
@@ -201,7 +204,7 @@ mod tests {
                     prop_assert_eq!(set.contains(token), fits, "{} {}", token, is_unmerged);
                 }
             }
-            // By the vocabulary itself, where no more is known of tokens than their bytes.
+            // Directly by the vocabulary, where only the bytes of tokens are known.
             for is_unmerged in [true, false] {
                 let Some(start) = cursors.begin(&encoding, cursor, Role { is_byte: false, is_whole: false }, is_unmerged) else {
                     continue;

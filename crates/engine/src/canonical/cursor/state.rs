@@ -1,10 +1,10 @@
-//! Where a sequence of tokens stands in the tokenizer's own reading of its text.
+//! The tokenizer's reading of a text after a sequence of tokens.
 //!
-//! What the tokenizer makes of a text is decided except for its end: whether the last piece goes on, and sometimes
-//! where a run of whitespace is cut, depends on what follows. A cursor keeps just that: the state of the pre-tokenizer,
-//! the characters after the last place at which the piece may end, and which token boundaries are among them. A
-//! boundary over which merges would join must turn out to lie between pieces; a place between pieces must turn out to
-//! be a boundary.
+//! How the tokenizer encodes a text is decided except for its end: whether the last piece continues, and sometimes
+//! where a run of whitespace is cut, depends on what follows. A cursor keeps exactly that: the state of the
+//! pre-tokenizer, the characters after the last position at which the piece may end, and the token boundaries among
+//! them. A boundary that merges would cross must turn out to lie between pieces; a position between pieces must turn
+//! out to be a boundary.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -17,41 +17,41 @@ use stencilm_support::LOOKED_AT;
 use crate::canonical::encoder::facts::{Encoder, OFF, Role};
 use crate::canonical::pretokenizer::pattern::{DEAD, START};
 
-/// A boundary of tokens of which it is not settled what it is.
+/// A token boundary that is not settled yet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Cut {
-    /// Characters after the place at which the piece may end.
+    /// The number of characters from the last position at which the piece may end.
     at: u16,
-    /// Whether no merge joins its sides; else it must be the end of a piece.
+    /// Whether no merge joins its two sides. Otherwise it must be the end of a piece.
     unmerged: bool,
-    /// Whether a token that is only ever a whole piece begins here.
+    /// Whether a token that no merge makes begins here.
     whole: bool,
 }
 
-/// Where the tokenizer stands after a sequence of tokens.
+/// The state of the tokenizer after a sequence of tokens.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Cursor {
     state: u16,
-    /// Whether nothing was read.
+    /// Whether nothing was read yet.
     pub empty: bool,
-    /// Whether there is a place at which the piece may end; `open` is what stands after it.
+    /// Whether there is a position at which the piece may end. `open` holds the characters after it.
     has_end: bool,
-    /// Whether the piece up to that place is one that the tokenizer never makes by merging.
+    /// Whether the piece up to that position is a token that no merge makes.
     is_whole: bool,
     /// Whether the piece begins with such a token.
     begins_whole: bool,
-    /// Where in the trie of such pieces this one is; [`OFF`] where it is none.
+    /// The position of this piece in the trie of such tokens; [`OFF`] where it cannot become one.
     whole: u32,
     open: Vec<char>,
     cuts: Vec<Cut>,
-    /// The bytes of a character that has begun, and how many there are.
+    /// The bytes of an incomplete character, and their number.
     partial: ([u8; 4], u8),
-    /// Whether those bytes were spelled by tokens that stand for bytes.
+    /// Whether these bytes come from tokens for single bytes.
     by_bytes: bool,
 }
 
-/// A cursor as a key of tables: its hash is worked out once, and the same one is known at a glance. Every mask looks up several
-/// tables by it.
+/// A cursor as a key of tables. Its hash is computed only once, and a comparison with itself needs only the address:
+/// every mask looks up several tables by cursor.
 #[derive(Clone, Debug)]
 pub(crate) struct CursorKey(Arc<Keyed>);
 
@@ -59,12 +59,12 @@ pub(crate) struct CursorKey(Arc<Keyed>);
 struct Keyed {
     hash: u64,
     cursor: Cursor,
-    /// See [`CursorKey::for_mask`]; not itself, so that it is not kept for ever.
+    /// See [`CursorKey::for_mask`]. It is not set to the key itself, since that would keep it alive forever.
     for_mask: OnceLock<CursorKey>,
 }
 
 impl CursorKey {
-    /// The cursor without what has no influence on whether the very next token fits.
+    /// The cursor without the parts that do not affect whether the very next token fits.
     pub fn for_mask(&self) -> &CursorKey {
         if self.whole == OFF {
             return self;
@@ -72,8 +72,8 @@ impl CursorKey {
         self.0.for_mask.get_or_init(|| Cursor { whole: OFF, ..self.0.cursor.clone() }.into())
     }
 
-    /// The same where the piece becomes none that merges never make. `None` where it is none anyway, or where it is open
-    /// where the piece ends.
+    /// The same cursor, except that the piece cannot become a token that no merge makes. `None` where it cannot anyway,
+    /// or where the end of the piece is not settled.
     pub fn without_whole(&self) -> Option<&CursorKey> {
         let is_plain = self.has_end && self.open.is_empty() && !self.within_character();
         (self.may_become_whole() && is_plain).then(|| self.for_mask())
@@ -109,7 +109,7 @@ impl PartialEq for CursorKey {
 
 impl Eq for CursorKey {}
 
-/// How many bytes a character has that begins with this one.
+/// The number of bytes of a character with this first byte.
 pub(crate) fn length_of(first: u8) -> Option<usize> {
     match first {
         0..0x80 => Some(1),
@@ -121,7 +121,7 @@ pub(crate) fn length_of(first: u8) -> Option<usize> {
 }
 
 impl Cursor {
-    /// Before the first token, and after one that stands for no text.
+    /// The cursor before the first token, and after one without text.
     pub fn start() -> Cursor {
         Cursor {
             state: START,
@@ -137,22 +137,22 @@ impl Cursor {
         }
     }
 
-    /// Where in the trie of pieces that merges never make this one is, if it has begun as one of them.
+    /// The node of this piece in the trie of tokens that no merge makes, if it may still become one.
     pub fn whole_node(&self) -> Option<usize> {
         self.may_become_whole().then(|| self.whole as usize - 1)
     }
 
-    /// Whether the text stands within a character.
+    /// Whether the text ends within a character.
     pub fn within_character(&self) -> bool {
         self.partial.1 > 0
     }
 
-    /// Whether some boundary before here must turn out to be the end of a piece, or some end a boundary.
+    /// Whether some earlier boundary must turn out to be the end of a piece, or some possible end a boundary.
     pub fn waits_for_ends(&self) -> bool {
         self.is_whole || self.cuts.iter().any(|cut| !cut.unmerged) || (self.has_end && !self.open.is_empty())
     }
 
-    /// Whether a boundary stands whatever follows, which was probed before `before`, one character ago: see
+    /// Whether a probed boundary is settled whatever follows; `before` is the cursor one character ago, see
     /// [`Cursors::reads`](super::table::Cursors::reads).
     pub fn stands(&self, before: &Cursor) -> bool {
         let is_another = self.begins_whole && !before.begins_whole;
@@ -163,7 +163,7 @@ impl Cursor {
         }
     }
 
-    /// Whether all characters of one class lead to the same, but for characters that stay open.
+    /// Whether all characters of one class lead to the same cursor, apart from characters that stay open.
     pub fn reads_by_class(&self, encoding: &Encoder, character: char) -> bool {
         let begins_whole_pieces = || encoding.whole_firsts.contains(character.encode_utf8(&mut [0; 4]).as_bytes()[0]);
         encoding.splits()
@@ -173,24 +173,25 @@ impl Cursor {
             && !begins_whole_pieces()
     }
 
-    /// Whether some characters are kept because it is open where the piece ends.
+    /// Whether some characters are open because the end of the piece is not settled.
     pub fn has_open_characters(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Whether a piece that has begun may become one that the tokenizer never makes by merging.
+    /// Whether the piece may become a token that no merge makes.
     pub fn may_become_whole(&self) -> bool {
         self.whole != OFF && self.whole != 0
     }
 
-    /// Whether everything up to here is settled but for what ends here: the state then holds the rest.
+    /// If everything up to here is settled and the piece may end here: the state, which then determines the rest.
     pub fn settled(&self) -> Option<u16> {
         (self.has_end && self.open.is_empty() && self.cuts.is_empty() && self.partial.1 == 0 && !self.is_whole)
             .then_some(self.state)
     }
 
-    /// The cursor after one more token, or `None` where the tokenizer would not have written it here, whatever follows.
-    /// `unmerged` says that no merge joins the token before and this one. The slow twin of [`Cursors`](super::table::Cursors).
+    /// The cursor after one more token; `None` where the tokenizer would not write it here, whatever follows.
+    /// `unmerged` says that no merge joins it with the token before. The slow reference of
+    /// [`Cursors`](super::table::Cursors).
     #[cfg(test)]
     pub fn advance(&self, encoding: &Encoder, token: u32, unmerged: bool) -> Option<Cursor> {
         let bytes = encoding.tokens().token_bytes(token)?;
@@ -198,7 +199,7 @@ impl Cursor {
         bytes.iter().all(|&byte| next.read(encoding, byte)).then_some(next)
     }
 
-    /// The cursor before the first byte of one more token.
+    /// The cursor before the first byte of the next token.
     pub(crate) fn begin(&self, encoding: &Encoder, role: Role, unmerged: bool) -> Option<Cursor> {
         if !encoding.splits() && !unmerged && !self.empty {
             return None;
@@ -217,7 +218,7 @@ impl Cursor {
         Some(next)
     }
 
-    /// Reads a byte of a token; `false` where the tokenizer would not have written it here.
+    /// Reads a byte of a token; `false` where the tokenizer would not write it here.
     pub fn read(&mut self, encoding: &Encoder, byte: u8) -> bool {
         let (buffer, len) = &mut self.partial;
         buffer[usize::from(*len)] = byte;
@@ -248,7 +249,7 @@ impl Cursor {
         let mut here = self.clone();
         loop {
             if pretokenizer.may_end_text(here.state) {
-                // The piece ends with the text: no boundary that is left may be merged.
+                // The piece ends with the text, so no merge may cross the remaining boundaries.
                 return here.cuts.iter().all(|cut| cut.unmerged) && (!here.ends_wholly(encoding) || here.begins_whole);
             }
             let Some(rest) = here.end_piece() else { return false };
@@ -258,13 +259,13 @@ impl Cursor {
         }
     }
 
-    /// Whether the piece up to here is one that is never made by merging.
+    /// Whether the piece up to here is a token that no merge makes.
     fn ends_wholly(&self, encoding: &Encoder) -> bool {
         self.whole != OFF && encoding.is_whole_piece(self.whole)
     }
 
-    /// Ends the piece where it may end. Gives the characters after that place, to be read anew; `None` where no token
-    /// begins there.
+    /// Ends the piece at the last possible position. Returns the characters after it, which have to be read again;
+    /// `None` where no token begins there.
     fn end_piece(&mut self) -> Option<Vec<char>> {
         let first = *self.cuts.first()?;
         if !self.has_end || first.at != 0 || (self.is_whole && !self.begins_whole) {
@@ -277,13 +278,13 @@ impl Cursor {
         Some(std::mem::take(&mut self.open))
     }
 
-    /// Reads a character; `false` where the tokens do not fit what it settles.
+    /// Reads a character; `false` where the tokens contradict what it settles.
     pub fn feed(&mut self, encoding: &Encoder, character: char) -> bool {
         self.feed_on(encoding, character, false) && self.rest_fits(encoding)
     }
 
-    /// Whether what is open fits, where it is certain that the piece ends before it. A run of whitespace whose boundaries
-    /// contradict each other would otherwise go on until something else comes, which need not be.
+    /// Whether the open characters fit, if the piece certainly ends before them. Otherwise a run of whitespace with
+    /// contradictory boundaries would seem possible until something else follows, which may never come.
     fn rest_fits(&self, encoding: &Encoder) -> bool {
         if !self.certainly_ends() {
             return true;
@@ -298,14 +299,14 @@ impl Cursor {
         true
     }
 
-    /// Whether the piece certainly ends at the last place where it may: a longer one would have a boundary within that must be
-    /// the end of a piece.
+    /// Whether the piece certainly ends at the last possible position: a longer piece would contain a boundary that
+    /// must be the end of a piece.
     fn certainly_ends(&self) -> bool {
         self.has_end && self.cuts.iter().any(|cut| usize::from(cut.at) < self.open.len() && !cut.unmerged)
     }
 
-    /// Reads a character, perhaps after a boundary that is probed. Where it shows that a piece ends at the boundary, what follows
-    /// is not read, for it may be any tokens.
+    /// Reads a character, perhaps after a probed boundary. Once a piece ends at the probed boundary, what follows is
+    /// not read, since any tokens may come.
     pub fn feed_on(&mut self, encoding: &Encoder, character: char, probing: bool) -> bool {
         let pretokenizer = encoding.pretokenizer();
         let mut rest = VecDeque::from([character]);
@@ -329,7 +330,7 @@ impl Cursor {
             }
             self.state = next;
             self.whole = encoding.whole_step(self.whole, character);
-            // Of a piece that is open for longer it is not known where it ends; what goes on is refused.
+            // A piece may be open only for so long; a longer one is refused.
             if self.open.len() >= LOOKED_AT {
                 return false;
             }
@@ -341,7 +342,7 @@ impl Cursor {
         true
     }
 
-    /// Where no place to end was found yet: boundaries before here lie within the piece.
+    /// While the piece cannot have ended yet, earlier boundaries lie within it.
     fn settle_cuts(&mut self) -> bool {
         let here = self.open.len();
         let fits = self.cuts.iter().all(|cut| usize::from(cut.at) > here || cut.unmerged);
@@ -349,7 +350,7 @@ impl Cursor {
         fits
     }
 
-    /// The piece may end here, so not earlier any more.
+    /// The piece may end here, and so no longer at an earlier position.
     fn move_end(&mut self, encoding: &Encoder) -> bool {
         let here = self.open.len();
         if self.has_end && here == 0 {
@@ -379,7 +380,7 @@ mod tests {
     #[test]
     fn bytes_of_characters_that_all_have_tokens_are_never_written() {
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
-        // All that begin with 0xC3, and all but one with 0xC4.
+        // All characters whose first byte is 0xC3, and all but one of those with 0xC4.
         let characters = ('\u{c0}'..='\u{ff}').chain('\u{101}'..='\u{13f}');
         let chars: Vec<(char, u32)> = characters.zip(256..).collect();
         texts.extend(chars.iter().map(|(character, _)| character.to_string().into_bytes()));

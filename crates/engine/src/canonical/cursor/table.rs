@@ -1,7 +1,8 @@
-//! Cursors as numbers, with where each leads: the tokenizer's reading of a text as an automaton built while it is used.
+//! Numbered cursors with a table of steps: the tokenizer's reading of a text as an automaton that is built while it is
+//! used.
 //!
-//! The same few cursors recur, after other tokens and in other grammars. With a number for each and a table of steps,
-//! reading a token is a look-up for each character, and what is known about a cursor is stored under its number.
+//! The same few cursors recur after other tokens and in other grammars. With numbers and a table of steps, reading a
+//! token is one look-up for each character, and results about a cursor are stored under its number.
 
 use std::sync::Arc;
 
@@ -12,30 +13,30 @@ use stencilm_support::{Bounded, LARGE_BUDGET};
 use super::state::{Cursor, CursorKey, length_of};
 use crate::canonical::encoder::facts::{Encoder, Role};
 
-/// Added to a class of characters of several bytes.
+/// Added to the class of a character of several bytes.
 const CLASS: u32 = 1 << 25;
 
-/// Added to a cursor after a byte of ASCII where a boundary that is probed certainly stands there.
+/// Added to a cursor after an ASCII byte that certainly settles a probed boundary.
 const STANDS: u32 = 1 << 31;
 
-/// In place of a cursor: not known yet.
+/// In place of a cursor: not computed yet.
 const UNKNOWN: u32 = u32::MAX;
-/// In place of a cursor: nothing fits.
+/// In place of a cursor: no text fits.
 const NOWHERE: u32 = u32::MAX - 1;
 
-/// So many bytes of forced text are looked at.
+/// The greatest number of forced bytes that are examined.
 pub(crate) const MAX_BYTES: usize = 8;
-/// A text that shows that a token keeps its end has at most one character more.
+/// The greatest number of characters that show that a token keeps its end, minus one.
 pub(crate) const MAX_CHARACTERS: usize = 3;
 
-/// The number of a cursor, good as long as its [`Cursors`] are not emptied.
+/// The number of a cursor, valid until its [`Cursors`] are emptied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct CursorId(pub u32);
 
-/// Tokens that may follow another one, each with the cursor after it.
+/// The tokens that may follow another one, each with the cursor after it.
 pub(crate) type Followers = Arc<[(u32, CursorId)]>;
 
-/// A text after a token that shows that it keeps its end.
+/// A text after a token that shows that the token keeps its end.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shown {
     pub bytes: [u8; MAX_CHARACTERS + 1],
@@ -54,16 +55,16 @@ impl Shown {
     }
 }
 
-/// A text that comes in any case, and what may follow it.
+/// A text that is forced, and what may follow it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Text {
     pub bytes: [u8; MAX_BYTES],
     pub len: u8,
-    /// The bytes that may come after it, perhaps some more.
+    /// The bytes that may follow; the set may be too large.
     pub after: ByteSet,
 }
 
-/// A cursor, and the bytes of a character that has begun after it.
+/// A cursor, and the bytes of an incomplete character after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
     cursor: CursorId,
@@ -72,49 +73,51 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// The cursor, if it is after a whole character.
+    /// The cursor, if no character is incomplete.
     pub fn cursor(self) -> Option<CursorId> {
         (self.len == 0).then_some(self.cursor)
     }
 
-    /// After a whole character.
+    /// At a cursor after a whole character.
     pub fn at(cursor: CursorId) -> Reading {
         Reading { cursor, partial: [0; 4], len: 0 }
     }
 }
 
-/// The cursors seen so far.
+/// The cursors met so far.
 #[derive(Default)]
 pub(crate) struct Cursors {
     cursors: Vec<CursorKey>,
     numbers: FxHashMap<CursorKey, CursorId>,
-    /// By cursor and byte of ASCII, for cursors that something was read from: [`UNKNOWN`] where it was not read yet.
+    /// The next cursor by cursor and ASCII byte, for cursors from which something was read; [`UNKNOWN`] for bytes not
+    /// read yet.
     ascii: Vec<Option<Box<[u32; 128]>>>,
-    /// The same after a boundary that is probed, with [`STANDS`]: see [`Cursors::reads`].
+    /// The same after a probed boundary, with [`STANDS`]: see [`Cursors::reads`].
     probed: Vec<Option<Box<[u32; 128]>>>,
-    /// By cursor and what else is read: another byte, or 256 and a character of several bytes.
+    /// The next cursor by cursor and other input: another byte, or 256 plus a character of several bytes.
     steps: FxHashMap<(CursorId, u32), Option<CursorId>>,
-    /// By cursor and what begins there, [`UNKNOWN`] where it was not asked for yet: see [`Cursors::begin`].
+    /// By cursor and the role of the next token, the cursor before its first byte; [`UNKNOWN`] where not computed yet.
+    /// See [`Cursors::begin`].
     begun: Vec<[u32; 8]>,
     may_end: FxHashMap<CursorId, bool>,
     /// By cursor after a token, and by what merges with the token: see [`Encoder::keeps_end`].
     pub shown: Bounded<(CursorId, u32), Shown>,
     /// By cursor after a token, the token, and the bytes that may come.
     pub followers: Bounded<(CursorId, u32, ByteSet), Option<Followers>>,
-    /// By cursor in a beginning of a whole piece: the tokens for which it makes a difference.
+    /// By cursor in the beginning of a token that no merge makes: the tokens for which that makes a difference.
     pub distinguishing: Bounded<CursorId, Arc<[u32]>>,
-    /// By cursor after a token, the token, and a text that comes in any case: whether it is viable; `None` where the text does
+    /// By cursor after a token, the token, and a forced text: whether the token is viable; `None` where the text does
     /// not decide.
     pub forced: Bounded<(CursorId, u32, Text), Option<bool>>,
 }
 
 impl Cursors {
-    /// Whether there are so many that it is time to begin anew.
+    /// Whether there are so many cursors that the table should be emptied.
     pub fn are_full(&self) -> bool {
         self.memory_bytes() > LARGE_BUDGET
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let by_cursor = self.cursors.len() * (size_of::<Cursor>() + 640) + self.steps.len() * 24;
         let kept = self.followers.memory_bytes() + self.distinguishing.memory_bytes() + self.shown.memory_bytes();
@@ -143,26 +146,26 @@ impl Cursors {
         cursor
     }
 
-    /// The cursor of a number.
+    /// The cursor with a number.
     pub fn key(&self, cursor: CursorId) -> &CursorKey {
         &self.cursors[cursor.0 as usize]
     }
 
-    /// The cursor after one more token; `None` where the tokenizer would not have written it there, whatever follows. `unmerged`
-    /// says that no merge joins it with the token before.
+    /// The cursor after one more token; `None` where the tokenizer would not write it there, whatever follows.
+    /// `unmerged` says that no merge joins it with the token before.
     pub fn advance(&mut self, encoding: &Encoder, cursor: CursorId, token: u32, unmerged: bool) -> Option<CursorId> {
         let bytes = encoding.tokens().token_bytes(token)?;
         let at = self.begin(encoding, cursor, encoding.role(token)?, unmerged)?;
         self.read_all(encoding, at, bytes)
     }
 
-    /// The same where no merge joins the token with the one before, and where one does.
+    /// Both cursors after one more token: where no merge joins it with the token before, and where one does.
     pub fn advance_both(&mut self, encoding: &Encoder, cursor: CursorId, token: u32) -> [Option<CursorId>; 2] {
         let (Some(mut rest), Some(role)) = (encoding.tokens().token_bytes(token), encoding.role(token)) else {
             return [None; 2];
         };
         let mut at = [true, false].map(|unmerged| self.begin(encoding, cursor, role, unmerged));
-        // Nearly always both come to the same cursor with the first character, or one of them to none.
+        // Both cursors are nearly always the same after the first character, or one of them does not exist.
         while at[0] != at[1]
             && let Some((&first, after)) = rest.split_first()
             && first < 0x80
@@ -178,7 +181,7 @@ impl Cursors {
         }
     }
 
-    /// The cursor after the bytes of a token.
+    /// The cursor after all these bytes.
     fn read_all(&mut self, encoding: &Encoder, mut at: CursorId, bytes: &[u8]) -> Option<CursorId> {
         let mut rest = bytes;
         while let Some((&first, after)) = rest.split_first() {
@@ -203,7 +206,7 @@ impl Cursors {
         Some(at)
     }
 
-    /// The cursor before the first byte of one more token.
+    /// The cursor before the first byte of the next token.
     pub fn begin(&mut self, encoding: &Encoder, cursor: CursorId, role: Role, unmerged: bool) -> Option<CursorId> {
         let what = u8::from(unmerged) | u8::from(role.is_byte) << 1 | u8::from(role.is_whole) << 2;
         match self.begun[cursor.0 as usize][usize::from(what)] {
@@ -251,9 +254,9 @@ impl Cursors {
         }
     }
 
-    /// The cursor after one more character of a token, of several bytes.
+    /// The cursor after one more character of several bytes.
     fn read_character(&mut self, encoding: &Encoder, cursor: CursorId, character: char) -> Option<CursorId> {
-        // Nearly always only the class of the character counts.
+        // Nearly always only the class of the character matters.
         let unit = 256 + u32::from(character);
         let by_class = self.key(cursor).reads_by_class(encoding, character);
         let class = by_class.then(|| CLASS + u32::from(encoding.pretokenizer().class(character)));
@@ -267,8 +270,8 @@ impl Cursors {
         next
     }
 
-    /// Where all characters lead that some more bytes complete; the last one may have begun only. It needs no cursor then,
-    /// so that a walk through a vocabulary makes few.
+    /// Reads a byte; a character of several bytes is read when it is complete. So an incomplete character needs no
+    /// cursor, and a walk through a vocabulary makes few cursors.
     pub fn read_on(&mut self, encoding: &Encoder, from: Reading, byte: u8) -> Option<Reading> {
         let Reading { cursor, mut partial, len } = from;
         if len == 0 && (byte < 0x80 || self.key(cursor).within_character()) {
@@ -301,18 +304,19 @@ impl Cursors {
         }
     }
 
-    /// The cursor after a boundary after which any text follows. `unmerged` says that no merge joins what comes next.
+    /// The cursor after a boundary that may be followed by any tokens. `unmerged` says that no merge crosses the
+    /// boundary.
     pub fn probe(&mut self, encoding: &Encoder, cursor: CursorId, unmerged: bool) -> Option<CursorId> {
         self.begin(encoding, cursor, Role { is_byte: false, is_whole: true }, unmerged)
     }
 
-    /// Reads a byte of ASCII after a probed boundary. Gives the next cursor, and says whether the boundary certainly stands
-    /// there whatever follows; `None` where it cannot.
+    /// Reads an ASCII byte after a probed boundary. Returns the next cursor, and whether the boundary is certainly
+    /// settled, whatever follows; `None` where the boundary cannot be right.
     pub fn reads(&mut self, encoding: &Encoder, cursor: CursorId, byte: u8) -> Option<(CursorId, bool)> {
         let row = self.probed[cursor.0 as usize].as_ref();
         let known = match row.map_or(UNKNOWN, |row| row[usize::from(byte)]) {
             UNKNOWN => {
-                // Whether the character has a token or is spelled in bytes is up to what comes.
+                // Whether the character has a token or is written in bytes depends on the next tokens.
                 let mut read = Cursor::clone(self.key(cursor));
                 let next = read.feed_on(encoding, char::from(byte), true).then(|| {
                     let stands = read.stands(self.key(cursor));
@@ -339,7 +343,7 @@ pub(crate) mod tests {
     use crate::canonical::encoding::Encoding;
     use crate::vocabulary::tokens::Tokens;
 
-    /// Letters, spaces and a few merges; "ba" and "  b" are never made by merging.
+    /// Letters, spaces and a few merges; no merge makes "ba" and "  b".
     pub fn encoding() -> Encoding {
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         texts.extend(["ab", "  ", " a", "\n\n", "é", "ba", "  b", "aé"].map(|text| text.as_bytes().to_vec()));
@@ -370,7 +374,7 @@ pub(crate) mod tests {
         ) {
             let encoding = encoding();
             let mut cursors = Cursors::default();
-            // Twice, so that the second time every step is known.
+            // Twice, so that in the second round every step is cached.
             for _ in 0..2 {
                 let mut by_itself = Cursor::start();
                 let mut cursor = cursors.of(&by_itself.clone().into());

@@ -1,4 +1,5 @@
-//! What a tokenizer makes tokens of text with: merges, pieces, and the role of each token in them. It never changes.
+//! The data with which a tokenizer makes tokens of text: merges, a pre-tokenizer, and the role of each token. It never
+//! changes.
 
 use std::sync::Arc;
 
@@ -15,42 +16,43 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// In place of a position in the trie of whole pieces: no piece begins so.
+/// In place of a position in the trie of tokens that no merge makes: none of them begins so.
 pub(crate) const OFF: u32 = u32::MAX;
 
-/// What a token is to the encoder.
+/// The role of a token in the encoding.
 #[derive(Clone, Copy)]
 pub(crate) struct Role {
     /// It stands for a byte of a character that has no token.
     pub is_byte: bool,
-    /// Merges never make it, so it is only ever a whole piece.
+    /// No merge makes it, so it is always a whole piece.
     pub is_whole: bool,
 }
 
-/// How a tokenizer makes tokens of text: what never changes.
+/// The constant data with which a tokenizer makes tokens of text.
 pub(crate) struct Encoder {
     pub tokens: Arc<Tokens>,
     pub merges: Merges,
-    /// By token; `None` for those that are never written.
+    /// By token; `None` for tokens that are never written.
     pub roles: Vec<Option<Role>>,
     pub pretokenizer: Option<PreTokenizer>,
     pub pattern: Option<String>,
-    /// The texts of tokens that merges never make.
+    /// The texts of the tokens that no merge makes.
     pub whole_pieces: Option<Trie>,
-    /// The bytes that they begin with.
+    /// Their first bytes.
     pub whole_firsts: ByteSet,
     /// The whitespace tokens, ascending and as a set.
     pub whitespace_tokens: Vec<u32>,
     pub whitespace_set: TokenSet,
-    /// Bytes that begin characters of which all have tokens, so that none is spelled in bytes.
+    /// First bytes of which every character has a token, so that no such character is written in bytes.
     pub closed_firsts: ByteSet,
-    /// Tokens that are not read as their text alone: bytes of characters, whole pieces, and what is never written.
+    /// Tokens that are not simply read as their text: bytes of characters, tokens that no merge makes, and tokens that
+    /// are never written.
     pub odd_tokens: Vec<u32>,
 }
 
 impl Encoder {
     /// # Errors
-    /// A sentence that says what cannot be read.
+    /// A sentence that says what is not supported.
     pub fn new(source: &EncodingSource, tokens: Arc<Tokens>) -> Result<Encoder, String> {
         let size = tokens.vocab_size() as u32;
         let in_range = |id: u32| id < size;
@@ -114,7 +116,7 @@ impl Encoder {
         Ok(encoder)
     }
 
-    /// The tokens of a text, as the tokenizer writes them where nothing stands before it; `None` where it cannot.
+    /// The tokens that the tokenizer writes for a text by itself; `None` where it cannot.
     pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
         let mut ids = Vec::new();
         let Some(pretokenizer) = &self.pretokenizer else {
@@ -145,7 +147,7 @@ impl Encoder {
         spelled
     }
 
-    /// All that it was made of.
+    /// The source from which it was made.
     pub fn source(&self) -> EncodingSource {
         let Pairs { bytes, chars, changed, .. } = &self.merges.pairs;
         let chars = chars.as_ref().map(|chars| {
@@ -163,7 +165,7 @@ impl Encoder {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.merges.memory_bytes() + self.roles.len() * size_of::<Option<Role>>()
     }
@@ -184,7 +186,7 @@ impl Encoder {
         self.merges.pairs.chars.is_some()
     }
 
-    /// Whether a character is spelled by a token of its own, or never spelled at all.
+    /// Whether a character is encoded as a token of its own, or not at all.
     pub fn is_symbol(&self, character: char) -> bool {
         let pairs = &self.merges.pairs;
         Some(character) == pairs.changed || pairs.chars.as_ref().is_some_and(|chars| chars.contains_key(&character))
@@ -200,7 +202,7 @@ impl Encoder {
         !self.merges.merging(token).intersect(&json_whitespace()).is_empty()
     }
 
-    /// What a token is to the encoder; `None` for those that it never writes.
+    /// The role of a token; `None` for tokens that are never written.
     pub fn role(&self, token: u32) -> Option<Role> {
         self.roles.get(token as usize).copied().flatten()
     }
@@ -210,13 +212,13 @@ impl Encoder {
         before.is_none_or(|before| self.merges.stay_unmerged(before, token))
     }
 
-    /// Whether a position in the trie of whole pieces is the end of one.
+    /// Whether a position in the trie of tokens that no merge makes is the end of one.
     pub fn is_whole_piece(&self, position: u32) -> bool {
         let Some(trie) = self.whole_pieces.as_ref().filter(|_| position != 0) else { return false };
         trie.entry_at(position as usize - 1).is_some()
     }
 
-    /// The position after a character in the trie of whole pieces.
+    /// The position in that trie after a character.
     pub fn whole_step(&self, position: u32, character: char) -> u32 {
         let Some(trie) = self.whole_pieces.as_ref().filter(|_| position != OFF) else { return OFF };
         let mut position = position;
@@ -232,7 +234,7 @@ impl Encoder {
     }
 }
 
-/// The first bytes of characters of two bytes that all have tokens.
+/// The first bytes of two-byte characters of which every character has a token.
 fn closed_firsts(pairs: &Pairs) -> ByteSet {
     let Some(chars) = &pairs.chars else { return ByteSet::EMPTY };
     let has_token = |character: char| Some(character) == pairs.changed || chars.contains_key(&character);

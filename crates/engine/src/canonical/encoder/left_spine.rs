@@ -1,23 +1,24 @@
-//! The tree of left parts: tokens in an order in which all that begin with a common left part are together.
+//! The tree of left parts: an order of the tokens in which all those with a common left part are together.
 
 use std::cmp::Reverse;
 
 use super::pairs::starts_of;
 
-/// Tokens below their left parts, the children of each by falling rank.
+/// Tokens below their left parts; the children of each token by falling rank.
 pub(crate) struct LeftTree {
     /// The tokens, each before those below it.
     order: Vec<u32>,
-    /// By token where it is in the order, and where those below it end.
+    /// For each token, its position in that order and the end of those below it.
     position: Vec<u32>,
     end: Vec<u32>,
-    /// By token its children, as a range of `children`.
+    /// For each token, its children as a range of `children`.
     child_starts: Vec<u32>,
     children: Vec<u32>,
 }
 
 impl LeftTree {
-    /// Tokens of a vocabulary of `size`, each with its left part and the rank of its last merge, unless it is a root.
+    /// The tokens of a vocabulary of `size`, each with its left part and the rank of its last merge, unless it is a
+    /// root.
     pub fn new(size: usize, tokens: impl Iterator<Item = (u32, Option<(u32, u32)>)>) -> LeftTree {
         let mut roots: Vec<u32> = Vec::new();
         let mut below: Vec<(u32, Reverse<u32>, u32)> = Vec::new();
@@ -55,12 +56,13 @@ impl LeftTree {
         &self.children[self.child_starts[token] as usize..self.child_starts[token + 1] as usize]
     }
 
-    /// Where a token and those that begin with it are in the order: the first, and after the last.
+    /// The range of a token and of those that begin with it.
     pub fn range(&self, token: u32) -> (u32, u32) {
         (self.position[token as usize], self.end[token as usize])
     }
 
-    /// The end of what lies below those children of a token that come first, as long as they are so, and of the token itself.
+    /// The end of the range with the token itself and the subtrees of its first children, as long as these fulfil the
+    /// condition.
     pub fn till(&self, token: u32, is_so: impl Fn(u32) -> bool) -> u32 {
         let children = self.children_of(token);
         let last = children.partition_point(|&child| is_so(child)).checked_sub(1);

@@ -1,11 +1,11 @@
 //! The merges of a byte-pair encoding: the tokens of a piece of text, and which two tokens may be neighbours.
 //!
-//! A sequence of tokens is what the encoder makes of its text exactly when every two neighbours are: as long as no
-//! merge crosses a boundary, both sides merge as if they were alone, and whether one crosses is decided by the symbols
-//! at the boundary, which are the right spine of the one token and the left spine of the other (Vieira et al. 2025,
-//! "Language Models over Canonical Byte-Pair Encodings"). The tokens with a symbol on their left spine are its subtree
-//! in the tree of left parts ([`left_tree`](super::left_spine)), of which those that a merge disturbs are a range, so
-//! the set of all tokens that may not follow consists of a few ranges.
+//! A sequence of tokens is what the encoder makes of its text exactly if every two neighbours are. As long as no merge
+//! crosses a boundary, both sides merge as if they were alone; and whether a merge crosses it is decided by the symbols
+//! next to the boundary, which are the right spine of the one token and the left spine of the other (Vieira et al.
+//! 2025, "Language Models over Canonical Byte-Pair Encodings"). The tokens with a symbol on their left spine are its
+//! subtree in the tree of left parts ([`left_tree`](super::left_spine)). Those among them that a merge disturbs are a
+//! range, so the set of all tokens that may not follow another one consists of a few ranges.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -16,79 +16,81 @@ use super::texts::Texts;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
-/// How a token comes about.
+/// How merges make a token.
 #[derive(Clone, Copy)]
 struct Made {
-    /// The rank of its last merge; 0 for a symbol that text is spelled in, [`NONE`] for a token that merges never make. Symbols that
-    /// are no text of the vocabulary come about too, and lie on the spines of tokens that are.
+    /// The rank of its last merge; 0 for a symbol of which text consists at first, [`NONE`] for a token that no merge
+    /// makes. Symbols that are not tokens of the vocabulary have entries too, since they are on the spines of tokens.
     rank: u32,
     left: u32,
     right: u32,
-    /// Whether its merges come in the order of their ranks.
+    /// Whether its merges happen in the order of their ranks.
     ordered: bool,
 }
 
-/// A merge of a token with a right part, by the tokens that begin with that part.
+/// A merge of a token with a right part, and the tokens that begin with that part.
 #[derive(Clone, Copy)]
 struct Right {
-    /// The token to its left must be there till after this rank.
+    /// The merge happens if the token on the left still exists after this rank.
     from: u32,
-    /// Those that begin with the right part, as a range of the order of the tree; those that the merge disturbs come first.
+    /// The tokens that begin with the right part, as a range in the order of the tree. Those that the merge disturbs
+    /// come first.
     start: u32,
     disturbed: u32,
     end: u32,
 }
 
-/// A token whose merges do not come in the order of their ranks, and a symbol at its left end that merges with something.
+/// A token whose merges do not happen in the order of their ranks, and a symbol at its left end that merges with
+/// something.
 #[derive(Clone, Copy)]
 struct Beginning {
     token: u32,
-    /// When both the symbol and the merge have come, and when the symbol goes.
+    /// The rank from which both the symbol and the merge exist, and the rank at which the symbol disappears.
     from: u32,
     gone: u32,
 }
 
-/// What is asked first of a token and what follows it.
+/// What is checked first about a token and the one after it.
 #[derive(Clone, Copy, Default)]
 struct End {
-    /// One bit for each of a few classes of symbols: those that something at its right end merges with.
+    /// One bit for each of a few classes of symbols: those with which a symbol at its right end merges.
     joins: u64,
-    /// The number of the first bytes of what it merges with.
+    /// The number of the set of first bytes of what it merges with.
     merging: u32,
-    /// Whether merges make it of its text.
+    /// Whether merges make the token from its text.
     is_made: bool,
 }
 
-/// The class of a symbol, of the few that are distinguished at a glance, as a bit.
+/// The class of a symbol, as one bit of a word.
 fn bit_of(symbol: u32) -> u64 {
     1 << (symbol.wrapping_mul(0x9E37_79B9) >> 26)
 }
 
-/// The merges of a vocabulary, laid out for questions about neighbours.
+/// The merges of a vocabulary, arranged for questions about neighbours.
 pub(crate) struct Merges {
     pub pairs: Pairs,
     made: Vec<Made>,
-    /// For every token the merges in which it is the left part, as a range of `rights`: the earliest to count first.
+    /// For every token, the merges in which it is the left part, as a range of `rights`, the earliest first.
     starts: Vec<u32>,
     rights: Vec<Right>,
-    /// Of the tokens whose merges come in the order of their ranks.
+    /// The tokens whose merges happen in the order of their ranks.
     tree: LeftTree,
-    /// Tokens whose merges do not come in the order of their ranks, by what merges with a symbol at their left ends.
+    /// The tokens whose merges do not happen in that order, by what merges with a symbol at their left ends.
     unordered: FxHashMap<u32, Vec<Beginning>>,
     /// By token.
     ends: Vec<End>,
-    /// By token the classes of the symbols that lie at its left end, as bits; none where merges never make it. Where no bit is also
-    /// in what the token before joins, two tokens stay unmerged, which is nearly always decided so. It is apart from the rest
-    /// because many tokens are asked for in any order, so that each is another line of the cache.
+    /// For each token, the classes of the symbols at its left end, as bits; 0 where no merge makes it. If it has no bit
+    /// in common with what the token before merges with, the two stay unmerged, which is nearly always the case. This
+    /// list is separate from the rest because tokens are asked for in any order, each in another cache line.
     begins: Vec<u64>,
-    /// By token its first byte.
+    /// For each token, its first byte.
     firsts: Vec<u8>,
-    /// The first bytes of what tokens merge with: of all that some part of the right spine does.
+    /// The sets of first bytes that tokens merge with, over all parts of their right spines.
     merging: Vec<ByteSet>,
 }
 
 impl Merges {
-    /// Lays the merges out: how each token comes about, and which ones it disturbs.
+    /// Computes how each token is made, and which tokens it disturbs.
     pub fn new(pairs: Pairs, texts: &Texts<'_>) -> Merges {
         let size = texts.vocab_size();
         let never = Made { rank: NONE, left: NONE, right: NONE, ordered: true };
@@ -97,7 +99,7 @@ impl Merges {
         for token in 0..size as u32 {
             let Some(bytes) = texts.of(token) else { continue };
             symbols.clear();
-            // A token for a byte that no character spells is a symbol itself, and never text of its own.
+            // A token for a byte of a character without a token is a symbol itself, and is never merged from text.
             let is_byte = pairs.chars.is_some() && bytes.len() == 1 && pairs.bytes[usize::from(bytes[0])] == token;
             if is_byte {
                 made[token as usize].rank = 0;
@@ -183,7 +185,7 @@ impl Merges {
         for at in 0..size {
             self.starts[at + 1] += self.starts[at];
         }
-        // A right part is shorter than the whole, so the shorter ones come first.
+        // A right part is shorter than the whole, so shorter tokens are completed first.
         let mut by_length: Vec<u32> =
             (0..size as u32).filter(|&token| self.made[token as usize].right != NONE).collect();
         by_length.sort_by_key(|&token| texts.of(token).map_or(0, <[u8]>::len));
@@ -218,8 +220,9 @@ impl Merges {
         }
     }
 
-    /// The symbols that lie at the left end of a token while it comes about, with when they come and go. That is decided by the
-    /// greatest rank merged so far: what is merged elsewhere at greater ones comes later, at lower ones earlier.
+    /// The symbols at the left end of a token while it is merged, with the ranks at which each appears and disappears.
+    /// That order is given by the greatest rank merged so far: merges elsewhere with greater ranks come later, those
+    /// with lower ranks earlier.
     fn left_symbols(&self, token: u32) -> Vec<(u32, u32, u32)> {
         let mut symbols = Vec::new();
         self.symbols_of(token, &mut symbols);
@@ -240,34 +243,34 @@ impl Merges {
         found
     }
 
-    /// A token and what lies at one of its ends while it comes about.
+    /// A token and the symbols at one of its ends while it is merged.
     fn spine(&self, token: u32, next: fn(&Made) -> u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(Some(token), move |&part| {
             Some(&self.made[part as usize]).filter(|made| made.rank != 0).map(next)
         })
     }
 
-    /// Whether merges make this token of its text.
+    /// Whether merges make this token from its text.
     pub fn makes(&self, token: u32) -> bool {
         self.ends.get(token as usize).is_some_and(|ends| ends.is_made)
     }
 
-    /// The first bytes of all that may merge with the end of a token: of anything where merges never make it.
+    /// The first bytes of everything that may merge with the end of a token; all bytes where no merge makes the token.
     pub fn merging(&self, token: u32) -> &ByteSet {
         &self.merging[self.ends[token as usize].merging as usize]
     }
 
-    /// Those of all tokens of a number.
+    /// The same, by number.
     pub fn merging_of(&self, number: u32) -> &ByteSet {
         &self.merging[number as usize]
     }
 
-    /// A number that is equal for tokens that merge with the same first bytes.
+    /// A number that tokens share if they merge with the same first bytes.
     pub fn merging_number(&self, token: u32) -> u32 {
         self.ends[token as usize].merging
     }
 
-    /// Whether two tokens stay unmerged in one piece of text: whether the encoder makes just these two of their text.
+    /// Whether two tokens stay unmerged in one piece of text, so that the encoder makes exactly these two from it.
     pub fn stay_unmerged(&self, left: u32, right: u32) -> bool {
         let Some(&begins) = self.begins.get(right as usize).filter(|&&begins| begins != 0) else { return false };
         if !self.makes(left) {
@@ -284,7 +287,7 @@ impl Merges {
         }
         let (mut part, mut gone) = (left, NONE);
         loop {
-            // Nearly always the rest of the spine merges with nothing that begins so.
+            // Nearly always the rest of the spine merges with nothing at that left end.
             let shared = self.ends[part as usize].joins & begins;
             if shared == 0 {
                 return true;
@@ -314,13 +317,13 @@ impl Merges {
         }
     }
 
-    /// Whether some symbol that lies at the right end of one token merges with one that lies at the left end of another.
+    /// Whether some symbol at the right end of one token merges with one at the left end of another.
     fn may_merge(&self, left: u32, right: u32) -> bool {
         self.spine(left, |made| made.right)
             .any(|part| self.spine(right, |made| made.left).any(|other| self.pairs.merge(part, other).is_some()))
     }
 
-    /// The slow twin: encodes the text of both.
+    /// The slow reference: encodes the text of both.
     pub fn stay_unmerged_slowly(&self, left: u32, right: u32) -> bool {
         let mut symbols = Vec::new();
         self.symbols_of(left, &mut symbols);
@@ -329,7 +332,7 @@ impl Merges {
         symbols == [left, right]
     }
 
-    /// The symbols that a token is merged of.
+    /// The symbols from which a token is merged.
     fn symbols_of(&self, token: u32, symbols: &mut Vec<u32>) {
         let mut work = vec![token];
         while let Some(token) = work.pop() {
@@ -342,8 +345,8 @@ impl Merges {
         }
     }
 
-    /// Takes out of a set the tokens that may not follow a token in one piece of text, but for those of another one, which are
-    /// all in the set.
+    /// Removes the tokens from a set that may not follow a token in one piece of text; the tokens of `but`, which are
+    /// all in the set, are kept.
     pub fn clear_merging(&self, left: u32, set: &mut [u32], but: &[u32]) {
         if !self.makes(left) {
             return set.copy_from_slice(but);
@@ -378,7 +381,7 @@ impl Merges {
             let here = self.made[part as usize].rank;
             for begins in self.unordered.get(&part).into_iter().flatten() {
                 let (when, till) = (begins.from.max(here), begins.gone.min(gone));
-                // Where both come at once it is not decided which is first.
+                // If both have the same rank, the order of the two merges must be found by encoding.
                 let is_open = !ordered || when == till;
                 if token_set::get(set, begins.token)
                     && (is_open || when < till)
@@ -392,7 +395,7 @@ impl Merges {
         set.iter_mut().zip(but).for_each(|(word, but)| *word |= but);
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.pairs.memory_bytes()
             + self.rights.len() * size_of::<Right>()
@@ -409,10 +412,10 @@ pub(crate) mod tests {
     use crate::canonical::encoder::source::EncodingSource;
     use crate::vocabulary::tokens::Tokens;
 
-    /// Two pieces and what they become.
+    /// The two parts of a merge and its result.
     pub type Merge = (u32, u32, u32);
 
-    /// Tokens of the letters a to c and of merges of earlier tokens, some of them not the last ones made.
+    /// Tokens for the letters a to c and for merges of earlier tokens, not always of the latest ones.
     pub fn merges_of(picks: &[(u32, u32)]) -> (Vec<Vec<u8>>, Vec<Merge>) {
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         let mut merges = Vec::new();
@@ -435,7 +438,7 @@ pub(crate) mod tests {
         (texts, merges)
     }
 
-    /// Merges of bytes, or why they cannot be laid out.
+    /// Merges of bytes, or why they are refused.
     fn laid_out(tokens: &Tokens, merges: Vec<Merge>) -> Result<Merges, String> {
         let bytes: Vec<u32> = (0..256).collect();
         let pairs = Pairs::new(bytes.clone(), None, None, &merges);
@@ -450,7 +453,7 @@ pub(crate) mod tests {
         let spelled: Vec<Option<Vec<u8>>> = letters.chain([Some(b"abab".to_vec()), None, None]).collect();
         let tokens = Tokens::new(&spelled, spelled.len(), &[], &[]).expect("ids fit");
         let [a, b] = [b'a', b'b'].map(u32::from);
-        // A token that is its own part would never come to an end; one that is no text may be, if nothing makes it.
+        // A token that is its own part would never end; a result without text is allowed if nothing makes it.
         let refused =
             [vec![(a, b, a)], vec![(b, a, 256)], vec![(a, a, 257), (257, b, 257)], vec![(a, a, 257), (b, b, 257)]];
         for merges in refused {
@@ -465,7 +468,7 @@ pub(crate) mod tests {
 
     #[test]
     fn merges_make_long_tokens() {
-        // Each token is the one before twice.
+        // Each token is the previous one twice.
         let lengths: Vec<usize> = (1..=7).map(|power| 1 << power).collect();
         let mut texts: Vec<Vec<u8>> = (0..=u8::MAX).map(|byte| vec![byte]).collect();
         texts.extend(lengths.iter().map(|&length| vec![b'a'; length]));
@@ -488,12 +491,12 @@ pub(crate) mod tests {
             unspelled in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
         ) {
             let (texts, mut merges) = merges_of(&picks);
-            // Ranks that do not follow the order in which the tokens came about.
+            // Ranks in another order than that in which the tokens were made.
             let len = merges.len();
             merges.rotate_left(turn.index(len));
             let mut spelled: Vec<Option<&[u8]>> = texts.iter().map(|text| Some(&text[..])).collect();
             for token in unspelled {
-                // A letter, or what merges make: what ends texts may be anything.
+                // A letter or a merged token may lack text, as a newline that ends texts does.
                 let at = token.index(texts.len() - 253);
                 spelled[if at < 3 { usize::from(b'a') + at } else { 253 + at }] = None;
             }

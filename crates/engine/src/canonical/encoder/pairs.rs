@@ -1,4 +1,4 @@
-//! The pairs that a byte-pair encoder merges, and the tokens that it makes of a piece of text with them.
+//! The pairs that a byte-pair encoder merges, and how it makes tokens of a piece of text with them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,32 +10,35 @@ use crate::switches::Switch;
 /// No symbol.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What the encoder starts from and which pairs it merges. Ranks begin with 1, so that 0 stands for "was always there".
+/// The symbols that the encoder starts from, and the pairs that it merges. Ranks begin with 1; 0 stands for "there from
+/// the start".
 pub(crate) struct Pairs {
-    /// The symbol of each byte: of all of them where text is spelled in bytes, else of those that lack a character.
+    /// The symbol of each byte: of every byte where text is encoded from bytes, else of the bytes of characters without
+    /// a token.
     pub bytes: Vec<u32>,
-    /// The symbols of characters, where text is spelled in them.
+    /// The symbols of characters, where text is encoded from characters.
     pub chars: Option<FxHashMap<char, u32>>,
     /// A character that the encoder reads as another one.
     pub changed: Option<char>,
-    /// The merges by their left parts, those of one by their right parts.
+    /// The merges by left part, and those of one left part by right part.
     merges: Vec<Merge>,
-    /// Where those of each left part begin, one more than there are.
+    /// Where the merges of each left part begin, with one more entry for the end.
     starts: Vec<u32>,
-    /// One bit for each merge, by its parts: nearly all pairs that are asked for have none, and a few bits stay in the cache.
+    /// A hash filter with bits for the merges: nearly all pairs that are asked for do not merge, and the filter stays
+    /// in the processor's cache.
     bits: Box<[u64]>,
 }
 
-/// So many bits for each merge, at least.
+/// The least number of bits for each merge.
 const BITS_EACH: usize = 4;
 
-/// The bit of a pair, of so many words of bits, a power of two.
+/// The position of a pair's bit in `words` words, a power of two.
 fn bit_of(left: u32, right: u32, words: usize) -> (usize, u64) {
     let mixed = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((mixed >> 32) as usize & (words - 1), 1 << (mixed >> 58))
 }
 
-/// Where the things of each of so many numbers begin in a list that is sorted by them, one more than there are.
+/// For each number, where its entries begin in a list that is sorted by these numbers; with one more entry for the end.
 pub(crate) fn starts_of(numbers: usize, sorted: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut starts = vec![0; numbers + 1];
     sorted.for_each(|number| starts[number as usize + 1] += 1);
@@ -45,7 +48,7 @@ pub(crate) fn starts_of(numbers: usize, sorted: impl Iterator<Item = u32>) -> Ve
     starts
 }
 
-/// A merge of a left part.
+/// A merge with some left part.
 struct Merge {
     right: u32,
     rank: u32,
@@ -53,7 +56,7 @@ struct Merge {
 }
 
 impl Pairs {
-    /// Merges in the order of their ranks: left part, right part, and what they become.
+    /// Takes merges in the order of their ranks: left part, right part, and result.
     pub fn new(
         bytes: Vec<u32>,
         chars: Option<FxHashMap<char, u32>>,
@@ -63,7 +66,7 @@ impl Pairs {
         let mut sorted: Vec<(u32, Merge)> = Vec::with_capacity(merges.len());
         let ranked = merges.iter().zip(1..);
         sorted.extend(ranked.map(|(&(left, right, whole), rank)| (left, Merge { right, rank, whole })));
-        // Of those of the same parts the last one counts.
+        // If the same parts occur more than once, the last merge counts.
         sorted.sort_unstable_by_key(|(left, merge)| (*left, merge.right, Reverse(merge.rank)));
         sorted.dedup_by_key(|(left, merge)| (*left, merge.right));
         let lefts = sorted.last().map_or(0, |&(left, _)| left as usize + 1);
@@ -87,12 +90,13 @@ impl Pairs {
         merges.into_iter().map(|(_, left, right, whole)| (left, right, whole)).collect()
     }
 
-    /// Left part, right part and rank of each, ascending.
+    /// The left part, right part and rank of each merge, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         self.lefts().flat_map(|left| self.of_left(left).iter().map(move |merge| (left, merge.right, merge.rank)))
     }
 
-    /// The rank of two parts, and what they become. Those of one left part are side by side: it is asked for with many others.
+    /// The rank and the result of merging two parts. The merges of one left part are adjacent, since it is asked about
+    /// with many right parts.
     #[inline]
     pub fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
         let (word, bit) = bit_of(left, right, self.bits.len());
@@ -116,12 +120,12 @@ impl Pairs {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.merges.len() * size_of::<Merge>() + self.starts.len() * 4 + size_of_val(&self.bits[..])
     }
 
-    /// The symbols that a text is spelled in; `None` where it has none.
+    /// Appends the symbols of a text; `false` where it has none.
     pub fn spell(&self, text: &[u8], symbols: &mut Vec<u32>) -> bool {
         let Some(chars) = &self.chars else {
             symbols.extend(text.iter().map(|&byte| self.bytes[usize::from(byte)]));
@@ -144,8 +148,8 @@ impl Pairs {
         !symbols.contains(&NONE)
     }
 
-    /// Merges symbols until none can be merged: the lowest rank first, of equal ones the leftmost. Reports the rank and the
-    /// parts of each merge. The time grows with the length only a little more than linearly.
+    /// Merges symbols until none can be merged: the lowest rank first, and of equal ranks the leftmost. Reports the
+    /// rank and the parts of each merge. The time is a little more than linear in the length.
     pub fn merge_all(&self, symbols: &mut Vec<u32>, mut report: impl FnMut(u32, u32, u32)) {
         let len = symbols.len();
         let mut next: Vec<usize> = (1..=len).collect();
@@ -161,7 +165,7 @@ impl Pairs {
         };
         (0..len).for_each(|at| offer(symbols, &next, at, &mut heap));
         while let Some(Reverse((rank, at, left, right, whole))) = heap.pop() {
-            // A pair that was merged otherwise meanwhile is not there any more.
+            // A pair is skipped if one of its parts was merged otherwise meanwhile.
             if symbols[at] != left || next[at] >= len || symbols[next[at]] != right {
                 continue;
             }

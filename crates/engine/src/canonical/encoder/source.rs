@@ -1,24 +1,25 @@
-//! The encoding of a tokenizer as data: read from the model of a tokenizer.json, and kept as bytes.
+//! The encoding of a tokenizer as data: read from the model in a tokenizer.json, and stored as bytes.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use rustc_hash::FxHashMap;
 
-/// How a tokenizer makes tokens of text: a byte-pair encoding and the pattern that cuts a text before it.
+/// How a tokenizer makes tokens of text: a byte-pair encoding, and the pattern that first cuts the text into pieces.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EncodingSource {
-    /// The token of each byte: of every byte where text is spelled in bytes, else of bytes of characters without a token.
+    /// The token of each byte: of every byte where text is encoded from bytes, else of the bytes of characters without
+    /// a token.
     pub bytes: Vec<u32>,
-    /// The tokens of single characters, where text is spelled in characters.
+    /// The tokens of single characters, where text is encoded from characters.
     pub chars: Option<Vec<(char, u32)>>,
-    /// A character that the tokenizer reads as another one, as SentencePiece does its mark for a space.
+    /// A character that the tokenizer reads as another one, as SentencePiece reads its mark for a space.
     pub changed: Option<char>,
-    /// Left part, right part and what they become, the first one first.
+    /// The left part, the right part and the result of each merge, by rank.
     pub merges: Vec<(u32, u32, u32)>,
-    /// Whether a piece that is a token is that token, whatever the merges make of it.
+    /// Whether a piece that is a token becomes that token, whatever the merges would make of it.
     pub whole_pieces: bool,
-    /// What cuts a text into pieces; without it the text is one piece.
+    /// The pattern that cuts a text into pieces; without it the whole text is one piece.
     pub pattern: Option<String>,
 }
 
@@ -34,7 +35,7 @@ pub enum Alphabet {
     },
 }
 
-/// The model of a tokenizer.json.
+/// The model in a tokenizer.json.
 #[derive(Deserialize)]
 struct Model<'a> {
     #[serde(rename = "type")]
@@ -62,10 +63,10 @@ enum Merge {
 const MAGIC: &[u8; 8] = b"stencilE";
 
 impl EncodingSource {
-    /// Reads the model of a tokenizer.json.
+    /// Reads the model in a tokenizer.json.
     ///
     /// # Errors
-    /// A sentence that says what is not known how to do.
+    /// A sentence that says what is not supported.
     pub fn from_model(json: &str, alphabet: Alphabet, pattern: Option<String>) -> Result<EncodingSource, String> {
         let model: Model<'_> =
             serde_json::from_str(json).map_err(|error| format!("its model cannot be read: {error}"))?;
@@ -129,7 +130,7 @@ impl EncodingSource {
         Ok(EncodingSource { bytes, chars, changed, merges, whole_pieces: model.ignore_merges, pattern })
     }
 
-    /// All of it as bytes.
+    /// Writes everything as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut numbers: Vec<u32> = self.bytes.clone();
         numbers.push(self.chars.as_ref().map_or(u32::MAX, |chars| chars.len() as u32));
@@ -149,7 +150,7 @@ impl EncodingSource {
         bytes
     }
 
-    /// What [`EncodingSource::to_bytes`] wrote; `None` for anything else.
+    /// Reads what [`EncodingSource::to_bytes`] wrote; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<EncodingSource> {
         let mut rest = bytes.strip_prefix(MAGIC)?;
         let mut number = || {
@@ -182,7 +183,8 @@ impl EncodingSource {
     }
 }
 
-/// The visible character of each byte: itself where it is one of Latin-1, else the next after those.
+/// The visible character of each byte: the byte itself if it is visible in Latin-1, else the next unused character
+/// after Latin-1.
 fn byte_letters() -> Vec<char> {
     let plain = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut next = 0x100;

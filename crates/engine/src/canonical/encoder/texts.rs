@@ -1,28 +1,28 @@
-//! What every symbol of the merges spells, including those that are no text of the vocabulary, such as a newline that
-//! ends texts.
+//! The text of every symbol of the merges, including symbols that are no text tokens of the vocabulary, such as a
+//! newline that ends texts.
 //!
-//! Merges go through such symbols, though no mask allows them. A symbol exists if text is spelled in it, or if a merge
-//! of existing symbols makes it, so its text is known from theirs. Each text is longer than those of its parts, which
-//! keeps walks from a token to its parts finite; that is checked here and relied on afterwards.
+//! Merges pass through such symbols, though no mask allows them. A symbol exists if text can begin with it as a symbol,
+//! or if a merge of existing symbols makes it, so its text follows from theirs. Each text is longer than those of its
+//! parts, so walks from a token to its parts end. This is checked here and relied on elsewhere.
 
 use rustc_hash::FxHashMap;
 
 use super::source::EncodingSource;
 use crate::vocabulary::tokens::Tokens;
 
-/// The texts of all symbols that merges may make of a token.
+/// The texts of all symbols that merges may make.
 pub(crate) struct Texts<'a> {
     tokens: &'a Tokens,
-    /// Of those that are no text of the vocabulary.
+    /// The texts of those that are no text tokens of the vocabulary.
     others: FxHashMap<u32, Vec<u8>>,
 }
 
 impl<'a> Texts<'a> {
     /// # Errors
-    /// A sentence about a token that spells something else than its parts.
+    /// A sentence about a token whose text is not that of its parts.
     pub fn new(source: &EncodingSource, tokens: &'a Tokens) -> Result<Texts<'a>, String> {
         let mut texts = Texts { tokens, others: FxHashMap::default() };
-        // Tokens in whose text the rest is a part are no longer than the longest one.
+        // A part of a token is no longer than the longest token.
         let longest =
             (0..tokens.vocab_size() as u32).filter_map(|token| tokens.token_bytes(token)).map(<[u8]>::len).max();
         let longest = longest.unwrap_or(0);
@@ -32,7 +32,7 @@ impl<'a> Texts<'a> {
         for &(character, token) in source.chars.iter().flatten() {
             texts.add(token, character.encode_utf8(&mut [0; 4]).as_bytes())?;
         }
-        // Merges wait for the text of a part until it is known.
+        // Merges wait until the texts of their parts are known.
         let mut waiting: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
         let mut ready: Vec<usize> = (0..source.merges.len()).rev().collect();
         while let Some(at) = ready.pop() {
@@ -54,12 +54,12 @@ impl<'a> Texts<'a> {
         Ok(texts)
     }
 
-    /// What a symbol spells; `None` where it is never there.
+    /// The text of a symbol; `None` where the symbol never exists.
     pub fn of(&self, token: u32) -> Option<&[u8]> {
         self.tokens.token_bytes(token).or_else(|| self.others.get(&token).map(Vec::as_slice))
     }
 
-    /// Whether a symbol is text of the vocabulary.
+    /// Whether a symbol is a text token of the vocabulary.
     pub fn is_spelled(&self, token: u32) -> bool {
         self.tokens.token_bytes(token).is_some()
     }

@@ -1,9 +1,9 @@
 //! Where a tokenizer cuts a text into pieces before it merges: its pattern as an automaton over classes of characters.
 //!
-//! Such patterns are matched leftmost first, as by a backtracking search, and each match is a piece. The threads of
-//! such a search in the order of their priority are a state (Pike's machine), and few lists of threads ever occur, so
-//! all of them are built beforehand. A condition on the next character, as in `\s+(?!\S)`, is decided when that
-//! character comes.
+//! Such patterns are matched leftmost-first, as by a backtracking search, and each match is a piece. The threads of
+//! such a search in the order of their priority are a state (Pike's machine). Few lists of threads ever occur, so all
+//! states are built beforehand. A condition on the next character, as in `\s+(?!\S)`, is decided when that character
+//! comes.
 
 use std::collections::VecDeque;
 
@@ -13,36 +13,36 @@ use stencilm_regex::ByteSet;
 
 use stencilm_support::{LOOKED_AT, SEARCHED};
 
-/// Characters of private use that stand for conditions while the rest is read.
+/// Private-use characters that stand for conditions while the rest of the pattern is parsed.
 const FIRST_MARK: u32 = 0x10_FF00;
 
 /// The state before the first character of a piece.
 pub(crate) const START: u16 = 0;
-/// No thread is left.
+/// The state without threads.
 pub(crate) const DEAD: u16 = u16::MAX;
 
-/// A pattern laid out.
+/// A pattern as a table.
 pub(crate) struct PreTokenizer {
     ascii: [u8; 128],
-    /// The first character of each stretch of one class, ascending.
+    /// The first character of each range of one class, ascending.
     stretches: Vec<(u32, u8)>,
     num_classes: usize,
     /// By state and class: the next state, and whether the piece may end before the character.
     steps: Vec<(u16, bool)>,
     /// By state: whether the piece may end here whatever comes.
     ends: Vec<bool>,
-    /// By state: whether it may end here at the end of the text.
+    /// By state: whether the piece may end here at the end of the text.
     ends_text: Vec<bool>,
-    /// By state: the bytes of ASCII that always begin another piece, and those that either do so or go on with the piece.
+    /// By state: the ASCII bytes that always begin another piece, and those that either do that or continue the piece.
     after: Vec<(ByteSet, ByteSet)>,
 }
 
 enum Instruction {
     /// Reads a character of a set.
     Read(usize),
-    /// Goes on by several alternatives, the first one first.
+    /// Continues with several alternatives, the first one first.
     Expansion(Vec<usize>),
-    /// Goes on where the next character is not of a set, or where there is none.
+    /// Continues if the next character is not in a set, or if there is none.
     Unless(usize),
     Match,
 }
@@ -64,7 +64,7 @@ impl PreTokenizer {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// A sentence that says what cannot be read.
+    /// A sentence that says what is not supported.
     pub fn new(pattern: &str) -> Result<PreTokenizer, String> {
         let mut compiler = Compiler { instructions: Vec::new(), sets: Vec::new(), marks: Vec::new() };
         let plain = compiler.cut_conditions(pattern)?;
@@ -132,13 +132,14 @@ impl PreTokenizer {
         }
     }
 
-    /// The state after a character, [`DEAD`] where no thread goes on; and whether the piece may end before it.
+    /// The state after a character, [`DEAD`] where no thread is left, and whether the piece may end before the
+    /// character.
     #[inline]
     pub fn step(&self, state: u16, class: u8) -> (u16, bool) {
         self.steps[usize::from(state) * self.num_classes + usize::from(class)]
     }
 
-    /// How many bytes the first piece of a text has.
+    /// The number of bytes of a text's first piece.
     pub fn first_piece(&self, text: &str) -> usize {
         let (mut state, mut end) = (START, 0);
         for (at, character) in text.char_indices() {
@@ -168,24 +169,24 @@ impl PreTokenizer {
         self.ends_text[usize::from(state)]
     }
 
-    /// Bytes after which it is known beforehand how a text goes on: those that always begin another piece in a state, and those
-    /// that either do so or go on with the piece.
+    /// Bytes whose effect in a state is known in advance: those that always begin another piece, and those that either
+    /// do that or continue the piece.
     pub fn after(&self, state: u16) -> (&ByteSet, &ByteSet) {
         let (new_piece, plain) = &self.after[usize::from(state)];
         (new_piece, plain)
     }
 
-    /// How many states there are.
+    /// The number of states.
     pub fn num_states(&self) -> usize {
         self.ends.len()
     }
 
-    /// How many classes of characters there are.
+    /// The number of classes of characters.
     pub fn num_classes(&self) -> usize {
         self.num_classes
     }
 
-    /// Every text must be pieces from its beginning to its end, and none of them empty.
+    /// Checks that every text is cut completely into pieces, and that no piece is empty.
     fn check_that_nothing_is_left_out(&self) -> Result<(), String> {
         if self.may_end(START) || self.may_end_text(START) {
             return Err("the pattern matches nothing at all".into());
@@ -234,7 +235,7 @@ impl Compiler {
         Ok(self.instructions.len() - 1)
     }
 
-    /// Puts marks in place of `(?!...)`, each of one class of characters.
+    /// Replaces each `(?!...)` around one class of characters by a mark.
     fn cut_conditions(&mut self, pattern: &str) -> Result<String, String> {
         let mut plain = String::new();
         let mut rest = pattern;
@@ -259,8 +260,8 @@ impl Compiler {
         self.sets.len() - 1
     }
 
-    /// Instructions that match a part and go on at `next`. `Read` goes on at the instruction after it, so that one is
-    /// always a fork to `next`.
+    /// Emits instructions that match a part and then continue at `next`. `Read` continues at the instruction after it,
+    /// so that one is always a jump to `next`.
     fn compile(&mut self, hir: &Hir, next: usize) -> Result<usize, String> {
         if let Some(ranges) = ranges_of(hir) {
             return match ranges[..] {
@@ -317,9 +318,9 @@ impl Compiler {
         }
     }
 
-    /// Stretches of characters that no set distinguishes, and for each class of them the sets that it is in.
+    /// Ranges of characters that no set distinguishes, and for each class of them the sets that it belongs to.
     fn classes(&self) -> (Vec<(u32, u8)>, Vec<Vec<bool>>) {
-        // Halves of surrogate pairs are no characters, so no set has them.
+        // Surrogates are no characters, so no set contains them.
         let mut firsts: Vec<u32> = vec![0, 0xE000];
         for &(first, last) in self.sets.iter().flatten() {
             firsts.extend([first, last + 1]);
@@ -336,7 +337,7 @@ impl Compiler {
             let sets: Vec<bool> = self.sets.iter().map(inside).collect();
             let count = known.len();
             let class = *known.entry(sets).or_insert(count);
-            // More classes than fit are refused by the caller.
+            // If there are too many classes, the caller refuses the pattern.
             stretches.push((first, class.min(usize::from(u8::MAX)) as u8));
         }
         let mut classes: Vec<(usize, Vec<bool>)> = known.into_iter().map(|(sets, class)| (class, sets)).collect();
@@ -344,8 +345,8 @@ impl Compiler {
         (stretches, classes.into_iter().map(|(_, sets)| sets).collect())
     }
 
-    /// The reading threads of a state in the order of their priority, each with its set, down to the first that has
-    /// matched; and whether one has.
+    /// The reading threads of a state by priority, each with its set, up to the first one that has matched; and whether
+    /// one has.
     fn threads(&self, state: &[usize], next: Next, classes: &[Vec<bool>]) -> (Vec<(usize, usize)>, bool) {
         let mut seen = vec![false; self.instructions.len()];
         let mut threads = Vec::new();
@@ -369,7 +370,7 @@ impl Compiler {
     }
 }
 
-/// The characters of a part that matches one character.
+/// The characters of a part that matches exactly one character.
 fn ranges_of(hir: &Hir) -> Option<Vec<(u32, u32)>> {
     match hir.kind() {
         HirKind::Class(Class::Unicode(class)) => {

@@ -1,4 +1,4 @@
-//! What reads a lexeme byte by byte, for questions about the tokens within it.
+//! Reading a lexeme byte by byte, for questions about the tokens within it.
 
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::LimitExceeded;
@@ -6,7 +6,7 @@ use stencilm_support::LimitExceeded;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::Expansion;
 
-/// What reads a lexeme: its automaton, perhaps after the whitespace of an expansion.
+/// A lexeme's automaton, perhaps after the whitespace of an expansion.
 pub(crate) struct Reader<'f> {
     pub expansion: Option<&'f Expansion>,
     pub dfa: DfaId,
@@ -23,7 +23,7 @@ impl Reader<'_> {
         Ok((next != StateId::DEAD.0).then_some(next))
     }
 
-    /// How many bytes lead from a state to itself, of those that may come there.
+    /// The number of live bytes that lead from a state to itself.
     pub fn loops(&self, lexeme_cache: &mut LexemeCache, state: u32, live: &ByteSet) -> Result<usize, LimitExceeded> {
         let mut loops = 0;
         for byte in live.iter() {

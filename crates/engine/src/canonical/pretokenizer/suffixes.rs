@@ -1,7 +1,8 @@
-//! Where a text may be in the tokenizer's pattern after a token, whatever comes before it.
+//! The possible states of the tokenizer's pattern after a token, whatever comes before it.
 //!
 //! The last few characters nearly always determine the state: after `l` a contraction such as `'ll` may be open, after
-//! `al` none is. So sets of states are followed through the characters of a token, from the set of all.
+//! `al` it cannot. So sets of states are followed through the characters of a token, starting from the set of all
+//! states.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -10,27 +11,26 @@ use stencilm_support::LOOKED_AT;
 use crate::canonical::pretokenizer::pattern::{DEAD, PreTokenizer, START};
 use crate::switches::Switch;
 
-/// In place of a number of a set: not known yet.
+/// In place of the number of a set: not computed yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The number of a set of states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct States(u32);
 
-/// The sets of states seen so far.
+/// The sets of states met so far.
 #[derive(Default)]
 pub(crate) struct Behind {
-    /// The first one has all states.
+    /// The first set contains all states.
     sets: Vec<Vec<u16>>,
     numbers: FxHashMap<Vec<u16>, u32>,
-    /// By set and class of the next character.
+    /// The next set by set and class of the next character.
     steps: Vec<u32>,
-    /// By set, as by state in [`PreTokenizer::after`].
+    /// For each set, as for a state in [`PreTokenizer::after`].
     after: Vec<(ByteSet, ByteSet)>,
 }
 
 impl Behind {
-    /// The states after some bytes, whatever stands before them.
+    /// The possible states after some bytes, whatever comes before them.
     pub fn of(&mut self, pretokenizer: &PreTokenizer, bytes: &[u8]) -> States {
         if self.sets.is_empty() {
             self.add(pretokenizer, (0..pretokenizer.num_states() as u16).collect());
@@ -43,7 +43,7 @@ impl Behind {
             for character in chunk.valid().chars() {
                 here = self.step(pretokenizer, here, pretokenizer.class(character));
             }
-            // Of a character that bytes before these begin nothing is known.
+            // A character that begins before these bytes is unknown.
             if !chunk.invalid().is_empty() {
                 here = 0;
             }
@@ -54,9 +54,9 @@ impl Behind {
     fn step(&mut self, pretokenizer: &PreTokenizer, from: u32, class: u8) -> u32 {
         let at = from as usize * pretokenizer.num_classes() + usize::from(class);
         if self.steps[at] == UNKNOWN {
-            // With more sets a token is known by its last character.
+            // If there are more sets, only the last character of a token is used.
             let from = if self.sets.len() < LOOKED_AT { from } else { 0 };
-            // A piece may have ended before the character.
+            // The piece may have ended before the character.
             let before = self.sets[from as usize].iter().chain(&[START]);
             let mut next: Vec<u16> = before.map(|&state| pretokenizer.step(state, class).0).collect();
             next.retain(|&state| state != DEAD);
@@ -83,12 +83,13 @@ impl Behind {
         number
     }
 
-    /// The bytes that always begin another piece in some states, and those that either do so or go on with the piece.
+    /// The bytes that always begin another piece in all these states, and those that either do that or continue the
+    /// piece.
     pub fn after(&self, states: States) -> &(ByteSet, ByteSet) {
         &self.after[states.0 as usize]
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let sets = self.sets.iter().map(|states| 2 * (states.len() * 2 + 24) + 2 * size_of::<ByteSet>());
         sets.sum::<usize>() + self.steps.len() * 4
@@ -105,7 +106,7 @@ mod tests {
     use crate::canonical::cursor::table::tests::encoding;
     use crate::canonical::encoding::Encoding;
 
-    /// The state of a cursor that waits for nothing is one of the set, whatever was read before.
+    /// Checks that the state of a settled cursor is in the set, whatever was read before.
     fn check(encoding: &Encoding, before: &str, token: u32) -> Result<(), TestCaseError> {
         let (mut cursors, mut after) = (Cursors::default(), Behind::default());
         let mut ids = encoding.encode(before).expect("it is text");

@@ -1,4 +1,5 @@
-//! What may come at a configuration, from its threads alone, and where each byte leads: cached within one operation.
+//! What may come at a configuration, computed from its threads alone, and where each byte leads: a memo for one
+//! operation.
 
 use std::sync::Arc;
 
@@ -13,22 +14,21 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 
-/// Some bytes of each kind that keys are made of: which of those that may come certainly do is asked of these only.
+/// Bytes of each kind of which keys are made. Only for these it is decided whether a byte that may come certainly does.
 const IN_KEYS: [u8; 4] = *b"aA0_";
 
 /// What may come at a configuration.
 #[derive(Clone, Copy)]
 pub(crate) struct Next {
-    /// The live bytes, perhaps some more.
+    /// The bytes that may be live; the set may be too large.
     pub bytes: ByteSet,
-    /// Those of them that certainly are.
+    /// Those of them that certainly are live.
     pub certain: ByteSet,
-    /// Whether the text, or this stretch of it, may end here.
+    /// Whether the text, or the part of it that is read by itself, may end here.
     pub may_end: bool,
 }
 
 impl Run<'_> {
-    /// What may come at a configuration.
     pub(crate) fn next_of(&mut self, configuration: SetId) -> Result<Next, EngineError> {
         let mut next = Next { bytes: ByteSet::EMPTY, certain: ByteSet::EMPTY, may_end: false };
         let mut infinite = None;
@@ -44,8 +44,8 @@ impl Run<'_> {
             let whitespace = whitespace.filter(|_| expansion.whitespace_left(thread.state) != Some(0));
             let live = expansion.live_bytes(self.lexeme_cache, state)?;
             next.bytes = next.bytes.union(&live);
-            // A thread is there because it can be completed. Only of keys and of elements that must be new it is not certain
-            // which bytes do so.
+            // A thread exists only if it can be completed. Only for additional keys, and for elements that must be new,
+            // it is not certain by which bytes.
             let is_certain = !expansion.additional && !self.compares_elements();
             if is_certain {
                 next.certain = next.certain.union(&match &expansion.automaton {
@@ -61,7 +61,7 @@ impl Run<'_> {
                 infinite = Some((expansion, state));
             }
         }
-        // Where infinitely many keys go on, one of them is new.
+        // If infinitely many keys continue so, one of them is new.
         if let Some((expansion, state)) = infinite.filter(|_| next.certain.is_empty()) {
             for byte in IN_KEYS.into_iter().filter(|&byte| next.bytes.contains(byte)) {
                 let (after, accepts) = expansion.step(self.lexeme_cache, state, byte)?;
@@ -74,26 +74,26 @@ impl Run<'_> {
     }
 }
 
-/// Tokens that are read at a configuration.
+/// The tokens that can be read at a configuration.
 #[derive(Clone)]
 pub(crate) struct Listed {
-    /// Each with the configuration after it, and whether the path there is beyond the lexemes that are read where it begins.
+    /// Each token, the configuration after it, and whether its path goes beyond the lexemes that are read at the start.
     pub tokens: Arc<[(u32, SetId, bool)]>,
-    /// Whether any path is, also one that ends within a token.
+    /// Whether any path does, including those that end within a token.
     pub some_beyond: bool,
 }
 
-/// What is known of one configuration.
+/// The memo of one configuration.
 #[derive(Default)]
 pub(crate) struct Known {
     next: Option<Next>,
-    /// The text that is forced there; `None` inside where there is none.
+    /// The text that is forced there; the inner `None` says that there is none.
     pub forced: Option<Option<Text>>,
-    /// The tokens that are read there, where they are few.
+    /// The tokens that can be read there, if they are few.
     pub read: Option<Option<Listed>>,
 }
 
-/// What is known of configurations, within one operation.
+/// The memos of configurations, for one operation.
 #[derive(Default)]
 pub(crate) struct Ahead {
     known: FxHashMap<SetId, Known>,
@@ -101,7 +101,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Forgets everything, but keeps the room: most masks ask, and each little.
+    /// Forgets everything but keeps the allocated memory: most masks use this, and each only a little.
     pub fn begin(&mut self) {
         if self.steps.capacity() > LOOKED_AT {
             *self = Ahead::default();
@@ -110,7 +110,7 @@ impl Ahead {
         self.steps.clear();
     }
 
-    /// What is known of a configuration.
+    /// The memo of a configuration.
     pub fn of(&mut self, configuration: SetId) -> &mut Known {
         self.known.entry(configuration).or_default()
     }

@@ -4,8 +4,8 @@ use super::layer::Layer;
 use super::question::Question;
 use crate::error::EngineError;
 
-/// Some next byte begins another piece in any case, or the lexeme of a dense thread goes on after the token. All of it is kept for
-/// all grammars of the vocabulary.
+/// A token is viable if some next byte begins another piece in any case, or if the lexeme of a dense thread continues
+/// after it. All results are cached for all grammars of the vocabulary.
 pub(crate) struct ByLexeme;
 
 impl Layer for ByLexeme {

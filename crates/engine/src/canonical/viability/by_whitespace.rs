@@ -5,8 +5,8 @@ use super::question::Question;
 use crate::canonical::whitespace::runs::numbered;
 use crate::error::EngineError;
 
-/// Where all threads stand before whitespace, or one of several does: what may follow it, and how much of it, decides. Kept for all
-/// grammars of the vocabulary.
+/// Applies if all threads are before whitespace, or one of several is. What may follow the whitespace, and how much of
+/// it may come, decides. The results are cached for all grammars of the vocabulary.
 pub(crate) struct ByWhitespace;
 
 impl Layer for ByWhitespace {

@@ -1,7 +1,8 @@
 //! The tokens of dense lexemes that are viable in any context, whatever follows the lexeme.
 //!
-//! They are the same for all grammars that have such a lexeme, so they are stored with the vocabulary. Most lexemes
-//! read runs of characters that may always go on, and those of one class of characters have nearly all of it in common.
+//! They are the same for all grammars with such a lexeme, so they are stored with the vocabulary. Most lexemes read
+//! runs of characters that may always continue, and lexemes with one class of characters have nearly all results in
+//! common.
 
 use std::sync::Arc;
 
@@ -27,63 +28,63 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set::{self, TokenSet};
 use crate::vocabulary::tokens::Tokens;
 
-/// What is known of the tokens of dense lexemes, by their lexeme masks.
+/// Results about the tokens of dense lexemes, by lexeme mask.
 #[derive(Default)]
 pub(crate) struct ContextIndependent {
     lexemes: FxHashMap<usize, LexemeFacts>,
     /// By the character of their runs.
     classes: FxHashMap<usize, RunFacts>,
-    /// Bytes that lexemes and classes take.
+    /// Bytes held by lexemes and classes.
     bytes: usize,
 }
 
 struct LexemeFacts {
-    /// Kept, so that no other lexeme mask gets its place in memory.
+    /// Kept alive, since its address is the key.
     mask: Arc<LexemeMask>,
-    /// A class of characters in whose lexemes most tokens are as here.
+    /// A class of characters that shares the results for most tokens.
     class: Option<usize>,
-    /// Those that are; without a class those that are viable wherever they come.
+    /// The tokens with shared results; without a class, those that are viable in any context.
     tokens: Arc<TokenSet>,
-    /// Those that the lexeme reads beside them.
+    /// The other tokens that the lexeme reads.
     others: Vec<u32>,
-    /// Those that end the lexeme where runs of characters end, which are not among the others.
+    /// Tokens that end the lexeme where a run of characters ends; they are not among `others`.
     ending: Option<Arc<Ending>>,
-    /// What is known at a cursor.
+    /// Results for cursors.
     at: FxHashMap<CursorId, Arc<AtCursor>>,
-    /// What searches have decided, whatever follows the lexeme: by token, and the cursor after it.
+    /// Results of searches, whatever follows the lexeme, by token and the cursor after it.
     answers: FxHashMap<(u32, CursorId), bool>,
 }
 
-/// What is known of runs of characters that may always go on.
+/// Results about runs of characters that may always continue.
 struct RunFacts {
-    /// Kept, so that nothing else gets its place in memory. It is the same in every lexeme cache that has a lexeme mask of
-    /// the class, but automata are not.
+    /// Kept alive, since its address is the key. Every lexeme cache with a mask of the class has the same character,
+    /// but not the same automata.
     character: Arc<ExprId>,
-    /// All that they read.
+    /// All tokens that such runs read.
     all: Arc<TokenSet>,
-    /// Those that are viable wherever they come.
+    /// Those that are viable in any context.
     anywhere: TokenSet,
     others: Vec<u32>,
     /// The tokens that are viable at a cursor, whatever the context.
     at: FxHashMap<CursorId, Arc<TokenSet>>,
-    /// Those that a search has decided, as in the answers about lexemes.
+    /// Tokens that a search found to be viable, as in [`LexemeFacts::answers`].
     searched: FxHashSet<(u32, CursorId)>,
 }
 
-/// What is known of the tokens of a lexeme at a cursor, whatever follows the lexeme.
+/// Results about the tokens of a lexeme at a cursor, whatever follows the lexeme.
 pub(crate) struct AtCursor {
-    /// The viable ones, whatever the context: those of one set that are in the other, and some more. The sets are those of the
-    /// lexeme mask and of its class, for there are many masks and cursors.
+    /// The tokens that are viable in any context: the intersection of the two sets, and `more`. The sets are shared
+    /// with the lexeme mask and its class, since there are many masks and cursors.
     independent: (Arc<TokenSet>, Option<Arc<TokenSet>>),
     more: Vec<u32>,
-    /// The others, by the state of the lexeme after them.
+    /// The other tokens, grouped by the state of the lexeme after them.
     pub inside: Vec<Equivalence>,
-    /// And those that have no such state, which are within the whitespace before the lexeme.
+    /// Those without such a state, which end within the whitespace before the lexeme.
     pub rest: Vec<u32>,
 }
 
 impl AtCursor {
-    /// Takes the context-independent ones out of a set.
+    /// Removes the context-independent tokens from a set.
     pub fn clear_independent(&self, tokens: &mut [u32]) {
         match &self.independent {
             (all, None) => token_set::take_out(tokens, all.words()),
@@ -96,15 +97,16 @@ impl AtCursor {
     }
 }
 
-/// The lexeme mask of a dense thread, and the tokens after which its lexeme certainly goes on.
+/// The lexeme mask of a dense thread, and the tokens after which its lexeme certainly continues.
 pub(crate) struct IndependentTokens {
     pub here: LexemeMaskAt,
     pub known: Arc<AtCursor>,
-    /// Those that end the lexeme where runs of characters end.
+    /// The tokens that end the lexeme where a run of characters ends.
     pub ending: Option<Arc<Ending>>,
 }
 
-/// Tokens that end a lexeme: as a list, and as a set, for each mask asks of hundreds of others whether they are among them.
+/// Tokens that end a lexeme: as a list, and also as a set, since each mask asks of hundreds of tokens whether they are
+/// among them.
 pub(crate) struct Ending {
     pub tokens: Vec<u32>,
     pub set: TokenSet,
@@ -116,19 +118,19 @@ impl LexemeFacts {
         self.mask.runs.as_ref().is_some_and(|runs| runs.max.is_none())
     }
 
-    /// Whether answers about a token are kept.
+    /// Whether results about a token are stored.
     fn keeps(&self, token: u32) -> bool {
         (self.class.is_some() && self.tokens.contains(token)) || self.others.binary_search(&token).is_ok()
     }
 }
 
 impl ContextIndependent {
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds what is known of a lexeme mask, read from a state.
+    /// Computes the results about a lexeme mask, read from a state.
     fn lay_out(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -144,7 +146,7 @@ impl ContextIndependent {
             None => None,
         };
         let near = class.map(|class| near_class(encoding.tokens(), mask.clone(), class));
-        // Near the end of a bounded run a class decides nothing about many tokens: all of the mask are judged then.
+        // Near the end of a bounded run, a class decides few tokens. Then all tokens of the mask are judged.
         let laid_out = match near.filter(|near| near.others.len() <= MANY) {
             Some(near) => near,
             None => independent_facts(lexeme_cache, encoding, anywhere, reader, state, mask.clone())?,
@@ -155,27 +157,26 @@ impl ContextIndependent {
         Ok(())
     }
 
-    /// Whether answers about a token inside a lexeme mask are kept.
+    /// Whether results about a token of a lexeme mask are stored.
     pub fn keeps(&self, mask: &Arc<LexemeMask>, token: u32) -> bool {
         Switch::CanonicalAnswers.is_on()
             && self.lexemes.get(&(Arc::as_ptr(mask) as usize)).is_some_and(|facts| facts.keeps(token))
     }
 
-    /// What a search has decided about a token inside a lexeme mask, with the cursor after it, whatever follows the
-    /// lexeme.
+    /// The result of a search for a token of a lexeme mask, given the cursor after it, whatever follows the lexeme.
     pub fn answer(&self, mask: &Arc<LexemeMask>, token: u32, after: CursorId) -> Option<bool> {
         let facts = self.lexemes.get(&(Arc::as_ptr(mask) as usize))?;
         let key = (token, after);
         if let Some(&known) = facts.answers.get(&key) {
             return Some(known);
         }
-        // What is viable in unbounded runs is so in all of them.
+        // A token that is viable in one unbounded run of the class is viable in all of them.
         let class = facts.class.as_ref().filter(|_| facts.is_unbounded())?;
         let known = facts.tokens.contains(token) && self.classes.get(class)?.searched.contains(&key);
         known.then_some(true)
     }
 
-    /// Keeps what a search has decided.
+    /// Stores the result of a search.
     pub fn add(&mut self, mask: &Arc<LexemeMask>, token: u32, after: CursorId, is_viable: bool) {
         let Some(facts) = self.lexemes.get_mut(&(Arc::as_ptr(mask) as usize)) else { return };
         let key = (token, after);
@@ -192,7 +193,7 @@ impl ContextIndependent {
 }
 
 impl ContextIndependent {
-    /// The tokens of a dense thread after which its lexeme certainly goes on.
+    /// The tokens of a dense thread after which its lexeme certainly continues.
     pub fn of_thread(
         &mut self,
         search: &mut Search<'_, '_>,
@@ -240,7 +241,7 @@ impl ContextIndependent {
         }
         let mut more = Vec::new();
         let mut within = Within::new(encoding, cursors, lexeme_cache, &reader);
-        // By state of the lexeme, in the order in which they come.
+        // By state of the lexeme, in the order in which the states are met.
         let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in facts.others.iter().chain(&open) {
@@ -291,7 +292,7 @@ impl RunFacts {
     }
 }
 
-/// The class of runs of characters, and the tokens after which they go on as if without end.
+/// The class of runs of characters, and the tokens after which a run continues as if it were unbounded.
 fn as_in_class(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,
@@ -300,8 +301,8 @@ fn as_in_class(
     RunsInside { character, max }: &RunsInside,
 ) -> Result<Option<(usize, Arc<TokenSet>)>, LimitExceeded> {
     let vocabulary = encoding.tokens();
-    // What shows that a token keeps its end is at most so many characters after it, and the next one for those that do so
-    // wherever they stand.
+    // That a token keeps its end is shown by at most this many characters after it; for tokens that keep their ends in
+    // any context, by the next one.
     let Some(most) = max.map_or(Some(None), |max| max.checked_sub(CHARACTERS_AFTER).map(Some)) else {
         return Ok(None);
     };
@@ -334,13 +335,14 @@ fn as_in_class(
     Ok(Some((name, tokens)))
 }
 
-/// What reads runs of a character without end.
+/// The reader of unbounded runs of a character.
 fn unbounded(lexeme_cache: &mut LexemeCache, character: ExprId) -> Result<Reader<'static>, LimitExceeded> {
     let unbounded = lexeme_cache.deriver().exprs.repeat(character, 0, None);
     Ok(Reader { expansion: None, dfa: lexeme_cache.dfa(&[unbounded])? })
 }
 
-/// The tokens of a lexeme mask, and those that spell the same: what is written with characters has tokens for bytes beside them.
+/// The tokens of a lexeme mask, and those with equal bytes: an encoding from characters has tokens for bytes beside
+/// them.
 fn all_of(vocabulary: &Tokens, mask: &LexemeMask) -> TokenSet {
     let mut tokens = mask.to_set(vocabulary.vocab_size());
     for (first, others) in vocabulary.duplicates() {
@@ -351,10 +353,10 @@ fn all_of(vocabulary: &Tokens, mask: &LexemeMask) -> TokenSet {
     tokens
 }
 
-/// What is known of a lexeme mask whose tokens are nearly all as in a class.
+/// The results about a lexeme mask that shares nearly all of them with a class.
 fn near_class(vocabulary: &Tokens, mask: Arc<LexemeMask>, (class, mut within): (usize, Arc<TokenSet>)) -> LexemeFacts {
     let mut others = all_of(vocabulary, &mask);
-    // The mask has nearly always all that the class reads.
+    // The mask nearly always contains everything that the class reads.
     if within.words().iter().zip(others.words()).any(|(within, other)| within & !other != 0) {
         token_set::keep(Arc::make_mut(&mut within).words_mut(), others.words());
     }
@@ -375,7 +377,7 @@ fn near_class(vocabulary: &Tokens, mask: Arc<LexemeMask>, (class, mut within): (
     LexemeFacts { mask, class: Some(class), tokens: within, others: others.iter().collect(), ending, at, answers }
 }
 
-/// What is known of a lexeme mask, whatever comes before it.
+/// The results about a lexeme mask, whatever comes before it.
 fn independent_facts(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,

@@ -1,7 +1,7 @@
-//! Tokens that leave lexemes, by the suffixes with which they go on after them.
+//! Crossing tokens, grouped by the suffixes with which they go on after lexemes.
 //!
-//! Nearly all lexemes that many tokens leave end with the same byte, so what the tokenizer makes of those tokens at a
-//! cursor is stored with the vocabulary for all of them.
+//! Nearly all lexemes that many tokens cross end with the same byte, so what the tokenizer makes of those tokens at a
+//! cursor is stored with the vocabulary, for all lexemes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// A suffix that a grammar reads after a lexeme.
+/// A suffix that a grammar can read after a lexeme.
 #[derive(PartialEq, Debug)]
 pub(crate) struct ReadSuffix {
     /// Its node in the trie of suffixes, and its number.
@@ -29,36 +29,36 @@ pub(crate) struct ReadSuffix {
     pub certain: ByteSet,
 }
 
-/// The suffixes that a grammar reads after a lexeme.
+/// The suffixes that a grammar can read after a lexeme.
 struct ReadSuffixes {
-    /// Kept, so that no other suffixes get their place in memory.
+    /// Keeps the suffixes alive, since their address is the key.
     _mask: Arc<LexemeMask>,
     read: Arc<[ReadSuffix]>,
 }
 
-/// The suffixes that a grammar reads after lexemes, whatever its tokenizer makes of them: by what suffixes there are, and where
-/// the grammar stands after the lexeme.
+/// The suffixes that a grammar can read after lexemes, whatever the tokenizer makes of them, by the set of suffixes and
+/// the configuration after the lexeme.
 pub(crate) struct SuffixesAfter(DependencyCaches<usize, ReadSuffixes>);
 
 impl SuffixesAfter {
-    /// Nothing yet, and so many bytes at most. No token has more bytes than `horizon`.
+    /// An empty cache of at most `max_bytes` bytes. No token has more than `horizon` bytes.
     pub fn new(max_bytes: usize, horizon: usize) -> SuffixesAfter {
         SuffixesAfter(DependencyCaches::new(max_bytes, horizon))
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.0.memory_bytes()
     }
 
-    /// Those that are read at a configuration after a lexeme whose mask has these crossing tokens; in the order of their trie.
+    /// The suffixes of these crossing tokens that can be read at a configuration after the lexeme, in trie order.
     pub(crate) fn read(
         &mut self,
         run: &mut Run<'_>,
         start: SetId,
         (mask, crossings): (&Arc<LexemeMask>, &Crossings),
     ) -> Result<Arc<[ReadSuffix]>, EngineError> {
-        // What an array has seen is not in the description of a configuration.
+        // Which elements an array has is no part of the cache key.
         if run.is_exact() || !Switch::CanonicalReadSuffixes.is_on() {
             return run.read_suffixes(start, crossings);
         }
@@ -68,15 +68,15 @@ impl SuffixesAfter {
             let size = size_of_val(&read[..]);
             Ok((ReadSuffixes { _mask: mask.clone(), read }, size))
         })?;
-        // The slow twin of what was found before: read anew.
+        // The slow reference of a cached result: read again.
         debug_assert!(!was_known || found.read == run.tracked(|run| run.read_suffixes(start, crossings)).0?);
         Ok(found.read.clone())
     }
 }
 
 impl Run<'_> {
-    /// The suffixes that are read from a configuration. Nothing is taken from what was read before, so that a watch sees all that
-    /// they depend on.
+    /// The suffixes that can be read from a configuration. Earlier results are not used, so that everything that the
+    /// result depends on is tracked.
     fn read_suffixes(&mut self, start: SetId, crossings: &Crossings) -> Result<Arc<[ReadSuffix]>, EngineError> {
         let suffixes = crossings.suffixes();
         let alive = self.next_of(start)?.bytes;
@@ -105,28 +105,28 @@ impl Run<'_> {
     }
 }
 
-/// What is known of crossing tokens, by their suffixes.
+/// Results about crossing tokens, by suffix.
 #[derive(Default)]
 pub(crate) struct CrossingClasses {
-    /// By the place of the suffixes in memory and the cursor.
+    /// By the address of the suffixes and the cursor.
     known: Bounded<(usize, CursorId), CrossingClassesAt, LARGE_BUDGET>,
 }
 
-/// What is known of tokens by one list of suffixes, at one cursor.
+/// The results for one set of suffixes at one cursor.
 struct CrossingClassesAt {
-    /// Kept, so that no other suffixes get their place in memory.
+    /// Keeps the suffixes alive, since their address is the key.
     _mask: Arc<LexemeMask>,
-    /// By number of the suffix, one more for tokens that end with the lexeme; as far as it was asked for.
+    /// By the number of a suffix, and one more for tokens that end with the lexeme; `None` where not computed yet.
     with: Box<[Option<Equivalence>]>,
 }
 
 impl CrossingClasses {
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.known.memory_bytes()
     }
 
-    /// What is known of the crossing tokens of a lexeme mask, at a cursor.
+    /// The results about the crossing tokens of a lexeme mask at a cursor.
     pub fn here<'s>(
         &'s mut self,
         mask: &Arc<LexemeMask>,
@@ -147,17 +147,18 @@ impl CrossingClasses {
     }
 }
 
-/// What is known of the same crossing tokens at a cursor.
+/// The results about some crossing tokens at a cursor.
 pub(crate) struct CrossingClassesHere<'s> {
     crossings: &'s Crossings,
     cursor: CursorId,
     known: &'s mut [Option<Equivalence>],
-    /// Bytes that all of it takes, for all cursors.
+    /// The bytes held for all cursors.
     bytes: &'s mut usize,
 }
 
 impl CrossingClassesHere<'_> {
-    /// The tokens that cross with a suffix, perhaps some more, each with its crossing; or those that end with the lexeme.
+    /// The tokens that cross with a suffix, or for `None` those that end with the lexeme, each with its crossing. There
+    /// may be tokens of other lexemes among them.
     pub fn with(&mut self, encoding: &Encoder, cursors: &mut Cursors, suffix: Option<u32>) -> &Equivalence {
         let (crossings, cursor) = (self.crossings, self.cursor);
         self.known[suffix.map_or(crossings.num_suffixes(), |suffix| suffix as usize)].get_or_insert_with(|| {

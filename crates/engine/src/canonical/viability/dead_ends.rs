@@ -1,4 +1,4 @@
-//! The result for a mask of many tokens: those that are not viable, whatever token came before.
+//! The result for a mask of many tokens: those that are not viable, for every possible token before them.
 
 use super::search::Search;
 use crate::canonical::cursor::table::CursorId;
@@ -11,14 +11,14 @@ use crate::vocabulary::token_set;
 pub(crate) struct DeadEnds {
     /// Where no merge joins them with the token before, and where one does; ascending.
     tokens: [Vec<u32>; 2],
-    /// Whether both are the same, as for whitespace; known once they are sorted.
+    /// Whether both lists are equal, as for whitespace; set once they are sorted.
     same: bool,
-    /// Tokens that were not asked for, each with whether it is unmerged: they did not fit after the token before.
+    /// Tokens that were not examined, each with whether it is unmerged: they did not fit after the token before.
     open: Vec<(u32, bool)>,
 }
 
 impl DeadEnds {
-    /// Takes them out of a mask after a token.
+    /// Removes them from a mask after a token.
     pub fn clear(&self, encoding: &Encoding, before: Option<u32>, mask: &mut [u32]) {
         if self.same {
             return self.tokens[0].iter().for_each(|&token| token_set::clear(mask, token));
@@ -36,13 +36,13 @@ impl DeadEnds {
         self.tokens[usize::from(!unmerged)].push(token);
     }
 
-    /// These and no others so far.
+    /// Replaces the lists.
     pub fn set(&mut self, tokens: &[Vec<u32>; 2]) {
         self.tokens.clone_from(tokens);
     }
 
-    /// How a token comes after the token before: whether unmerged, and the cursor after it; `None` where it does not fit. Notes
-    /// the cases that are not asked for.
+    /// How a token follows the token before: whether unmerged, and the cursor after it; `None` where it does not fit.
+    /// The cases that are not examined are noted as open.
     pub fn case(
         &mut self,
         search: &mut Search<'_, '_>,
@@ -67,7 +67,7 @@ impl DeadEnds {
         self.same = self.tokens[0] == self.tokens[1];
     }
 
-    /// Without what is decided about some tokens, which ascend.
+    /// The same without some tokens, which must be ascending.
     pub(crate) fn but_for(&self, tokens: &[u32]) -> DeadEnds {
         let is_other = |token: &u32| tokens.binary_search(token).is_err();
         DeadEnds {
@@ -77,13 +77,13 @@ impl DeadEnds {
         }
     }
 
-    /// Whether a token is one. `unmerged` says that no merge joins it with the token before.
+    /// Whether a token is a dead end. `unmerged` says that no merge joins it with the token before.
     pub fn has(&self, token: u32, unmerged: bool) -> bool {
         self.tokens[usize::from(!unmerged)].binary_search(&token).is_ok()
     }
 
-    /// Whether others are the same among the tokens of a mask that fit after a token, but for those that end within a character:
-    /// where a lexeme shows that it goes on after them, they are not searched.
+    /// Whether another result is equal for the tokens of a mask that fit after a token. Tokens that end within a
+    /// character are not compared: they are not searched where a lexeme shows that it continues after them.
     pub fn answers_the_same(
         &self,
         others: &DeadEnds,
@@ -102,7 +102,7 @@ impl DeadEnds {
         of(self) == of(others)
     }
 
-    /// Whether one of those that were not asked for fits after a token.
+    /// Whether a token that was not examined fits after a token.
     pub fn is_open(&self, encoding: &Encoding, before: Option<u32>, fitting: &[u32]) -> bool {
         let fits = |&(token, unmerged): &(u32, bool)| {
             token_set::get(fitting, token) && encoding.stay_unmerged(before, token) == unmerged

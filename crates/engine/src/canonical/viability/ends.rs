@@ -1,7 +1,8 @@
-//! Whether a token keeps its end in any context: what the next bytes decide, without looking at the tokens that come.
+//! Whether a token keeps its end in any context: what the next bytes decide, without looking at the next tokens.
 //!
-//! A byte that begins another piece in any case, or with which no merge joins the token, settles its end. Which bytes
-//! do so is tabulated by state of the pre-tokenizer, and for whole vocabularies by the bytes that may come.
+//! A byte settles the end of a token if it begins another piece in any case, or if no merge joins the token with it.
+//! The settling bytes are tabulated by state of the pre-tokenizer, and for whole vocabularies by the bytes that may
+//! come.
 
 use std::sync::Arc;
 
@@ -16,23 +17,23 @@ use crate::canonical::pretokenizer::suffixes::{Behind, States};
 use crate::switches::Switch;
 use crate::vocabulary::token_set::{BITS, TokenSet};
 
-/// By the bytes that may come: the tokens that always keep their ends before them, wherever they stand.
+/// By the bytes that may come, the tokens that keep their ends before them in any context.
 #[derive(Default)]
 pub(crate) struct Anywhere {
     sets: Bounded<ByteSet, Arc<TokenSet>>,
     after: Behind,
-    /// What decides of the tokens of each ending, which have the same sets.
+    /// One [`Ending`] for each number. Tokens with equal endings are in the same sets.
     examples: Vec<Ending>,
-    /// By token the number of its ending; the same in the order of category strings, in which they are asked for.
+    /// The number of each token's ending, and the same in the order of category strings, in which they are asked for.
     endings: Vec<u32>,
     by_category_string: Vec<u32>,
-    /// Sets of bytes, each with which endings of tokens always keep their ends before them, as far as it was asked for.
+    /// Sets of bytes, each with the endings that keep their ends before them; `None` where not computed yet.
     judged: Vec<(ByteSet, Vec<Option<bool>>)>,
     numbers: FxHashMap<ByteSet, usize>,
 }
 
 impl Anywhere {
-    /// Those of some bytes.
+    /// The tokens that keep their ends in any context before some of these bytes.
     pub fn before(&mut self, encoding: &Encoder, bytes: &ByteSet) -> Arc<TokenSet> {
         self.lay_out(encoding);
         if let Some(known) = self.sets.get(bytes).filter(|_| Switch::CanonicalJudgedKept.is_on()) {
@@ -40,7 +41,7 @@ impl Anywhere {
         }
         let size = encoding.tokens().vocab_size();
         let Anywhere { examples, after, .. } = &*self;
-        // As bits at the top of words, so that a word of tokens is gathered by shifts.
+        // As the top bits of words, so that a word of tokens can be gathered by shifts.
         let keeps_end: Vec<u32> = examples
             .iter()
             .map(|&ending| u32::from(encoding.always_keeps_end_before(after, ending, bytes)) << (BITS - 1))
@@ -58,7 +59,7 @@ impl Anywhere {
         tokens
     }
 
-    /// Makes ready for questions about single tokens.
+    /// Prepares for questions about single tokens.
     pub fn begin(&mut self, encoding: &Encoder) {
         self.lay_out(encoding);
         if self.judged.len() * self.examples.len() > BUDGET {
@@ -74,7 +75,7 @@ impl Anywhere {
         })
     }
 
-    /// Whether a token always keeps its end before the bytes of a number.
+    /// Whether a token keeps its end in any context before the bytes with this number.
     #[inline]
     pub fn always_keeps_end(&mut self, encoding: &Encoder, number: usize, token: u32) -> bool {
         let ending = self.endings[token as usize] as usize;
@@ -83,8 +84,8 @@ impl Anywhere {
         *known[ending].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[ending], bytes))
     }
 
-    /// The same for tokens that stand side by side in the order of their category strings, from a number on: adds those
-    /// that always keep their ends to one set, and the others to another one.
+    /// The same for adjacent tokens in the order of their category strings, starting at an index: adds those that keep
+    /// their ends to one set and the others to another one.
     pub fn sort_category_strings(
         &mut self,
         encoding: &Encoder,
@@ -99,14 +100,14 @@ impl Anywhere {
             let ending = ending as usize;
             let keeps_end =
                 *known[ending].get_or_insert_with(|| encoding.always_keeps_end_before(after, examples[ending], bytes));
-            // The answers come in no order, so no branch depends on them.
+            // The answers come in no predictable order, so no branch depends on them.
             let (word, bit) = ((token / BITS) as usize, token % BITS);
             always.words_mut()[word] |= u32::from(keeps_end) << bit;
             perhaps.words_mut()[word] |= u32::from(!keeps_end) << bit;
         }
     }
 
-    /// Sorts the tokens by endings.
+    /// Groups the tokens by their endings.
     pub fn lay_out(&mut self, encoding: &Encoder) {
         if !self.endings.is_empty() {
             return;
@@ -126,7 +127,7 @@ impl Anywhere {
             category_trie.all_tokens().iter().map(|&token| self.endings[token as usize]).collect();
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.sets.memory_bytes()
             + (self.endings.len() + self.by_category_string.len() + self.examples.len() * 3) * 4
@@ -135,10 +136,10 @@ impl Anywhere {
     }
 }
 
-/// What decides whether a token keeps its end wherever it stands: the states after it, and what it merges with.
+/// What decides whether a token keeps its end in any context: the possible states after it, and what it merges with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Ending {
-    /// It spells nothing.
+    /// It has no bytes.
     Nothing,
     WithinCharacter {
         merging: u32,
@@ -150,12 +151,13 @@ enum Ending {
 }
 
 impl Encoder {
-    /// Those of some bytes after which a token always keeps its end, whatever the rest of the text is.
+    /// Those of some bytes that settle the end of a token, whatever the rest of the text is.
     pub(crate) fn settling_bytes(&self, cursor: &Cursor, token: u32, bytes: &ByteSet) -> ByteSet {
         let free = bytes.intersect(&self.merges.merging(token).complement());
         if cursor.within_character() {
-            // Bytes that spell a character which has a token lead to nothing, so that is searched.
-            // And where texts are cut into pieces, the character may begin one, which tokens do not reach into.
+            // The bytes may belong to a character that has a token, and then no token continues there, so this has to
+            // be searched. And where texts are cut into pieces, the character may begin one, within which no boundary
+            // is known to be allowed.
             let is_open = self.splits() || self.by_characters() || cursor.waits_for_ends() || cursor.may_become_whole();
             return if is_open { ByteSet::EMPTY } else { free };
         }
@@ -171,8 +173,8 @@ impl Encoder {
         new_piece.union(&free.intersect(plain))
     }
 
-    /// Whether a token certainly keeps its end after the next few characters of some text. What may come is given by `bytes`
-    /// and `step`, from a state; characters that are not ASCII are left out. `None` where that does not decide.
+    /// Whether a token certainly keeps its end after the next few characters of some text. `bytes` and `step` tell what
+    /// may come from a state; characters beyond ASCII are left out. `None` where this does not decide.
     pub(crate) fn keeps_end<S: Copy, E>(
         &self,
         cursors: &mut Cursors,
@@ -185,7 +187,7 @@ impl Encoder {
         if !self.splits() || cursors.key(cursor).within_character() {
             return Ok(None);
         }
-        // What showed it elsewhere often comes here too.
+        // A text that showed it elsewhere often may come here, too.
         let key = (cursor, self.merges.merging_number(token));
         if let Some(&shown) = cursors.shown.get(&key).filter(|_| Switch::CanonicalShown.is_on()) {
             let mut here = Some(start);
@@ -201,7 +203,7 @@ impl Encoder {
         let mut work: Vec<(S, Option<CursorId>, Shown)> = vec![(start, None, Shown::default())];
         let (mut tries, mut open) = (0, false);
         while let Some((state, probe, text)) = work.pop() {
-            // One byte of each class is enough, of each that merges with the token and that does not.
+            // One byte of each class is enough, separately for bytes that merge with the token and bytes that do not.
             let mut tried = [ByteSet::EMPTY; 2];
             let may_come = bytes(state)?;
             open |= may_come.intersect(&ByteSet::ASCII) != may_come;
@@ -218,7 +220,7 @@ impl Encoder {
                     let from = probe.or_else(|| cursors.probe(self, cursor, unmerged))?;
                     cursors.reads(self, from, byte)
                 };
-                // A byte that merges with the token may also begin one that does not.
+                // A byte that merges with the token may also begin a token that does not.
                 open |= !unmerged && read(true).is_some();
                 match read(unmerged) {
                     Some((_, true)) => {
@@ -236,7 +238,7 @@ impl Encoder {
         Ok((!open).then_some(false))
     }
 
-    /// Whether after some of these bytes a token always keeps its end, wherever it stands.
+    /// Whether a token keeps its end in any context after some of these bytes.
     #[cfg(test)]
     pub(crate) fn keeps_end_anywhere(&self, token: u32, bytes: &ByteSet) -> bool {
         let mut after = Behind::default();
@@ -258,7 +260,8 @@ impl Encoder {
         let free = |merging: u32| bytes.intersect(&self.merges.merging_of(merging).complement());
         match ending {
             Ending::Nothing => false,
-            // Tokens that end within a character are hundreds, of which nearly all go on; they are not searched.
+            // There are hundreds of tokens that end within a character, and nearly all of them are viable; they are not
+            // searched.
             Ending::WithinCharacter { merging } => !self.by_characters() && !free(merging).is_empty(),
             Ending::Character { states: None, merging } => !free(merging).is_empty(),
             Ending::Character { states: Some(states), merging } => {

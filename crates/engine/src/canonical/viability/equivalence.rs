@@ -1,4 +1,5 @@
-//! Equivalent tokens: after them the grammar is in the same place, so one look at what comes next decides for all.
+//! Equivalent tokens: the grammar is in the same configuration after them, so one look at what comes next decides for
+//! all.
 
 use std::sync::OnceLock;
 
@@ -8,34 +9,34 @@ use stencilm_regex::ByteSet;
 use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
 
-/// Tokens after which the grammar stands at the same place.
+/// Tokens after which the grammar is in the same configuration.
 #[derive(Default)]
 pub(crate) struct Equivalence {
-    /// Bytes before each of which all of them keep their ends.
+    /// Bytes that settle the ends of all of them.
     pub settling: ByteSet,
     pub groups: Vec<EquivalenceClass>,
 }
 
-/// Those that are equivalent to the tokenizer, too, as far as the next characters show.
+/// Tokens that are also equivalent to the tokenizer, as far as the next characters show.
 pub(crate) struct EquivalenceClass {
-    /// Bytes before each of which they keep their ends.
+    /// Bytes that settle their ends.
     pub settling: ByteSet,
     /// The cursors after them, where no merge joins them with the token before and where one does.
     pub after: [Option<CursorId>; 2],
-    /// Each with the number that it was given.
+    /// Each with the number that was given for it.
     pub tokens: Vec<(u32, u32)>,
-    /// Once it is known of all whether they are viable, whatever follows: whether all of them are.
+    /// Set once it is known for all tokens whether they are viable, whatever follows: whether all of them are.
     decided: OnceLock<bool>,
 }
 
 impl EquivalenceClass {
-    /// Those of the tokens that are here, by their numbers and themselves.
+    /// The tokens for which `is_here` holds, given their numbers and themselves.
     pub fn here(&self, is_here: impl Fn(u32, u32) -> bool + Clone) -> impl Iterator<Item = u32> + Clone {
         self.tokens.iter().filter(move |&&(number, token)| is_here(number, token)).map(|&(_, token)| token)
     }
 
-    /// Whether all of them are viable, whatever follows and whatever token stands before: known once searches have decided
-    /// each, at all cursors after it.
+    /// Whether all of them are viable, whatever follows and whatever token comes before: known once searches have
+    /// decided each, for all cursors after it.
     pub fn decided(&self, answer: impl Fn(u32, CursorId) -> Option<bool>) -> Option<bool> {
         if self.decided.get().is_none() {
             let mut all = true;
@@ -51,7 +52,7 @@ impl EquivalenceClass {
 }
 
 impl Equivalence {
-    /// Those of some tokens, each with a number, that come at a cursor.
+    /// Groups some tokens, each with a number, that follow a cursor.
     pub fn new(
         encoding: &Encoder,
         cursors: &mut Cursors,
@@ -81,13 +82,13 @@ impl Equivalence {
         equivalence
     }
 
-    /// Whether all of them keep their ends before some of these bytes.
+    /// Whether the ends of all of them are settled by some of these bytes.
     pub fn keep_ends_before(&self, bytes: &ByteSet) -> bool {
         let is_before = |settling: &ByteSet| !bytes.intersect(settling).is_empty();
         is_before(&self.settling) || self.groups.iter().all(|group| is_before(&group.settling))
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let groups = self.groups.iter().map(|group| size_of::<EquivalenceClass>() + group.tokens.len() * 8);
         size_of::<Equivalence>() + groups.sum::<usize>()

@@ -1,4 +1,4 @@
-//! The layer of equivalent tokens: after them the grammar is in the same place, so they are one question.
+//! The layer of equivalent tokens: the grammar is in the same configuration after them, so they are one question.
 
 use super::context_independent::IndependentTokens;
 use super::equivalence::Equivalence;
@@ -14,8 +14,8 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
-/// What the next few characters decide after one of some equivalent tokens of a dense thread they decide for all. Most such
-/// questions are one intersection of sets of bytes.
+/// What the next few characters decide after one of several equivalent tokens of a dense thread, they decide for all.
+/// Most such questions are one intersection of sets of bytes.
 pub(crate) struct EquivalentTokens;
 
 impl Layer for EquivalentTokens {
@@ -34,8 +34,8 @@ impl Layer for EquivalentTokens {
 }
 
 impl Question<'_, '_> {
-    /// Asks for the tokens of a lexeme mask by what follows the lexeme. Those after which the grammar stands at the same place
-    /// are one question. Whether those that leave the lexeme were asked for, too.
+    /// Decides the tokens of a lexeme mask by what follows the lexeme. Tokens after which the grammar is in the same
+    /// configuration are one question. Returns whether the crossing tokens were handled, too.
     fn ask_equivalent(
         &mut self,
         thread: Entry,
@@ -97,8 +97,8 @@ impl Question<'_, '_> {
     }
 }
 
-/// Asks for equivalent tokens, as far as they are here, what the next characters decide after a configuration. Some are
-/// already decided to be viable.
+/// Decides equivalent tokens for which `is_here` holds by the next characters after a configuration. `answer` tells
+/// which tokens are already decided.
 fn settle_equivalent(
     search: &mut Search<'_, '_>,
     pending: &mut Pending<'_>,
@@ -131,7 +131,7 @@ fn settle_equivalent(
 }
 
 impl Run<'_> {
-    /// The configuration after a lexeme that a thread reads, where it has come to a state.
+    /// The configuration after a token that leaves a thread within its lexeme, in a state.
     fn after_state(&mut self, thread: Entry, expansion: &Expansion, state: u32) -> Result<SetId, EngineError> {
         let here = Entry { state, ..thread };
         let tags = expansion.accepts(self.lexeme_cache, state).to_vec();
@@ -145,7 +145,7 @@ impl Run<'_> {
         self.stacks.configuration(&mut threads)
     }
 
-    /// The configuration after a lexeme that a thread reads, where these residuals of its lexeme mask have matched.
+    /// The configuration after the lexeme of a thread, if these residuals of its lexeme mask have matched.
     fn after_lexeme(
         &mut self,
         thread: Entry,

@@ -1,7 +1,7 @@
-//! Forced text: if a grammar has one continuation for a few bytes, what the tokenizer makes of it is the same in all
-//! grammars.
+//! Forced text: if a grammar allows only one continuation for a few bytes, what the tokenizer makes of it is the same
+//! in all grammars.
 //!
-//! Nearly all searches are for such places, after a beginning of `true` or of a key, and find no continuation: the
+//! Nearly all searches are for such positions, after a prefix of `true` or of a key, and find no continuation: the
 //! tokenizer writes more of the word at once. The result for a text is cached under the text.
 
 use std::convert::Infallible;
@@ -17,12 +17,12 @@ use crate::canonical::viability::ahead::Next;
 use crate::error::EngineError;
 use crate::state::stacks::SetId;
 
-/// Text is forced after the token and decides.
+/// A text is forced after the token and decides.
 pub(crate) struct ForcedText;
 
 impl EndLayer for ForcedText {
     fn is_viable(&self, search: &mut Search<'_, '_>, question: &EndQuestion) -> Result<Option<bool>, EngineError> {
-        // Within a lexeme it counts whether something beyond it was looked at.
+        // Within a lexeme it matters whether anything beyond the lexeme was read.
         if search.home.is_some() || question.next.may_end || question.next.bytes.single().is_none() {
             return Ok(None);
         }
@@ -36,7 +36,7 @@ impl EndLayer for ForcedText {
 }
 
 impl Search<'_, '_> {
-    /// Whether a token has a continuation, where text is forced after it and decides that.
+    /// Whether a token has a continuation, if a text is forced after it and decides that.
     fn by_forced_text(
         &mut self,
         TokenEnd { configuration, token, cursor }: TokenEnd,
@@ -53,7 +53,7 @@ impl Search<'_, '_> {
         Ok(found)
     }
 
-    /// The text that is forced at a configuration, one byte or more.
+    /// The text that is forced at a configuration, if it has at least one byte.
     fn forced_text(&mut self, configuration: SetId) -> Result<Option<Text>, EngineError> {
         if let Some(known) = self.found.ahead.of(configuration).forced {
             return Ok(known);
@@ -76,18 +76,18 @@ impl Search<'_, '_> {
         Ok(text)
     }
 
-    /// Whether a viable token is written in all texts that go on so; `false` where that is not known.
+    /// Whether every text with this continuation is written with this viable token; `false` where that is not known.
     pub fn is_in_all_texts(&mut self, end: TokenEnd) -> Result<bool, EngineError> {
         let Next { bytes, may_end, .. } = self.next(end.configuration)?;
         if may_end && !self.cursors.may_end(self.encoding, end.cursor) {
             return Ok(false);
         }
-        // What a text that comes in any case decides holds for all that goes on with it.
+        // What a forced text decides holds for every continuation.
         Ok(self.settling_bytes(end, &bytes) == bytes
             || (!may_end && bytes.single().is_some() && self.by_forced_text(end)? == Some(true)))
     }
 
-    /// The slow twin: by the grammar itself.
+    /// The slow reference: by the grammar itself.
     fn agrees(&mut self, question: &EndQuestion, decided: bool) -> Result<bool, EngineError> {
         if let Some(found) = self.decided(question.end)? {
             return Ok(found == decided);
@@ -100,8 +100,8 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether a token has a continuation, from the cursor after it, where a text comes in any case; `None` where that does not
-/// decide.
+/// Whether a token has a continuation, from the cursor after it, if a text is forced there; `None` where the text does
+/// not decide.
 fn is_viable(
     encoding: &Encoder,
     cursors: &mut Cursors,
@@ -119,7 +119,7 @@ fn is_viable(
     let vocabulary = encoding.tokens();
     let trie = vocabulary.trie();
     let (mut node, mut found) = (trie.root(first), Some(false));
-    // The tokens that the text begins with.
+    // The tokens that are prefixes of the text.
     for depth in 1..=text.len() {
         let Some(here) = node else { return found };
         let entry = trie.entry_at(here);
@@ -136,7 +136,7 @@ fn is_viable(
             None => Some(here),
         };
     }
-    // And those that begin with the text.
+    // And the tokens of which the text is a prefix.
     let children = node.into_iter().flat_map(|node| trie.child_nodes(node));
     for child in children.filter(|&child| behind.contains(trie.byte(child))) {
         for entry in trie.entries_below(child) {
@@ -153,7 +153,7 @@ fn is_viable(
 
 /// Whether a text shows that a token keeps its end.
 fn shows_end(encoding: &Encoder, cursors: &mut Cursors, cursor: CursorId, token: u32, text: &[u8]) -> bool {
-    // What comes after the text is anything, of which nothing is known.
+    // Anything may come after the text.
     let mut bytes = |at: usize| Ok::<_, Infallible>(text.get(at).map_or(ByteSet::ALL, |&byte| ByteSet::of(byte)));
     let mut step = |at: usize, _: u8| Ok((at < text.len()).then_some(at + 1));
     let Ok(keeps) = encoding.keeps_end(cursors, cursor, token, 0, &mut bytes, &mut step);
@@ -171,7 +171,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// What is decided about a text agrees with what is written where it comes, with anything after it.
+        /// The decision by a text agrees with what is written where the text comes, with anything after it.
         #[test]
         fn a_forced_text_decides_what_is_written(
             characters in prop::collection::vec(prop::sample::select(vec!['a', 'a', 'b', ' ', '1', '\n', 'é', '?']), 2..12),

@@ -1,4 +1,4 @@
-//! Tokens within a lexeme: after which of them it goes on in any case, by its automaton alone.
+//! Tokens within a lexeme: those after which the lexeme certainly continues, decided by its automaton alone.
 
 use std::cell::RefCell;
 
@@ -16,16 +16,17 @@ use crate::machine::expansion::IN_WHITESPACE;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::{self, TokenSet};
 
-/// Lexeme masks of more tokens are judged by what may come in most states, and only the others one by one.
+/// Lexeme masks with at least this many tokens are judged by the bytes that may come in most states; only the remaining
+/// tokens are taken one by one.
 const MANY_TOKENS: usize = if cfg!(test) { 20 } else { LOOKED_AT };
 
-/// A lexeme that tokens are read in.
+/// A lexeme within which tokens are read.
 pub(crate) struct Within<'a> {
     pub encoding: &'a Encoder,
     pub cursors: &'a mut Cursors,
     pub lexeme_cache: &'a mut LexemeCache,
     pub reader: &'a Reader<'a>,
-    /// By state, cursor after a token and what merges with the token.
+    /// By state, cursor after a token, and what merges with the token.
     known: FxHashMap<(u32, CursorId, u32), bool>,
 }
 
@@ -39,14 +40,15 @@ impl<'a> Within<'a> {
         Within { encoding, cursors, lexeme_cache, reader, known: FxHashMap::default() }
     }
 
-    /// The state after a token from one before it, and whether the lexeme certainly goes on there.
+    /// The state after a token, and whether the lexeme certainly continues there.
     pub fn is_viable(
         &mut self,
         state: u32,
         cursor: CursorId,
         token: u32,
     ) -> Result<(Option<u32>, bool), LimitExceeded> {
-        // States are those of one automaton, lexeme masks belong to all that read the same.
+        // The results are kept by state of one automaton, since lexeme masks belong to every automaton with the same
+        // residuals.
         let mut state = state;
         for &byte in self.encoding.tokens().token_bytes(token).unwrap_or_default() {
             match self.reader.next(self.lexeme_cache, state, byte)? {
@@ -66,7 +68,7 @@ impl<'a> Within<'a> {
         Ok((Some(state), true))
     }
 
-    /// Whether the lexeme certainly goes on in a state, after a token and the cursor there.
+    /// Whether the lexeme certainly continues in a state, after a token and the cursor there.
     fn goes_on(&mut self, state: u32, after: CursorId, token: u32) -> Result<bool, LimitExceeded> {
         let key = (state, after, self.encoding.merges.merging_number(token));
         if let Some(&known) = self.known.get(&key) {
@@ -96,7 +98,7 @@ impl<'a> Within<'a> {
     }
 }
 
-/// Those of some tokens, which a lexeme reads from a state, that are viable wherever they come; and the others.
+/// Splits some tokens, which a lexeme reads from a state, into those that are viable in any context and the others.
 pub(crate) fn independent_within(
     lexeme_cache: &mut LexemeCache,
     encoding: &Encoder,
@@ -107,7 +109,8 @@ pub(crate) fn independent_within(
 ) -> Result<(TokenSet, Vec<u32>), LimitExceeded> {
     let vocabulary = encoding.tokens();
     let is_dense = state & IN_WHITESPACE == 0 && (tokens.len() > MANY_TOKENS || !Switch::CanonicalFewTokens.is_on());
-    // Where runs lead back to a state, the tokens are those that end before the bytes that may come there, but for some.
+    // If most bytes lead back to one state, the tokens are nearly all those that keep their ends before the bytes of
+    // that state.
     let common = if is_dense && Switch::CanonicalCommon.is_on() { looping(lexeme_cache, reader, state)? } else { None };
     let mut anywhere = match &common {
         Some(common) => TokenSet::clone(&known.before(encoding, common)),
@@ -123,7 +126,7 @@ pub(crate) fn independent_within(
         false => judging.by_bytes(state)?,
     }
     let Judging { always, mut perhaps, .. } = judging;
-    // A walk comes to one of those that spell the same.
+    // Of tokens with equal bytes, a walk reaches only one.
     let same = vocabulary.duplicates().iter().flat_map(|(_, others)| others);
     same.for_each(|&other| perhaps.insert(other));
     let independent = anywhere.words_mut();
@@ -135,8 +138,8 @@ pub(crate) fn independent_within(
     Ok((anywhere, others))
 }
 
-/// The bytes that may come where most bytes lead back to a state: this one, or one after it. Where none does, the bytes that
-/// may come after most of those that may.
+/// The bytes that may come in a state to which most bytes return: this one, or one after it. If there is none, the
+/// bytes that may come after most of the live bytes.
 fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> Result<Option<ByteSet>, LimitExceeded> {
     // Each with the number of bytes that lead there.
     let mut states = vec![(state, 0)];
@@ -162,7 +165,7 @@ fn looping(lexeme_cache: &mut LexemeCache, reader: &Reader<'_>, state: u32) -> R
         let has_all = lives.iter().filter(|(live, _)| live.intersect(common) == *common);
         (has_all.map(|(_, bytes)| bytes).sum::<usize>(), common.len())
     };
-    // Few tokens keep their ends before all bytes of a state where few may come.
+    // Few tokens keep their ends before all bytes of a state in which few may come.
     let dense = || lives.iter().map(|&(live, _)| live).filter(|live| live.len() >= DENSE_BYTES).max_by_key(after);
     Ok(best.1.or_else(dense))
 }

@@ -1,4 +1,4 @@
-//! Judging all tokens that a lexeme reads: each by the bytes that may come where it ends.
+//! Judging all tokens that a lexeme reads, each by the bytes that may come where it ends.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, StateId};
@@ -13,7 +13,7 @@ use crate::vocabulary::automaton::Derived;
 use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;
 
-/// A walk of the vocabulary in a lexeme, which judges the tokens that are read.
+/// A walk through the vocabulary within a lexeme, which judges the tokens that can be read.
 pub(crate) struct Judging<'a> {
     pub lexeme_cache: &'a mut LexemeCache,
     pub encoding: &'a Encoder,
@@ -24,7 +24,7 @@ pub(crate) struct Judging<'a> {
     /// The tokens that keep their ends in any context, and the undecided ones.
     pub always: TokenSet,
     pub perhaps: TokenSet,
-    /// The states that were met, numbered by first occurrence.
+    /// The states met so far, numbered by first occurrence.
     pub numbers: FxHashMap<u32, u32>,
     pub states: Vec<Reached>,
 }
@@ -35,20 +35,20 @@ pub(crate) struct Reached {
     state: u32,
     /// The number of the set of bytes that may come; `None` within whitespace.
     live: Option<usize>,
-    /// Whether that is what may come in most states, and whether that and more is.
+    /// Whether this set is the one of most states, and whether it includes that one.
     is_common: bool,
     has_common: bool,
 }
 
 impl Judging<'_> {
-    /// Walks byte by byte, for lexemes that few tokens begin.
+    /// Walks byte by byte, for lexemes that begin few tokens.
     pub fn by_bytes(&mut self, start: u32) -> Result<(), LimitExceeded> {
         let start = self.number_of(start)?;
         self.encoding.tokens().trie().walk(start, |from, byte, node| self.look(from, byte, node), |_, _| {})
     }
 
-    /// Walks by category strings, and byte by byte where the lexeme distinguishes characters of a category. Where most bytes may
-    /// come tokens are judged already, as in `most`.
+    /// Walks by category strings, and byte by byte where the lexeme distinguishes characters of a category. Tokens
+    /// after which the bytes of most states may come are already judged: they are in `most`.
     pub fn by_categories(&mut self, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let dfa = self.reader.dfa;
         let categories = self.lexeme_cache.categories.take().filter(|(known, _)| *known == dfa);
@@ -79,7 +79,7 @@ impl Judging<'_> {
         Ok(number)
     }
 
-    /// The number of the state after one byte, whose token is judged; `None` where it is dead.
+    /// The number of the state after one byte; judges the token that ends there. `None` where the byte is dead.
     #[inline]
     fn look(&mut self, from: u32, byte: u8, node: usize) -> Result<Option<u32>, LimitExceeded> {
         let next = self.reader.next(self.lexeme_cache, self.states[from as usize].state, byte)?;
@@ -100,11 +100,11 @@ impl Judging<'_> {
         if keeps_end { &mut self.always } else { &mut self.perhaps }.insert(token);
     }
 
-    /// Judges those that have category strings, and some of the others.
+    /// Judges the tokens with category strings, and some of the others.
     fn over(&mut self, categories: &mut Categories, start: StateId, most: &mut TokenSet) -> Result<(), LimitExceeded> {
         let (vocabulary, dfa) = (self.encoding.tokens(), self.reader.dfa);
         let (category_trie, trie) = (vocabulary.category_trie(), vocabulary.trie());
-        // By state its number, where it was reached, and the categories that lead back to it.
+        // By state: its number, if it was reached, and the categories that lead back to it.
         let mut known: Vec<(Option<u32>, u64)> = Vec::new();
         let mut states = vec![start; category_trie.max_depth() + 1];
         let mut trie_states = vec![0; trie.max_depth() + 1];
@@ -177,7 +177,7 @@ impl Judging<'_> {
         Ok(())
     }
 
-    /// The state after the first bytes of the character whose last byte leads to a node.
+    /// The state after all bytes but the last of the character that leads to a node.
     fn after_first_bytes(&mut self, above: StateId, node: u32) -> Result<StateId, LimitExceeded> {
         let before = self.encoding.tokens().bytes_before(node);
         let first = before.iter().rposition(|byte| byte & 0xC0 != 0x80).expect("a character has begun");
@@ -186,7 +186,7 @@ impl Judging<'_> {
             .try_fold(above, |state, &byte| Ok(self.lexeme_cache.step(self.reader.dfa, state, byte)?.0))
     }
 
-    /// Judges the tokens that have no category strings.
+    /// Judges the tokens without category strings.
     fn over_non_utf8(&mut self, start: StateId) -> Result<(), LimitExceeded> {
         let (non_utf8, trie) = (self.encoding.tokens().category_trie().non_utf8(), self.encoding.tokens().trie());
         let mut states = vec![self.number_of(start.0)?; trie.max_depth() + 1];
@@ -284,7 +284,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// The walk says of every token what its end says by itself.
+        /// The walk judges every token as its end alone does.
         #[test]
         fn tokens_are_judged_by_the_states_that_they_lead_to(
             picks in prop::collection::vec((0usize..60, 0usize..60), 5..60),

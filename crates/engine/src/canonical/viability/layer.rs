@@ -1,19 +1,19 @@
-//! The layers of the viability query. [`order`](super::order) lists them all, in the order in which they are asked.
+//! The layers of the viability query. [`order`](super::order) lists them in the order in which they are asked.
 //!
-//! There are two forms. Most tokens of a mask are decided many at once, by what is known about their lexeme, about
-//! whitespace or about where the grammar stands after them: [`Layer`]. The rest is decided one by one, by what may come
-//! after the token: [`EndLayer`].
+//! There are two kinds. Most tokens of a mask are decided many at once, by what is known about their lexeme, about
+//! whitespace or about the configuration after them: [`Layer`]. The rest is decided one by one, by what may come after
+//! the token: [`EndLayer`].
 
 use super::question::Question;
 use super::search::{EndQuestion, Search};
 use crate::error::EngineError;
 
-/// Decides some of the tokens of a mask and leaves the others open.
+/// Decides some tokens of a mask and leaves the others open.
 pub(crate) trait Layer: Sync {
     fn decide(&self, question: &mut Question<'_, '_>) -> Result<(), EngineError>;
 }
 
-/// Decides whether there is a continuation from the end of a token; `None` where it does not know.
+/// Decides whether there is a continuation after a token; `None` where it does not know.
 pub(crate) trait EndLayer: Sync {
     fn is_viable(&self, search: &mut Search<'_, '_>, question: &EndQuestion) -> Result<Option<bool>, EngineError>;
 }

@@ -1,4 +1,4 @@
-//! What the next bytes decide after a token, and the next few characters: whether it keeps its end before them.
+//! What the next byte, and the next few characters, decide about a token: whether it keeps its end before them.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use super::search::{EndQuestion, Search, TokenEnd, is_other};
 use crate::error::EngineError;
 use crate::state::stacks::SetId;
 
-/// A byte that certainly comes next begins another piece in any case, or merges with nothing at the end of the token.
+/// A byte that certainly may come begins another piece in any case, or merges with nothing at the end of the token.
 pub(crate) struct NextByte;
 
 impl EndLayer for NextByte {
@@ -20,7 +20,7 @@ impl EndLayer for NextByte {
     }
 }
 
-/// The same with bytes of which it is not certain that they come, and with a few characters.
+/// The same with bytes that are not certain to be live, and with a few characters.
 pub(crate) struct NextCharacters;
 
 impl EndLayer for NextCharacters {
@@ -35,7 +35,7 @@ impl EndLayer for NextCharacters {
         }
         let Search { run, encoding, cursors, found, .. } = search;
         let ahead = RefCell::new((run, &mut found.ahead));
-        // Whether characters were looked at that come after the lexemes of the configuration.
+        // Whether characters were read that come after the lexemes of the configuration.
         let mut beyond = false;
         let decided = encoding.keeps_end(
             cursors,

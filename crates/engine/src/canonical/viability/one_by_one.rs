@@ -1,4 +1,4 @@
-//! The last layer of a mask: the tokens that are left are searched one by one.
+//! The last layer of a mask: the remaining tokens are searched one by one.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::layout::ExpansionId;
 use crate::state::stacks::{Entry, SetId};
 
-/// Asks the layers of single tokens for each token that is left. What they say is kept with the lexeme masks as far as it holds
-/// wherever the lexeme comes.
+/// Asks the layers for single tokens about each remaining token. Results that hold wherever the lexeme occurs are
+/// stored with its lexeme mask.
 pub(crate) struct OneByOne;
 
-/// A token to be asked for.
+/// A token that is searched.
 struct Asked {
     token: u32,
     /// Whether no merge joins it with the token before.
     unmerged: bool,
     /// The cursor after it.
     after: CursorId,
-    /// The longest searches come last: those of whitespace, and of tokens that end within a character.
+    /// Rank of its search; the longest searches, for whitespace and for tokens that end within a character, come last.
     how_long: u8,
 }
 
@@ -48,7 +48,7 @@ impl Layer for OneByOne {
                 }
             }
         }
-        // Those with a common beginning come together, so that the grammar reads what they have in common once.
+        // Tokens with a common prefix come together, so that the grammar reads the prefix once.
         asked.sort_by_key(|asked| (asked.how_long, vocabulary.token_bytes(asked.token)));
         let dense = std::mem::take(&mut question.dense);
         for Asked { token, unmerged, after, .. } in asked {
@@ -61,7 +61,7 @@ impl Layer for OneByOne {
 }
 
 impl Question<'_, '_> {
-    /// Whether a token is viable, where the dense threads decide that.
+    /// Whether a token is viable, if the dense threads decide that.
     fn known(&self, token: u32, after: CursorId) -> Option<bool> {
         let mut known =
             self.dense.iter().map(|(_, thread)| self.context_independent.answer(&thread.here.mask, token, after));
@@ -71,13 +71,13 @@ impl Question<'_, '_> {
         }
     }
 
-    /// Whether a token has a continuation, at the cursor after it, where not all dense threads decide that.
+    /// Whether a token has a continuation, given the cursor after it, if not all dense threads decide that.
     fn ask(&mut self, token: u32, after: CursorId, dense: &[(Entry, IndependentTokens)]) -> Result<bool, EngineError> {
         let is_only = self.threads.len() == 1;
         for (thread, IndependentTokens { here: LexemeMaskAt { mask, .. }, .. }) in dense {
             match self.context_independent.answer(mask, token, after) {
                 Some(true) => return Ok(true),
-                // Another thread may have a continuation where this one does not.
+                // Another thread may have a continuation where this one has none.
                 Some(false) if is_only => return Ok(false),
                 None if self.context_independent.keeps(mask, token) && !self.search.is_over() => {
                     let alone = match is_only {
@@ -105,8 +105,9 @@ impl Question<'_, '_> {
         Ok(self.search.follows_viably(self.configuration, token, after)? != Some(false))
     }
 
-    /// Searches from a thread alone, and keeps what is the same wherever its lexeme comes: if nothing else was looked at, or if
-    /// nothing was found within the limit. There may be no continuation because a key is reserved, or an element not new.
+    /// Searches from one thread alone, and stores the result if it holds wherever its lexeme occurs: if nothing else
+    /// was read, or if nothing was found within the limit. A result is not stored if keys or elements matter, since a
+    /// reserved key or a repeated element may be the reason.
     fn search_within(
         &mut self,
         thread: Entry,
@@ -129,8 +130,8 @@ impl Question<'_, '_> {
         Ok(FoundWithin { is_viable, holds })
     }
 
-    /// Asks for the other cursor after a token that stays within a dense lexeme and is viable at one cursor: what is viable
-    /// at both is not asked for at this cursor again, whatever token stands before.
+    /// For a token that stays within a dense lexeme and is viable at one cursor, also decides the other possible cursor
+    /// after it. If it is viable at both, it need not be asked about again, whatever token comes before.
     fn ask_other_cursor(
         &mut self,
         thread: Entry,
@@ -149,7 +150,7 @@ impl Question<'_, '_> {
     }
 }
 
-/// What was found of a token within a lexeme, and whether it holds wherever the lexeme comes.
+/// The result for a token within a lexeme, and whether it holds wherever the lexeme occurs.
 struct FoundWithin {
     is_viable: bool,
     holds: bool,

@@ -1,4 +1,5 @@
-//! The viability query: its layers in the order in which they are asked, cheapest first, and what asks them.
+//! The viability query: its layers in the order in which they are asked, the cheapest first, and the code that asks
+//! them.
 
 use stencilm_support::{FEW, LOOKED_AT};
 
@@ -23,9 +24,9 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// The layers that decide many tokens of a mask at once, each with what switches it off. What the first two say is kept for all
-/// grammars, so that they cost a look-up; the third one costs a step of the grammar for each class of tokens. The last one asks
-/// for each token that is left whether there is a continuation from its end.
+/// The layers that decide many tokens of a mask at once, each with its switch. Results of the first two are cached for
+/// all grammars, so they cost a look-up. The third one costs a step of the grammar for each class of tokens. The last
+/// one asks of each remaining token whether there is a continuation after it.
 const LAYERS: [(Option<Switch>, &dyn Layer); 4] = [
     (Some(Switch::CanonicalIndependent), &ByLexeme),
     (Some(Switch::CanonicalWhitespace), &ByWhitespace),
@@ -33,17 +34,18 @@ const LAYERS: [(Option<Switch>, &dyn Layer); 4] = [
     (None, &OneByOne),
 ];
 
-/// An [`EndLayer`] with what switches it off.
+/// An [`EndLayer`] with its switch.
 type Switched = (Option<Switch>, &'static dyn EndLayer);
 
 const BY_NEXT_BYTE: Switched = (Some(Switch::CanonicalNextByte), &NextByte);
 const BY_NEXT_CHARACTERS: Switched = (Some(Switch::CanonicalNextCharacters), &NextCharacters);
 
-/// The layers that look at what comes after one token: at sets of bytes, at a text of which the answer is kept, and at a few steps of
-/// the grammar.
+/// The layers that look at what comes after one token: at sets of bytes, at a text whose result is cached, and at a few
+/// steps of the grammar.
 const END_LAYERS: [Switched; 3] = [BY_NEXT_BYTE, (Some(Switch::CanonicalForced), &ForcedText), BY_NEXT_CHARACTERS];
 
-/// Those that follow the tokens that may come next, each of which is the same question again: the search. One of them decides.
+/// The layers that follow the possible next tokens, for each of which the same question is asked: the search. One of
+/// them always decides.
 const SUCCESSOR_LAYERS: [Switched; 3] = [
     (Some(Switch::CanonicalListed), &ReadTokens),
     (Some(Switch::CanonicalFollowers), &FollowingTokens),
@@ -51,8 +53,8 @@ const SUCCESSOR_LAYERS: [Switched; 3] = [
 ];
 
 impl Run<'_> {
-    /// The dead ends among the tokens of a mask, at a cursor. Those that do not fit after the token before are not asked for
-    /// where that takes a search.
+    /// The dead ends among the tokens of a mask at a cursor. Tokens that do not fit after the token before are left
+    /// open if they would need a search.
     pub(crate) fn dead_ends(
         &mut self,
         encoding: &Encoding,
@@ -72,7 +74,7 @@ impl Run<'_> {
 }
 
 impl Search<'_, '_> {
-    /// Whether there is a continuation from the end of a token; `None` where the search was given up.
+    /// Whether there is a continuation after a token; `None` where the search was given up.
     pub fn is_viable(&mut self, end: TokenEnd) -> Result<Option<bool>, EngineError> {
         (self.looked, self.circular, self.given_up, self.has_left) = (0, false, false, false);
         let found = self.search(end, 0)?;
@@ -80,7 +82,7 @@ impl Search<'_, '_> {
         Ok(if self.given_up { None } else { Some(found) })
     }
 
-    /// The same for a token that follows a configuration, where the tokenizer stands at a cursor after it.
+    /// The same for a token that follows a configuration, given the cursor after it.
     pub fn follows_viably(&mut self, start: SetId, token: u32, cursor: CursorId) -> Result<Option<bool>, EngineError> {
         if self.is_over() {
             return Ok(None);
@@ -90,12 +92,12 @@ impl Search<'_, '_> {
         self.is_viable(end)
     }
 
-    /// The same for a token after so many others that were followed.
+    /// The same for a token at a depth of the search.
     pub fn search(&mut self, end: TokenEnd, depth: usize) -> Result<bool, EngineError> {
         if end.configuration == SetId::EMPTY {
             return Ok(false);
         }
-        // A continuation says something of its own path only, the lack of one of all paths.
+        // A found continuation depends only on its own path; that there is none depends on all paths.
         let is_beyond = self.is_beyond(end.configuration);
         let before = std::mem::replace(&mut self.has_left, is_beyond);
         let found = self.search_here(end, depth)?;
@@ -108,7 +110,7 @@ impl Search<'_, '_> {
         if let Some(decided) = self.ask(&END_LAYERS, &question)? {
             return Ok(decided);
         }
-        // Where that does not decide, the token is taken to be viable.
+        // A search that becomes too long is given up, and the token is taken to be viable.
         if depth >= FEW || self.looked > LOOKED_AT {
             self.given_up = true;
             return Ok(true);
@@ -136,7 +138,7 @@ impl Search<'_, '_> {
         Ok(found)
     }
 
-    /// What the next few characters decide of all tokens that merge with the same.
+    /// What the next few characters decide, for all tokens that merge with the same.
     pub fn decided(&mut self, end: TokenEnd) -> Result<Option<bool>, EngineError> {
         let question = self.question(end, 0)?;
         self.ask(&[BY_NEXT_BYTE, BY_NEXT_CHARACTERS], &question)
@@ -150,7 +152,7 @@ impl Search<'_, '_> {
         Ok(EndQuestion { end, next: self.next(end.configuration)?, depth })
     }
 
-    /// What the first of some layers that knows it says.
+    /// The answer of the first layer that knows one.
     fn ask(&mut self, layers: &[Switched], question: &EndQuestion) -> Result<Option<bool>, EngineError> {
         if question.next.may_end && self.cursors.may_end(self.encoding, question.end.cursor) {
             return Ok(Some(true));

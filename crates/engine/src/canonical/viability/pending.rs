@@ -1,21 +1,21 @@
-//! The tokens of a mask that are still undecided, and those that were decided without a query.
+//! The tokens of a mask that are still undecided.
 
 use super::context_independent::IndependentTokens;
 use crate::canonical::encoder::facts::Encoder;
 use crate::mask::cache::KeptMask;
 use crate::vocabulary::token_set;
 
-/// The tokens of a mask of which it is not decided whether they are viable.
+/// The tokens of a mask of which it is undecided whether they are viable.
 pub(crate) struct Pending<'m> {
     encoding: &'m Encoder,
     mask: &'m [u32],
     /// The tokens that fit after the token before.
     fitting: &'m [u32],
     pending_tokens: &'m mut PendingTokens,
-    /// Whether the whitespace tokens are decided, but for those that were added.
+    /// Whether the whitespace tokens are decided, except those that were added.
     whitespace_decided: bool,
-    /// Whether classes of equivalent tokens are added where they are not known to be viable; else all were added before, and
-    /// those that are viable are settled.
+    /// If set, classes of equivalent tokens are added where they are not known to be viable. Otherwise all tokens were
+    /// added before, and the viable ones are removed.
     pub by_groups: bool,
     pub is_listed: bool,
 }
@@ -32,14 +32,14 @@ impl<'m> Pending<'m> {
         Pending { encoding, mask, fitting, pending_tokens, whitespace_decided, by_groups, is_listed }
     }
 
-    /// Adds a token if the mask has it.
+    /// Adds a token if it is in the mask.
     pub fn add(&mut self, token: u32) {
         if token_set::get(self.mask, token) && !(self.whitespace_decided && self.encoding.is_whitespace(token)) {
             self.pending_tokens.add(token);
         }
     }
 
-    /// The whitespace tokens are decided but for these.
+    /// Records that the whitespace tokens are decided except these.
     pub fn decide_whitespace(&mut self, open: &[u32]) {
         self.whitespace_decided = true;
         open.iter()
@@ -54,28 +54,28 @@ impl<'m> Pending<'m> {
         }
     }
 
-    /// Adds all that no dense thread decides.
+    /// Adds all tokens that no dense thread decides.
     pub fn add_all<'r>(&mut self, dense: impl Iterator<Item = &'r IndependentTokens>) {
         let mut tokens = self.mask.to_vec();
         dense.for_each(|independent| independent.known.clear_independent(&mut tokens));
         token_set::iter(&tokens).for_each(|token| self.add(token));
     }
 
-    /// Adds those within the lexeme of a dense thread that are known by groups.
+    /// Adds the tokens within the lexeme of a dense thread that are grouped by equivalence.
     pub fn add_inside(&mut self, independent: &IndependentTokens) {
         let groups = independent.known.inside.iter().flat_map(|equivalence| &equivalence.groups);
         groups.flat_map(|group| &group.tokens).for_each(|&(_, token)| self.add(token));
     }
 
-    /// Adds those that end the lexeme of the dense thread with whose lexeme mask the mask begins, or leave it, or are of
-    /// something else.
+    /// Adds the tokens that end or cross the lexeme of the dense thread with whose lexeme mask the mask began, and
+    /// those outside that lexeme mask.
     pub fn add_outside(&mut self, independent: &IndependentTokens, kept: Option<&KeptMask>) {
         independent.ending.iter().flat_map(|ending| &ending.tokens).for_each(|&token| self.add(token));
         let beside = kept.and_then(|kept| kept.beside(&independent.here.mask));
         beside.into_iter().flatten().for_each(|&token| self.add(token));
     }
 
-    /// Whether it is open whether a token that fits is viable.
+    /// Whether it is undecided whether a fitting token is viable.
     pub fn asks(&self, token: u32) -> bool {
         let is_open = if self.by_groups { token_set::get(self.mask, token) } else { self.pending_tokens.has(token) };
         is_open && self.fits(token)
@@ -86,7 +86,7 @@ impl<'m> Pending<'m> {
         token_set::get(self.fitting, token)
     }
 
-    /// Some equivalent tokens are known to be viable, or not known to be.
+    /// Records whether equivalent tokens are known to be viable.
     pub fn decide(&mut self, tokens: impl Iterator<Item = u32>, are_viable: bool) {
         match self.by_groups {
             true if are_viable => {}
@@ -96,34 +96,33 @@ impl<'m> Pending<'m> {
         }
     }
 
-    /// A token is viable.
+    /// Records that a token is viable.
     pub fn settle(&mut self, token: u32) {
         self.pending_tokens.settle(token);
     }
 
-    /// Those that are left.
+    /// The undecided tokens.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.pending_tokens.iter()
     }
 }
 
-/// Some tokens of a vocabulary: a list and a set, with the room kept from mask to mask.
+/// Some tokens of a vocabulary, as a list and a set, whose memory is reused from mask to mask.
 #[derive(Default)]
 pub(crate) struct PendingTokens {
-    /// All that were added since it was empty.
+    /// All tokens added since it was last cleared.
     added: Vec<u32>,
-    /// Those of them that are left.
+    /// Those of them that are left, as a set.
     left: Vec<u32>,
 }
 
 impl PendingTokens {
-    /// Forgets all of them, and makes room for a vocabulary of so many words.
+    /// Removes all tokens, and reserves `words` words for a vocabulary.
     pub fn clear(&mut self, words: usize) {
         self.added.drain(..).for_each(|token| token_set::clear(&mut self.left, token));
         self.left.resize(words, 0);
     }
 
-    /// Adds a token.
     pub fn add(&mut self, token: u32) {
         if !self.has(token) {
             token_set::set(&mut self.left, token);
@@ -131,7 +130,7 @@ impl PendingTokens {
         }
     }
 
-    /// Takes out a token, which is not added again.
+    /// Removes a token; it must not be added again.
     pub fn settle(&mut self, token: u32) {
         token_set::clear(&mut self.left, token);
     }
@@ -140,7 +139,7 @@ impl PendingTokens {
         token_set::get(&self.left, token)
     }
 
-    /// Those that are left.
+    /// The tokens that are left.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.added.iter().copied().filter(|&token| self.has(token))
     }

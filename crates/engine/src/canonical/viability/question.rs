@@ -1,4 +1,4 @@
-//! The tokens of a mask whose viability is asked: the question that layers share, and what they have found.
+//! The viability question of one mask: what the layers share, and what they have found.
 
 use super::context_independent::{ContextIndependent, IndependentTokens};
 use super::crossing::{CrossingClasses, SuffixesAfter};
@@ -17,17 +17,17 @@ use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
 
-/// A mask whose dead ends are asked for.
+/// A mask whose dead ends are to be found.
 #[derive(Clone, Copy)]
 pub(crate) struct AskedMask<'m> {
     /// The tokens that fit after the token before.
     pub fitting: &'m [u32],
     pub mask: &'m [u32],
-    /// How it is kept, where that is all of it.
+    /// Its cached form, if that is exactly the mask.
     pub kept: Option<&'m KeptMask>,
 }
 
-/// What a mask asks, as far as it is decided.
+/// The question of a mask, as far as it is decided.
 pub(crate) struct Question<'q, 'r> {
     pub search: Search<'q, 'r>,
     pub configuration: SetId,
@@ -35,13 +35,13 @@ pub(crate) struct Question<'q, 'r> {
     pub cursor: CursorId,
     pub before: Option<u32>,
     pub kept: Option<&'q KeptMask>,
-    /// The dense threads, each with its lexeme mask and what is known of it.
+    /// The dense threads, each with its lexeme mask and the results about it.
     pub dense: Vec<(Entry, IndependentTokens)>,
-    /// Where all threads stand before whitespace.
+    /// Set if all threads are before whitespace.
     pub whitespace: Option<BeforeWhitespace>,
-    /// The tokens that are left.
+    /// The undecided tokens.
     pub pending: Pending<'q>,
-    /// Those that are not viable.
+    /// The tokens that are not viable.
     pub found: DeadEnds,
     pub context_independent: &'q mut ContextIndependent,
     pub anywhere: &'q mut Anywhere,
@@ -52,7 +52,7 @@ pub(crate) struct Question<'q, 'r> {
 }
 
 impl<'q, 'r> Question<'q, 'r> {
-    /// Nothing is decided yet.
+    /// A question of which nothing is decided.
     pub fn new(
         run: &'q mut Run<'r>,
         (encoding, known): (&'q Encoding, &'q mut Known),
@@ -93,18 +93,18 @@ impl<'q, 'r> Question<'q, 'r> {
         }
     }
 
-    /// Lists the tokens that are pending, of which there are few by now. Layers do so before they look at single tokens.
+    /// Lists the pending tokens, which are few by now. A layer calls this before it looks at single tokens.
     pub fn list_pending(&mut self) {
         let Question { search, threads, kept, dense, pending, .. } = self;
         if std::mem::replace(&mut pending.is_listed, true) {
             return;
         }
-        // Nearly all masks begin with the lexeme mask of the only thread that has one.
+        // Nearly all masks start from the lexeme mask of the only thread that has one.
         let beside = match &dense[..] {
             [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.mask)).map(|_| (thread, only)),
             _ => None,
         };
-        // Groups after a lexeme have one of those that spell the same.
+        // The classes of crossing tokens contain only one of several tokens with equal bytes.
         let has_all = search.encoding.tokens().duplicates().is_empty() && Switch::CanonicalGroups.is_on();
         let Some((thread, only)) = beside.filter(|_| has_all) else {
             return pending.add_all(dense.iter().map(|(_, independent)| independent));
@@ -122,7 +122,7 @@ impl<'q, 'r> Question<'q, 'r> {
 }
 
 impl Run<'_> {
-    /// Whether it makes a difference to what follows a lexeme which of its texts was read.
+    /// Whether what follows a lexeme depends on which of its texts was read.
     pub(super) fn remembers(&self, thread: Entry) -> bool {
         self.compares_elements() || thread == Entry::BOTTOM || offers_tokens(thread)
     }

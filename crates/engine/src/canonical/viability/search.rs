@@ -1,9 +1,9 @@
-//! A search for a continuation: what it has found so far, and where the grammar leads.
+//! A search for a continuation: what it has found so far, and the steps of the grammar.
 //!
-//! A token is viable if the tokenizer writes some text of the grammar that begins with it with a boundary after it.
-//! Nearly always one look at the next bytes decides: one of them certainly begins another piece, or a symbol that
-//! nothing merges with. If the next text is narrow, as after the quote of a key, the tokens that may come next are
-//! searched, nearest first and within a limit. [`order`](super::order) has the order of the attempts.
+//! A token is viable if the tokenizer, for some text of the grammar that begins with this token, writes a boundary
+//! after it. Nearly always one look at the next bytes decides: one of them certainly begins another piece, or a symbol
+//! that merges with nothing before it. If few texts may follow, as after the quote of a key, the possible next tokens
+//! are searched, nearest first and within a limit. [`order`](super::order) has the order of the attempts.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
-/// The end of a token: where the grammar and the tokenizer stand there.
+/// The end of a token, with the configuration and the cursor there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TokenEnd {
     pub configuration: SetId,
@@ -25,17 +25,18 @@ pub(crate) struct TokenEnd {
     pub cursor: CursorId,
 }
 
-/// What was found so far within one operation, for which numbers of configurations are good.
+/// Results within one operation; they refer to configurations by number, so they are valid only there.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// What was found of tokens, and whether beyond the lexeme: `None` while it is looked for.
+    /// Results about tokens, and whether they depend on anything beyond the lexeme: `None` while the search is under
+    /// way.
     pub known: FxHashMap<TokenEnd, Option<(bool, bool)>>,
-    /// What is known of configurations alone.
+    /// Results about configurations.
     pub ahead: Ahead,
 }
 
 impl Found {
-    /// Forgets everything, but keeps the room for as much: most masks ask, and each little.
+    /// Forgets everything but keeps the allocated memory: most masks use this, and each only a little.
     fn begin(&mut self) {
         if self.known.capacity() > LOOKED_AT {
             self.known = FxHashMap::default();
@@ -45,12 +46,12 @@ impl Found {
     }
 }
 
-/// What an [`EndLayer`](super::layer::EndLayer) is asked: whether there is a continuation from the end of a token.
+/// What an [`EndLayer`](super::layer::EndLayer) is asked: whether there is a continuation after a token.
 pub(crate) struct EndQuestion {
     pub end: TokenEnd,
     /// What may come there.
     pub next: Next,
-    /// So many tokens were followed before it.
+    /// The number of tokens that were followed before it.
     pub depth: usize,
 }
 
@@ -61,23 +62,23 @@ pub(crate) struct Search<'e, 'r> {
     pub cursors: &'e mut Cursors,
     pub cursor_masks: &'e mut CursorMasks,
     pub found: &'e mut Found,
-    /// How many nodes were looked at after the token in question.
+    /// The number of nodes visited for the current token.
     pub looked: usize,
-    /// How many after all of them.
+    /// The number of nodes visited for all tokens.
     pub looked_in_all: usize,
-    /// Whether an answer hangs on one that is still looked for.
+    /// Whether an answer depends on one that is still being searched.
     pub circular: bool,
-    /// Whether the search for the token in question was too long.
+    /// Whether the search for the current token was too long.
     pub given_up: bool,
-    /// A thread to stay with: whether the search went where something else than its lexeme is read.
+    /// The thread to stay with: `has_left` says whether the search went where something other than its lexeme is read.
     pub home: Option<Entry>,
-    /// The last such thread: what is known of others says nothing of it.
+    /// The last such thread. Results for other threads do not apply to it.
     known_home: Option<Entry>,
     pub has_left: bool,
 }
 
 impl<'e, 'r> Search<'e, 'r> {
-    /// A search of an operation, which has found nothing yet.
+    /// A search of a new operation.
     pub fn new(
         run: &'e mut Run<'r>,
         encoding: &'e Encoder,
@@ -102,8 +103,8 @@ impl<'e, 'r> Search<'e, 'r> {
         }
     }
 
-    /// From now on notes in `has_left` whether a search went beyond the lexeme that a thread reads. Forgets what it found for
-    /// another one.
+    /// From now on records in `has_left` whether the search goes beyond the lexeme of a thread. Forgets the results for
+    /// another thread.
     pub fn stay_with(&mut self, thread: Option<Entry>) {
         if thread.is_some() && self.known_home != thread {
             self.found.known.clear();
@@ -117,18 +118,18 @@ impl<'e, 'r> Search<'e, 'r> {
         self.home.is_none_or(|home| is_other(self.run.stacks.entries(configuration), &[home]))
     }
 
-    /// Whether so many tokens were searched for so long that the others are taken to be viable.
+    /// Whether so much was searched that the remaining tokens are taken to be viable.
     pub fn is_over(&self) -> bool {
         self.looked_in_all > SEARCHED
     }
 
-    /// Whether some of these bytes, and something after it, may come.
+    /// Whether some of these bytes may come, and something after it.
     pub fn may_come(&mut self, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
         let Next { bytes: next, certain, .. } = self.next(configuration)?;
         Ok(!certain.intersect(bytes).is_empty() || self.is_read(configuration, &next.intersect(bytes))?)
     }
 
-    /// Whether one of these bytes leads somewhere.
+    /// Whether one of these bytes can be read.
     pub fn is_read(&mut self, configuration: SetId, bytes: &ByteSet) -> Result<bool, EngineError> {
         for byte in bytes.iter() {
             if self.step(configuration, byte)? != SetId::EMPTY {
@@ -138,22 +139,19 @@ impl<'e, 'r> Search<'e, 'r> {
         Ok(false)
     }
 
-    /// Those of some bytes before which a token keeps its end.
+    /// Those of some bytes that settle the end of a token.
     pub fn settling_bytes(&self, end: TokenEnd, bytes: &ByteSet) -> ByteSet {
         self.encoding.settling_bytes(self.cursors.key(end.cursor), end.token, bytes)
     }
 
-    /// What may come at a configuration.
     pub fn next(&mut self, configuration: SetId) -> Result<Next, EngineError> {
         self.found.ahead.next(self.run, configuration)
     }
 
-    /// The configuration after a byte.
     pub fn step(&mut self, configuration: SetId, byte: u8) -> Result<SetId, EngineError> {
         self.found.ahead.step(self.run, configuration, byte)
     }
 
-    /// The configuration after some bytes.
     pub fn read(&mut self, configuration: SetId, bytes: &[u8]) -> Result<SetId, EngineError> {
         let mut here = configuration;
         for &byte in bytes {
@@ -165,14 +163,14 @@ impl<'e, 'r> Search<'e, 'r> {
         Ok(here)
     }
 
-    /// The end of a token that follows a configuration, where the tokenizer stands at a cursor after it.
+    /// The end of a token that follows a configuration, given the cursor after it.
     pub fn end_of(&mut self, start: SetId, token: u32, cursor: CursorId) -> Result<TokenEnd, EngineError> {
         let bytes = self.encoding.tokens().token_bytes(token).unwrap_or_default();
         Ok(TokenEnd { configuration: self.read(start, bytes)?, token, cursor })
     }
 }
 
-/// Whether some threads are none of these, wherever those are in their lexemes.
+/// Whether some thread is none of these, apart from its position within its lexeme.
 pub(crate) fn is_other(threads: &[Entry], known: &[Entry]) -> bool {
     let same = |a: &Entry, b: &Entry| Entry { state: b.state, ..*a } == *b;
     threads.iter().any(|thread| !known.iter().any(|known| same(thread, known)))

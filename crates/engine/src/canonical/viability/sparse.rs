@@ -1,4 +1,4 @@
-//! Masks of few tokens: each is compared with the tokenizer and with what may follow it.
+//! Masks of few tokens: each token is checked against the tokenizer and against what may follow it.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 impl Run<'_> {
-    /// Those tokens of a sparse mask that fit a cursor after a token, and have a continuation; ascending. With the mask
-    /// comes how it is cached, where that is all of it.
+    /// The tokens of a sparse mask that fit a cursor after a token and have a continuation, ascending. `kept` is the
+    /// cached form of the mask, if that is exactly the mask.
     pub(crate) fn canonical_of_few(
         &mut self,
         encoding: &Encoding,
@@ -48,14 +48,14 @@ impl Run<'_> {
         }
         let tokens = tokens_of_few(encoding, (mask, plain), whitespace_cache, whitespace.is_some());
         let mut longer: Option<Longer<'_>> = None;
-        // Nearly always they are in the order of the trie, where those which others begin with come before them.
+        // The tokens are nearly always in trie order, in which a prefix comes before the longer tokens.
         for token in tokens.into_iter().rev() {
             let Some(bytes) = encoding.tokens().token_bytes(token) else { continue };
             if Switch::CanonicalLonger.is_on()
                 && let Some(longer) = &mut longer
                 && longer.rules_out(&mut search, configuration, bytes)?
             {
-                // The slow twin: searched like any other.
+                // The slow reference: searched like any other.
                 debug_assert!(match encoding.follow(search.cursors, cursor, before, token) {
                     Some(after) => search.follows_viably(configuration, token, after)? != Some(true),
                     None => true,
@@ -74,27 +74,27 @@ impl Run<'_> {
             }
         }
         if let Some(decided) = decided {
-            // What is viable is read, so the grammar allows it.
+            // A viable token can be read, so the grammar allows it.
             debug_assert!(decided.viable.iter().all(|&token| token_set::get(mask, token)));
             kept = [&decided.viable[..], &kept].concat();
         }
-        // A long run comes first, which a stable sort leaves as it is.
+        // There is a long sorted run first, for which a stable sort is fast.
         kept.sort();
         Ok(kept)
     }
 }
 
-/// A viable token. Where every text of the grammar that goes on with a part of it is written with the token itself, as with
-/// all of a word whose beginnings are tokens, too, that part is not a token of its own.
+/// A viable token that may rule out its own prefixes. If every text that continues with a prefix is written with the
+/// longer token, as is common for a word whose beginnings are tokens as well, the prefix is no canonical token.
 struct Longer<'t> {
     bytes: &'t [u8],
     end: TokenEnd,
-    /// The least number of bytes after which that is so; known once it is asked for.
+    /// The least length of such a prefix; computed when first asked for.
     from: Option<usize>,
 }
 
 impl Longer<'_> {
-    /// Whether the token leaves no room for one of these bytes, where both come at a configuration.
+    /// Whether the token rules out a prefix of it, if both may come at a configuration.
     fn rules_out(
         &mut self,
         search: &mut Search<'_, '_>,
@@ -127,19 +127,19 @@ impl Longer<'_> {
     }
 }
 
-/// The tokens that a mask of few may have, in any order and perhaps some twice; `None` where they are not listed.
+/// The tokens that a sparse mask may have, in any order and perhaps with duplicates; `None` where they are not listed.
 pub(crate) fn listed_tokens(kept: &KeptMask) -> Option<impl Iterator<Item = u32> + '_> {
     let (lexeme_mask, beside) = listed(kept)?;
     let inside = lexeme_mask.and_then(|lexeme_mask| lexeme_mask.listed.as_deref()).unwrap_or_default();
     Some(inside.iter().chain(beside).copied())
 }
 
-/// The same as the lexeme mask that the mask began with, if there is one, and what is listed beside it.
+/// The same, as the lexeme mask that the mask started from, if any, and the list of differences.
 fn listed(kept: &KeptMask) -> Option<(Option<&Arc<LexemeMask>>, &[u32])> {
     kept.beside_lexeme_mask().filter(|(lexeme_mask, _)| lexeme_mask.is_none_or(|mask| mask.listed.is_some()))
 }
 
-/// The tokens of a sparse mask, without the whitespace tokens where these are `decided`.
+/// The tokens of a sparse mask, without the whitespace tokens if these are `decided`.
 fn tokens_of_few(
     encoding: &Encoder,
     (mask, plain): (&[u32], Option<&KeptMask>),
@@ -149,7 +149,7 @@ fn tokens_of_few(
     let mut tokens: Vec<u32> = match plain.and_then(listed) {
         Some((lexeme_mask, beside)) => {
             let inside = match lexeme_mask {
-                // Nearly always it is that of the whitespace tokens.
+                // The lexeme mask is nearly always that of the whitespace tokens.
                 Some(lexeme_mask) if decided => whitespace_cache.listed_others(encoding, lexeme_mask),
                 Some(lexeme_mask) => lexeme_mask.listed.as_deref().unwrap_or_default(),
                 None => &[],
@@ -158,7 +158,7 @@ fn tokens_of_few(
         }
         None => token_set::iter(mask).collect(),
     };
-    // What is listed beside the lexeme mask may be in it, where the mask lacks it.
+    // The list of differences also has tokens that are in the lexeme mask but not in the mask.
     tokens.retain(|&token| token_set::get(mask, token) && !(decided && encoding.is_whitespace(token)));
     tokens
 }

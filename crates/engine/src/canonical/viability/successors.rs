@@ -1,5 +1,5 @@
-//! The tokens that a search follows: those that the grammar reads, or those that the tokenizer writes after another
-//! one, if either are few; otherwise all that both allow.
+//! The tokens that a search follows: those that the grammar reads or those that the tokenizer writes after another one,
+//! if either are few; otherwise all tokens that both allow.
 
 use std::iter::once;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::EngineError;
 use crate::state::stacks::SetId;
 use crate::vocabulary::token_set;
 
-/// The tokens that the grammar reads are few.
+/// Applies if the grammar reads few tokens.
 pub(crate) struct ReadTokens;
 
 impl EndLayer for ReadTokens {
@@ -33,7 +33,7 @@ impl EndLayer for ReadTokens {
     }
 }
 
-/// The tokens that the tokenizer writes after this one are few.
+/// Applies if the tokenizer writes few tokens after this one.
 pub(crate) struct FollowingTokens;
 
 impl EndLayer for FollowingTokens {
@@ -49,7 +49,7 @@ impl EndLayer for FollowingTokens {
         let Some(few) = search.few_that_follow((end.token, end.cursor), next.bytes) else { return Ok(None) };
         let mut some_beyond = false;
         for &(token, cursor) in few.iter() {
-            // Whether the path there is beyond the lexeme.
+            // Whether the path there goes beyond the lexeme.
             let (mut configuration, mut beyond) = (end.configuration, false);
             for &byte in vocabulary.token_bytes(token).unwrap_or_default() {
                 configuration = search.step(configuration, byte)?;
@@ -93,7 +93,7 @@ impl EndLayer for EveryToken {
 }
 
 impl Search<'_, '_> {
-    /// Whether a token fits after the end of another one and is viable, where the configuration is known.
+    /// Whether a token fits after another one and is viable, given the configuration after it.
     fn follows(&mut self, configuration: SetId, question: &EndQuestion, token: u32) -> Result<bool, EngineError> {
         let TokenEnd { token: before, cursor, .. } = question.end;
         match self.encoding.follow(self.cursors, cursor, Some(before), token) {
@@ -102,9 +102,9 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Walks the tokens that the grammar reads from a configuration, each with the one after it and whether the path there is
-    /// beyond a lexeme, until one of them is the last to be visited or no more nodes may be looked at: `None` then, else
-    /// whether any path is beyond.
+    /// Walks over the tokens that the grammar reads from a configuration, each with the configuration after it and
+    /// whether its path goes beyond a lexeme. Returns `None` if `visit` ends the walk or too many nodes were visited;
+    /// otherwise whether any path goes beyond.
     fn walk_read(
         &mut self,
         configuration: SetId,
@@ -115,7 +115,7 @@ impl Search<'_, '_> {
         let vocabulary = self.encoding.tokens();
         let trie = vocabulary.trie();
         let alive = self.next(configuration)?.bytes;
-        // Configurations on the path, each with the bytes that may be live, for what cannot come costs no step.
+        // The configurations on the path, each with the bytes that may be live: other bytes cost no step.
         let mut path = vec![(configuration, alive, false)];
         let mut some_beyond = false;
         for (mut node, end) in trie.roots(alive) {
@@ -150,7 +150,7 @@ impl Search<'_, '_> {
         Ok(Some(some_beyond))
     }
 
-    /// The tokens that the grammar reads, where they are few.
+    /// The tokens that the grammar reads, if they are few.
     fn few_that_are_read(&mut self, configuration: SetId) -> Result<Option<Listed>, EngineError> {
         if let Some(known) = &self.found.ahead.of(configuration).read {
             return Ok(known.clone());
@@ -174,7 +174,7 @@ impl Search<'_, '_> {
         Ok(found)
     }
 
-    /// The tokens that begin with some bytes and may follow a token, each with the cursor after it, where they are few.
+    /// The tokens that begin with some bytes and may follow a token, each with the cursor after it, if they are few.
     fn few_that_follow(&mut self, (token, cursor): (u32, CursorId), bytes: ByteSet) -> Option<Followers> {
         let key = (cursor, token, bytes);
         if let Some(known) = self.cursors.followers.get(&key) {

@@ -1,7 +1,8 @@
-//! Cursors in a piece that may yet become one that merges never make.
+//! Cursors in a piece that may still become a token that no merge makes.
 //!
-//! There are as many of them as such pieces have beginnings, and for nearly all tokens they are like the one where the
-//! piece becomes none: what is known there is reused, and only the tokens that continue the beginning are examined.
+//! There are as many such cursors as such tokens have prefixes. For nearly all tokens, a cursor of this kind equals the
+//! one without the prefix: the results of that one are reused, and only the tokens that continue the prefix are
+//! examined.
 
 use std::sync::Arc;
 
@@ -21,23 +22,23 @@ use crate::state::stacks::SetId;
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
-/// Where some bytes lead from a cursor and from the one without the beginning, if they fit.
+/// Where some bytes lead from a cursor and from the one without the prefix, if they fit.
 type Pair = (Option<Reading>, Option<Reading>);
 
 impl Encoding {
-    /// The cursor where the piece becomes none that merges never make, if only a few tokens distinguish it from this one.
+    /// The cursor where the piece cannot become such a token, if only a few tokens distinguish it from this one.
     pub fn without_whole(&self, key: &CursorKey) -> Option<CursorKey> {
         let is_on = Switch::CanonicalUnmergeable.is_on();
         let without = key.without_whole().filter(|_| is_on && !self.by_characters())?.clone();
         let mut known = self.known();
         let cursors = &mut known.cursors;
         let (cursor, there) = (cursors.of(key), cursors.of(&without));
-        // As for a single space there may be too many tokens that depend on a beginning.
+        // For a single space, for example, there may be too many tokens that depend on the prefix.
         (self.distinguishing(cursors, cursor, there).len() <= MANY).then_some(without)
     }
 
-    /// The tokens that lead from a cursor elsewhere than from the one without the beginning: a few more than those that go on with
-    /// it.
+    /// The tokens for which a cursor and the one without the prefix lead to different cursors: a few more than those
+    /// that continue the prefix.
     fn distinguishing(&self, cursors: &mut Cursors, cursor: CursorId, without: CursorId) -> Arc<[u32]> {
         if let Some(known) = cursors.distinguishing.get(&cursor) {
             return known.clone();
@@ -54,7 +55,7 @@ impl Encoding {
             cursors.advance_both(self, cursor, token) != cursors.advance_both(self, without, token)
         };
         let mut distinguishing = FxHashSet::default();
-        // What is only ever a whole piece begins otherwise.
+        // A token that no merge makes begins in another way.
         for &token in &self.odd_tokens {
             let first = vocabulary.token_bytes(token).and_then(<[u8]>::first);
             if first.is_some_and(|&first| bytes.contains(first)) && is_distinguishing(cursors, token) {
@@ -65,7 +66,7 @@ impl Encoding {
         let begin = [true, false].map(|unmerged| {
             [cursor, without].map(|cursor| cursors.begin(self, cursor, plain, unmerged).map(Reading::at))
         });
-        // Where the tokens of a node lead, from both cursors, and the bytes that may make a difference after it.
+        // Where the tokens of a node lead from both cursors, and the bytes that may make a difference after it.
         let mut path: Vec<([Pair; 2], ByteSet)> = vec![(begin.map(|[with, without]| (with, without)), bytes)];
         for (mut node, end) in trie.roots(bytes) {
             while node < end {
@@ -98,7 +99,7 @@ impl Encoding {
         distinguishing
     }
 
-    /// The bytes after which two cursors may differ.
+    /// The bytes for which two cursors may differ.
     fn differing(&self, cursors: &Cursors, (with, without): Pair) -> ByteSet {
         let cursor = |reading: Option<Reading>| reading.and_then(Reading::cursor);
         let (Some(with), Some(without)) = (cursor(with), cursor(without)) else { return ByteSet::ALL };
@@ -109,7 +110,7 @@ impl Encoding {
         }
     }
 
-    /// The first bytes with which a beginning of a whole piece goes on.
+    /// The next bytes of the tokens that no merge makes and that have this prefix.
     fn whole_nexts(&self, key: &Cursor) -> ByteSet {
         let (Some(trie), Some(node)) = (&self.whole_pieces, key.whole_node()) else { return ByteSet::EMPTY };
         trie.child_nodes(node).map(|child| trie.byte(child)).collect()
@@ -117,7 +118,7 @@ impl Encoding {
 }
 
 impl Run<'_> {
-    /// The dead ends at a cursor in a beginning of a whole piece, from those without the beginning.
+    /// The dead ends at a cursor with such a prefix, from those of the cursor without it.
     pub(crate) fn dead_ends_in_whole(
         &mut self,
         encoding: &Encoding,
@@ -132,7 +133,7 @@ impl Run<'_> {
         let distinguishing = encoding.distinguishing(cursors, cursor, without);
         let mut found = known_there.but_for(&distinguishing);
         let mut search = Search::new(self, encoding, cursors, cursor_masks, search);
-        // Also those that the grammar does not allow: that is a part of what is read here.
+        // This includes tokens that the grammar does not allow; finding that out is part of what is read here.
         for &token in distinguishing.iter() {
             let fits = token_set::get(fitting, token);
             let Some((unmerged, after)) = found.case(&mut search, (cursor, before), token, fits) else { continue };
@@ -155,8 +156,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-        /// All tokens but the distinguishing ones lead to the same from both cursors, or stand within a character that settles
-        /// it.
+        /// All other tokens lead to the same cursor from both, or end within a character that decides it.
         #[test]
         fn only_few_tokens_depend_on_a_beginning(
             picks in prop::collection::vec((0usize..16, any::<bool>()), 0..8),

@@ -1,4 +1,4 @@
-//! A grammar's position before whitespace: how much may come, and what comes after it.
+//! A grammar's configuration before whitespace: how much may come, and what comes after it.
 
 use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::{FEW, MANY};
@@ -13,7 +13,7 @@ use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::Entry;
 
 impl Search<'_, '_> {
-    /// Where those threads stand before whitespace that whitespace does not end.
+    /// What these threads share, if they are before whitespace that the lexemes do not end with.
     pub(crate) fn before_whitespace(
         &mut self,
         in_lexemes: &mut WhitespaceInLexemes,
@@ -60,8 +60,8 @@ impl Search<'_, '_> {
 }
 
 impl Run<'_> {
-    /// How much whitespace a lexeme may go on with before anything else: 0 where it ends or dies with it, `None` where
-    /// whitespace makes a difference to it.
+    /// How much whitespace a lexeme may continue with before anything else: 0 where whitespace ends it or is dead,
+    /// `None` where whitespace makes a difference to it.
     fn whitespace_in_lexeme(&mut self, expansion: &Expansion, state: u32) -> Result<Option<usize>, EngineError> {
         let first = JSON_WHITESPACE.map(|byte| expansion.step(self.lexeme_cache, state, byte));
         let mut reached = Vec::with_capacity(JSON_WHITESPACE.len());
@@ -75,7 +75,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let others = without_whitespace(&expansion.live_bytes(self.lexeme_cache, state)?);
-        // With more bytes it is a lexeme like any other.
+        // With more live bytes it is treated like any other lexeme.
         if others.len() > FEW {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! What is known about whitespace tokens, cached for all grammars of a vocabulary.
+//! Results about whitespace tokens, cached for all grammars of a vocabulary.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::lexeme::mask::LexemeMask;
 use crate::state::stacks::SetId;
 use crate::switches::Switch;
 
-/// What may follow whitespace, the cursor before it, the token there if it may merge with it, and what is known of how much may
-/// come.
+/// What may follow whitespace, the cursor before it, the token there if it may merge with whitespace, and the bounds on
+/// how much may come.
 type WhitespaceAfter = (ByteSet, CursorId, Option<u32>, (usize, bool));
 
-/// What is known of whitespace tokens, by what may follow them and by cursor.
+/// Results about whitespace tokens, by what may follow them and by cursor.
 #[derive(Default)]
 pub(crate) struct WhitespaceCache {
-    /// Those that no search decides: by what may follow, the cursor after a token, and what merges with the token.
+    /// Tokens that no search decides: by what may follow, the cursor after a token, and what merges with the token.
     undecided: Bounded<(ByteSet, CursorId, u32), ()>,
     /// By the bytes that may follow and the cursor before.
     known: Bounded<(ByteSet, CursorId), Arc<KnownWhitespace>>,
@@ -29,12 +29,13 @@ pub(crate) struct WhitespaceCache {
     at: Bounded<CursorId, Arc<WhitespaceAt>>,
     decided: Bounded<WhitespaceAfter, Arc<DecidedWhitespace>>,
     anyway: Bounded<WhitespaceAfter, Arc<DecidedAnyway>>,
-    /// By sparse lexeme mask: those of its tokens that are not whitespace. The mask is kept so that no other gets its address.
+    /// For each sparse lexeme mask, those of its tokens that are not whitespace. The mask is kept alive, since its
+    /// address is the key.
     others: Bounded<usize, (Arc<LexemeMask>, Box<[u32]>)>,
 }
 
 impl WhitespaceCache {
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.undecided.memory_bytes()
             + self.known.memory_bytes()
@@ -45,7 +46,7 @@ impl WhitespaceCache {
             + self.others.memory_bytes()
     }
 
-    /// What is known of the whitespace tokens at a cursor where these bytes, whitespace among them, may follow.
+    /// The results about whitespace tokens at a cursor, if these bytes, including whitespace, may follow.
     pub fn known(
         &mut self,
         encoding: &Encoder,
@@ -79,7 +80,7 @@ impl WhitespaceCache {
         &known.1
     }
 
-    /// What is known of the whitespace tokens at a cursor, whatever token stands before it.
+    /// The results about whitespace tokens at a cursor, for every token before it.
     pub fn decided_anyway(
         &mut self,
         encoding: &Encoder,
@@ -98,7 +99,7 @@ impl WhitespaceCache {
         found
     }
 
-    /// What is known of the whitespace tokens that fit a cursor after a token.
+    /// The results about the whitespace tokens that fit a cursor after a token.
     pub fn decided(
         &mut self,
         encoding: &Encoder,
@@ -118,8 +119,8 @@ impl WhitespaceCache {
         found
     }
 
-    /// Whether a whitespace token that follows a configuration is viable, from the cursor after it. Far from any bound it is
-    /// asked where the number does not count.
+    /// Whether a whitespace token that follows a configuration is viable, given the cursor after it. Far from any
+    /// bound, the question is asked where the amount of whitespace does not count.
     pub fn is_viable(
         &mut self,
         search: &mut Search<'_, '_>,
@@ -137,7 +138,7 @@ impl WhitespaceCache {
         }
         let found = search.is_viable(TokenEnd { configuration: before.same, token, cursor: after })?;
         if found.is_none() {
-            // Nor would it be found the next time.
+            // A repeated search would not decide it either.
             self.undecided.insert(key, (), 0);
         }
         Ok(found != Some(false))

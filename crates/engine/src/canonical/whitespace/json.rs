@@ -2,7 +2,7 @@
 
 use stencilm_regex::ByteSet;
 
-/// What may stand between the tokens of JSON.
+/// The bytes that may stand between the tokens of JSON.
 pub(crate) const JSON_WHITESPACE: [u8; 4] = *b" \t\n\r";
 
 /// The same as a set.

@@ -1,5 +1,5 @@
-//! Whitespace tokens, of which vocabularies have hundreds: whether one has a continuation depends on what may follow whitespace
-//! and on how much may still come, whatever the grammar.
+//! Whitespace tokens, of which vocabularies have hundreds: whether one has a continuation depends on what may follow
+//! whitespace and on how much may still come, in every grammar.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::{Encoder, Role};
 use crate::state::stacks::SetId;
 
-/// With so much whitespace left, the number makes no difference.
+/// With this much whitespace left, the exact number makes no difference.
 const FAR_WHITESPACE: usize = 8;
 
-/// All that lives after whitespace lives after more of it, too, and goes on in the same way: how much may come, and where the
-/// grammar stands before them.
+/// A configuration before whitespace. Everything that is live after whitespace is also live after more of it, and leads
+/// to the same: this holds how much may come, and the configuration.
 #[derive(Clone, Copy)]
 pub(crate) struct BeforeWhitespace {
     pub same: SetId,
-    /// The bytes that may come, whitespace among them.
+    /// The bytes that may come, including whitespace.
     pub next: ByteSet,
     pub left: usize,
-    /// Whether so many may come in all threads.
+    /// Whether all threads allow exactly that much.
     pub is_exact: bool,
 }
 
 impl BeforeWhitespace {
-    /// What [`KnownWhitespace::is_viable`] asks of it, where no token has more bytes than `longest`.
+    /// What [`KnownWhitespace::is_viable`] needs of it, if no token has more than `longest` bytes.
     pub fn bounds(self, longest: usize) -> (usize, bool) {
         (self.left.min(longest + FAR_WHITESPACE), self.is_exact)
     }
 
-    /// Whether so much whitespace leads to the same configuration, but for how much may still come.
+    /// Whether this much whitespace leads to the same configuration, apart from how much may still come.
     pub fn are_far(self, whitespace: usize) -> bool {
         whitespace + FAR_WHITESPACE <= self.left
     }
@@ -43,12 +43,12 @@ impl BeforeWhitespace {
 /// By the bytes that may follow, the cursor after a whitespace token, and what merges with the token.
 pub(crate) type KnownNeedsCache = Bounded<(ByteSet, CursorId, u32), KnownNeeds>;
 
-/// Where the whitespace tokens lead from a cursor. Those after which the tokenizer stands at the same place, and which merge
-/// with the same, are one class.
+/// Where the whitespace tokens lead from a cursor. Tokens with the same cursor after them and the same merges are one
+/// class.
 pub(crate) struct WhitespaceAt {
     /// By token, where no merge joins it with the token before, and where one does; `None` where it does not fit.
     classes: Vec<[Option<u32>; 2]>,
-    /// Of each class a token, and the cursor after it.
+    /// For each class, a token and the cursor after it.
     examples: Vec<(u32, CursorId)>,
 }
 
@@ -69,25 +69,25 @@ impl WhitespaceAt {
         WhitespaceAt { classes, examples }
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.classes.len() * size_of::<[Option<u32>; 2]>() + self.examples.len() * 8
     }
 }
 
-/// By expansion and state: how much whitespace a lexeme may go on with, see [`Run::whitespace_in_lexeme`].
+/// By expansion and state: how much whitespace a lexeme may continue with, see [`Run::whitespace_in_lexeme`].
 pub(crate) type WhitespaceInLexemes = Bounded<(u32, u32), Option<usize>>;
 
 /// Whitespace tokens that fit after a token, by whether they have a continuation.
 pub(crate) struct DecidedWhitespace {
-    /// Those that do, ascending.
+    /// Those that have one, ascending.
     pub viable: Vec<u32>,
-    /// Those of which it is not known, each with the cursor after it.
+    /// The undecided ones, each with the cursor after it.
     pub open: Vec<(u32, CursorId)>,
 }
 
 impl DecidedWhitespace {
-    /// What is known of them after a token.
+    /// Collects them for a token.
     pub fn of(
         encoding: &Encoder,
         known: &KnownWhitespace,
@@ -107,26 +107,26 @@ impl DecidedWhitespace {
         decided
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         size_of_val(&self.viable[..]) + size_of_val(&self.open[..]) + size_of::<DecidedWhitespace>()
     }
 }
 
-/// Whitespace tokens at a cursor, whatever token stands before it.
+/// Whitespace tokens at a cursor, for every token before it.
 #[derive(Default)]
 pub(crate) struct DecidedAnyway {
-    /// Those that are not viable, where no merge joins them with the token before, and where one does; ascending.
+    /// The tokens that are not viable, where no merge joins them with the token before, and where one does; ascending.
     pub dead: [Vec<u32>; 2],
-    /// Those of which it is not known.
+    /// The undecided tokens.
     pub open: Vec<u32>,
 }
 
 impl DecidedAnyway {
-    /// What is known of tokens.
+    /// Collects them from the results at a cursor.
     pub fn of(encoding: &Encoder, known: &KnownWhitespace, before: &BeforeWhitespace) -> DecidedAnyway {
         let mut decided = DecidedAnyway::default();
-        // More whitespace than may come is in no mask.
+        // No mask has more whitespace than may come.
         let all = numbered(encoding).filter(|&(_, (_, len))| !before.is_exact || len <= before.left);
         for (token, candidate) in all {
             match known.is_viable_anyway(candidate, before) {
@@ -140,20 +140,20 @@ impl DecidedAnyway {
         decided
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         (self.dead[0].len() + self.dead[1].len() + self.open.len()) * 4 + size_of::<DecidedAnyway>()
     }
 }
 
-/// What is known of the whitespace tokens at a cursor, by what may follow whitespace.
+/// The results about the whitespace tokens at a cursor, by what may follow whitespace.
 pub(crate) struct KnownWhitespace {
     at: Arc<WhitespaceAt>,
     /// By class.
     needs: Box<[KnownNeeds]>,
 }
 
-/// A whitespace token: its number among them, and its length.
+/// A whitespace token, given by its index among them and its length.
 pub(crate) type NumberedToken = (usize, usize);
 
 /// All whitespace tokens.
@@ -162,17 +162,17 @@ pub(crate) fn numbered(encoding: &Encoder) -> impl Iterator<Item = (u32, Numbere
     encoding.whitespace_tokens.iter().enumerate().map(move |(number, &token)| (token, (number, len(token))))
 }
 
-/// What is known of whitespace tokens of one equivalence class.
+/// The results about the whitespace tokens of one class.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownNeeds {
-    /// How much whitespace must still be allowed after it so that it has a continuation whatever the grammar.
+    /// How much whitespace must still be allowed after the token, so that it has a continuation in every grammar.
     needs: Option<usize>,
-    /// Whether there is no continuation where no more may come.
+    /// Whether there is no continuation if no more whitespace may come.
     is_dead_at_last: bool,
 }
 
 impl KnownWhitespace {
-    /// What is known of them where these bytes, whitespace among them, may follow.
+    /// The results if these bytes, including whitespace, may follow.
     pub fn new(
         encoding: &Encoder,
         cursors: &mut Cursors,
@@ -185,7 +185,7 @@ impl KnownWhitespace {
         KnownWhitespace { at, needs }
     }
 
-    /// Whether a token is viable, unmerged and merged, where both are known in which it fits.
+    /// Whether a token is viable, unmerged and merged, if both are known as far as it fits.
     pub fn is_viable_anyway(
         &self,
         (number, len): NumberedToken,
@@ -200,14 +200,14 @@ impl KnownWhitespace {
         Some(answers)
     }
 
-    /// Bytes of memory held, about.
+    /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.needs.len() * size_of::<KnownNeeds>()
     }
 }
 
 impl KnownNeeds {
-    /// What is known of a token, from the cursor after it, where these bytes, whitespace among them, may follow.
+    /// The result for a token, given the cursor after it, if these bytes, including whitespace, may follow.
     pub fn of(
         encoding: &Encoder,
         cursors: &mut Cursors,
@@ -224,7 +224,7 @@ impl KnownNeeds {
         need
     }
 
-    /// Whether there is a continuation after so much whitespace; `None` where that is not known.
+    /// Whether there is a continuation after this much whitespace; `None` where that is not known.
     pub fn is_viable(self, whitespace: usize, before: &BeforeWhitespace) -> Option<bool> {
         let left = before.left.checked_sub(whitespace)?;
         if self.needs.is_some_and(|needs| needs <= left) {
@@ -236,7 +236,7 @@ impl KnownNeeds {
     fn new(encoding: &Encoder, cursors: &mut Cursors, next: &ByteSet, token: u32, after: CursorId) -> KnownNeeds {
         let is_dead_at_last = nothing_follows(encoding, cursors, &without_whitespace(next), after);
         let mut is_viable = |left: usize| is_always_viable(encoding, cursors, next, token, after, left);
-        // Nearly always one more character is needed, because the last one goes with what follows.
+        // Nearly always one more character is needed, since the last one merges with what follows.
         let needs = match is_viable(1) {
             true if !is_dead_at_last && is_viable(0) => Some(0),
             true => Some(1),
@@ -253,8 +253,8 @@ pub(crate) fn without_whitespace(bytes: &ByteSet) -> ByteSet {
     bytes.intersect(&json_whitespace().complement())
 }
 
-/// Whether a whitespace token has a continuation where these bytes, whitespace among them, may follow: so much whitespace at
-/// most.
+/// Whether a whitespace token has a continuation, if these bytes, including whitespace, may follow, and at most `left`
+/// bytes of whitespace.
 fn is_always_viable(
     encoding: &Encoder,
     cursors: &mut Cursors,
@@ -268,7 +268,7 @@ fn is_always_viable(
     if !encoding.settling_bytes(cursors.key(after), token, first).is_empty() {
         return true;
     }
-    // After whitespace the same may follow again; what follows anything else is not known here.
+    // After whitespace the same bytes may follow again; what follows anything else is not known here.
     let mut bytes = |left: Option<usize>| {
         Ok::<_, Infallible>(match left {
             Some(0) => others,
@@ -282,7 +282,7 @@ fn is_always_viable(
     keeps == Some(true)
 }
 
-/// Whether no token that begins with one of these bytes fits a cursor, whatever stands before it.
+/// Whether no token that begins with one of these bytes fits a cursor, whatever comes before it.
 fn nothing_follows(encoding: &Encoder, cursors: &mut Cursors, bytes: &ByteSet, cursor: CursorId) -> bool {
     let ascii = bytes.intersect(&ByteSet::ASCII);
     if ascii != *bytes {

@@ -1,9 +1,10 @@
-//! Alternatives: those that are redundant beside a run of characters are left out, and the rest are found one by one.
+//! Alternatives: those that are redundant beside a run of characters are removed, and the masks of the others are
+//! computed one by one.
 //!
-//! Any text that has a quote after it reads whatever a text with a pattern in it reads. So the latter is redundant as
-//! another alternative, and any text is redundant in an intersection with it. Of the remaining alternatives, each alone
-//! is often a run of characters, or reads few tokens, where all together are neither. A token is read by some of them
-//! exactly when it is read by one.
+//! Any text before a quote includes every text with a pattern in it. So the latter is redundant as another alternative,
+//! and the former is redundant in an intersection with it. Each remaining alternative by itself is often a run of
+//! characters, or reads few tokens, when all of them together are neither. A token is read by the whole exactly when
+//! one alternative reads it.
 
 use std::sync::Arc;
 
@@ -19,17 +20,18 @@ use crate::lexeme::mask::{BYTES_AFTER, LexemeMask};
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// So deep below each other parts of an expression are looked at.
+/// The greatest depth to which the parts of an expression are examined.
 const MAX_DEPTH: usize = 8;
 
-/// Any number of a character, and one of some bytes after them; no byte where the expression is not the end of a lexeme.
+/// Any number of one character, then one byte of a set; the set is empty where the expression is not the end of a
+/// lexeme.
 struct AnyRun {
     characters: DfaId,
     character: ExprId,
     end: Option<ByteSet>,
 }
 
-/// Finds the mask of a dense state as that of the same language without what says nothing.
+/// Finds the mask of a dense state as the mask of the same language without redundant parts.
 pub(crate) struct WithoutRedundant;
 
 impl Finder for WithoutRedundant {
@@ -45,7 +47,7 @@ impl Finder for WithoutRedundant {
     }
 }
 
-/// Finds the mask of a dense state from those of its alternatives.
+/// Finds the mask of a dense state from the masks of its alternatives.
 pub(crate) struct ByAlternative;
 
 impl Finder for ByAlternative {
@@ -58,7 +60,7 @@ impl Finder for ByAlternative {
 }
 
 impl LexemeCache {
-    /// The same language without the parts that say nothing beside a run of characters.
+    /// The same language without the parts that are redundant beside a run of characters.
     pub(crate) fn without_redundant(&mut self, residual: ExprId) -> Result<ExprId, LimitExceeded> {
         self.without_redundant_parts(residual, true, 0)
     }
@@ -83,7 +85,7 @@ impl LexemeCache {
             kept.push(self.without_redundant_parts(part, is_ended, depth + 1)?);
         }
         for part in kept.clone() {
-            // It is gone where another one says all that it says; then that one must stay.
+            // A part may already have been removed because another one includes it; then that other one must stay.
             let run = self.any_run(part, is_ended)?.filter(|_| kept.contains(&part));
             let Some(run) = run else { continue };
             let mut runs = Vec::new();
@@ -122,7 +124,7 @@ impl LexemeCache {
         }
     }
 
-    /// Whether all that an expression matches is such a run.
+    /// Whether every match of an expression is such a run.
     fn is_run(&mut self, expr: ExprId, run: &AnyRun) -> Result<bool, LimitExceeded> {
         let runs = RunsOf::new(self, run.characters, run.character);
         match run.end {
@@ -131,7 +133,7 @@ impl LexemeCache {
         }
     }
 
-    /// The mask of some alternatives from that of each; `None` where these are not plain to see.
+    /// The mask of several alternatives, combined from the mask of each; `None` where one of these is not easy to find.
     pub(crate) fn mask_of_alternatives(
         &mut self,
         vocabulary: &Tokens,
@@ -139,7 +141,7 @@ impl LexemeCache {
     ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
         let horizon = vocabulary.trie().max_depth() + BYTES_AFTER as usize;
-        // Where no text may come in any of them, all together are walked at less cost.
+        // If no alternative is a text, walking all of them together costs less.
         let is_text = |exprs: &ExprSet, alternative| {
             let ends = |run: Run| matches!(exprs.get(run.tail), Expr::Bytes(_));
             Run::of(exprs, alternative).is_some_and(ends) || open_run(exprs, alternative, horizon).is_some()
@@ -167,7 +169,7 @@ impl LexemeCache {
         Ok(Some(self.mask_with(vocabulary, from, Inside::Set(inside), ends)))
     }
 
-    /// The mask of an alternative that is a run of characters or reads few tokens; `None` otherwise.
+    /// The mask of an alternative that is a run of characters or reads few tokens; otherwise `None`.
     fn mask_of_alternative(
         &mut self,
         vocabulary: &Tokens,
@@ -189,7 +191,7 @@ impl LexemeCache {
     }
 }
 
-/// The alternatives of an expression, or of what comes first in it.
+/// The alternatives of an expression, or of its first part.
 fn alternatives(exprs: &mut ExprSet, residual: ExprId) -> Option<Vec<ExprId>> {
     let (parts, tail) = match *exprs.get(residual) {
         Expr::Or(ref parts) => (parts.to_vec(), None),

@@ -1,15 +1,20 @@
-//! Texts of a maximum length that also match something else: the mask of that, without the tokens that are too long.
+//! Texts of a maximum length that also match a pattern: the mask is that of the pattern without the tokens that are too
+//! long.
 //!
-//! A pattern with a `maxLength` is an intersection, and every character leaves another one, with a new count. A walk of
-//! the vocabulary from one of them meets a new one at each of its places, and has to find out whether it matches
-//! anything. But the pattern can often end within a few bytes of wherever it is. Then only tokens that come near the
-//! bound are examined. For several limits of length, see [`limits`](super::limits).
+//! A pattern with a `maxLength` is an intersection, and every character leads to a new one with a smaller count. A walk
+//! through the vocabulary would meet a new intersection at every node and have to decide whether it matches anything.
+//! But usually the pattern can be completed within a few bytes from anywhere, so only the tokens that come near the
+//! bound need to be examined. For several limits of length, see [`limits`](super::limits).
+//!
+//! The mask is derived from that of the pattern alone if this reads the same characters. Otherwise it is derived from that
+//! of the intersection without the maximum length, for instance if the pattern only says what must not occur.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Expr, ExprId, StateId};
-use stencilm_support::{LOOKED_AT, LimitExceeded};
+use stencilm_regex::{Expr, ExprId, ExprSet, StateId};
+use stencilm_support::{FEW, LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
@@ -20,21 +25,20 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// A run of characters with a greatest length that also matches something else.
+/// A run of characters with a maximum length that also matches another expression.
 pub(crate) struct Bounded {
-    /// The run.
     run: Run,
-    /// The greatest length.
     max: u32,
-    /// What else must match, with that byte: a larger language.
+    /// A larger language, with the byte that ends the run: the other expression, or the intersection of it with the run
+    /// without its maximum length.
     pub(crate) other: ExprId,
-    /// With so many characters it can always still be completed.
+    /// Up to this number of characters, the text can always be completed.
     certain: u32,
-    /// The most characters that a token begins.
+    /// The greatest number of characters that begin in one token.
     longest: u32,
 }
 
-/// Finds the mask of a pattern with a greatest length from that of the pattern.
+/// Finds the mask of a pattern with a maximum length from the mask of the pattern.
 pub(crate) struct BoundedPatterns;
 
 impl Finder for BoundedPatterns {
@@ -50,36 +54,89 @@ impl Finder for BoundedPatterns {
 }
 
 impl LexemeCache {
-    /// The larger language from whose mask that of at most so many characters that also match something else is made;
-    /// `None` where it is nothing of the kind, or where many tokens come near the bound.
+    /// The larger language from whose mask that of a bounded pattern is made. `None` where the residual is no bounded
+    /// pattern, or where many tokens come near the bound.
     pub(crate) fn mask_of_bounded(
         &mut self,
         vocabulary: &Tokens,
         residual: ExprId,
     ) -> Result<Option<Bounded>, LimitExceeded> {
-        let Some((run, other)) = self.run_and_other(residual) else { return Ok(None) };
+        let Some(Parts { run, other, unlimited }) = self.parts_of(residual) else { return Ok(None) };
+        let (Some(max), &Expr::Bytes(end)) = (run.max, self.deriver.exprs.get(run.tail)) else { return Ok(None) };
+        let characters = self.dfa(&[run.character])?;
         let exprs = &self.deriver.exprs;
-        let (Some(max), &Expr::Bytes(end)) = (run.max, exprs.get(run.tail)) else { return Ok(None) };
-        // With a byte that ends it, what is not empty has a character.
+        // The match ends with a byte after the run, so a match of more than one byte has a character.
         let is_long_enough = run.min == 0 || (run.min == 1 && exprs.shortest_at_least(other) > 1);
         let most = self.completions.most(exprs, other)?;
-        if !is_long_enough || most == u32::MAX {
-            return Ok(None);
-        }
-        let characters = self.dfa(&[run.character])?;
-        if RunsOf::new(self, characters, run.character).then_a_byte(other)? != Some(end) {
-            return Ok(None);
-        }
-        // No more characters come than bytes, and the last of these is none: tokens that begin no more can be completed.
-        let certain = max.saturating_add(1).saturating_sub(most);
+        let is_of_characters = |this: &mut LexemeCache, expr| -> Result<bool, LimitExceeded> {
+            Ok(RunsOf::new(this, characters, run.character).then_a_byte(expr)? == Some(end))
+        };
+        let (other, certain) = if is_long_enough && most != u32::MAX && is_of_characters(self, other)? {
+            // There are at most as many characters as bytes, and the last byte is not a character. So after at most
+            // `certain` characters there is room to complete the text.
+            (other, max.saturating_add(1).saturating_sub(most))
+        } else {
+            if !self.is_simpler(unlimited, residual) || !is_of_characters(self, unlimited)? {
+                return Ok(None);
+            }
+            let Some(most) = self.most_characters(unlimited, characters)? else { return Ok(None) };
+            (unlimited, max.saturating_sub(most))
+        };
         let Some(runs) = self.runs(vocabulary, run.character, end, true)? else { return Ok(None) };
         let Some(longest) = runs.longest() else { return Ok(None) };
         let few = runs.beginning(certain, max).len() <= LOOKED_AT;
         Ok(few.then_some(Bounded { run, max, other, certain, longest }))
     }
 
-    /// The mask of at most so many characters that also match something else, from the mask of that; `None` where that does
-    /// not say enough.
+    /// How many more characters it takes at most to complete any beginning of a match of an expression that reads whole
+    /// characters and a byte after them; `None` where it takes too long to find out.
+    fn most_characters(&mut self, expr: ExprId, characters: DfaId) -> Result<Option<u32>, LimitExceeded> {
+        if let Some(&known) = self.most_characters.get(&(expr, characters)) {
+            return Ok(known);
+        }
+        // A place is what is left of the expression, with the state within a character.
+        let start = (expr, StateId::START);
+        let mut numbers = FxHashMap::from_iter([(start, 0)]);
+        let mut places = vec![start];
+        // For each place, the places that lead to it, each with the number of characters that this begins.
+        let mut before: Vec<Vec<(usize, u32)>> = vec![Vec::new()];
+        let mut at = 0;
+        while at < places.len() && places.len() <= 2 * FEW {
+            let (expr, character) = places[at];
+            for &(bytes, rest) in self.deriver.derivatives(expr)?.iter() {
+                let mut seen = Vec::new();
+                for byte in bytes.iter().filter(|_| rest != ExprId::NOTHING) {
+                    let (next, is_whole) = self.step(characters, character, byte)?;
+                    let next = if is_whole { StateId::START } else { next };
+                    if seen.contains(&next) {
+                        continue;
+                    }
+                    seen.push(next);
+                    let begun = u32::from(character == StateId::START && next != StateId::DEAD);
+                    let to = *numbers.entry((rest, next)).or_insert(places.len());
+                    if to == places.len() {
+                        places.push((rest, next));
+                        before.push(Vec::new());
+                    }
+                    before[to].push((at, begun));
+                }
+            }
+            at += 1;
+        }
+        let is_end = |&at: &usize| self.deriver.exprs.is_nullable(places[at].0);
+        let most = match at == places.len() {
+            true => farthest(&before, (0..places.len()).filter(is_end)),
+            false => vec![None; places.len()],
+        };
+        for ((expr, character), most) in places.into_iter().zip(&most) {
+            if character == StateId::START {
+                self.most_characters.insert((expr, characters), *most);
+            }
+        }
+        Ok(most[0])
+    }
+
+    /// The mask of a bounded pattern from the mask of the pattern; `None` where that is not enough to tell.
     pub(crate) fn finish_bounded(
         &mut self,
         vocabulary: &Tokens,
@@ -112,7 +169,8 @@ impl LexemeCache {
         Ok(Some(Arc::new(LexemeMask::of_set(inside, Some(crossings), Box::default()).with_ends(ends))))
     }
 
-    /// Takes out the tokens that begin more than `certain` characters and leave too little room for what must follow.
+    /// Removes the tokens in which more than `certain` characters begin and after which too little room is left to
+    /// complete the text.
     fn drop_dead_ends(
         &mut self,
         vocabulary: &Tokens,
@@ -160,29 +218,28 @@ impl LexemeCache {
         Ok(())
     }
 
-    /// What an automaton of one expression has left in a state.
+    /// The residual in a state of an automaton of a single expression.
     fn only_residual(&self, dfa: DfaId, state: StateId) -> ExprId {
         self.residuals(dfa, state).first().map_or(ExprId::NOTHING, |&(_, residual)| residual)
     }
 
-    /// Runs that were found before.
+    /// Runs that were already computed.
     fn known_runs(&mut self, character: ExprId) -> &mut ClassRuns {
         self.classes.get_mut(&character).and_then(Option::as_mut).expect("the runs were just found")
     }
 
-    /// A run of characters with a greatest length, and what else must match: the parts of `A & B`, each with a byte after,
-    /// or of `(A & B)"`.
-    fn run_and_other(&mut self, residual: ExprId) -> Option<(Run, ExprId)> {
+    /// The parts of `A & B`, each with a byte after it, or of `(A & B)"`, where one is a run of characters with a maximum
+    /// length.
+    fn parts_of(&mut self, residual: ExprId) -> Option<Parts> {
         let exprs = &mut self.deriver.exprs;
         let (parts, tail) = match *exprs.get(residual) {
-            Expr::And(ref parts) => (parts, None),
+            Expr::And(ref parts) => (parts.to_vec(), None),
             Expr::Concat { head, tail } => match exprs.get(head) {
-                Expr::And(parts) => (parts, Some(tail)),
+                Expr::And(parts) => (parts.to_vec(), Some(tail)),
                 _ => return None,
             },
             _ => return None,
         };
-        let &[one, another] = &**parts else { return None };
         let run_of = |part: ExprId| {
             let run = match tail {
                 None => Run::of(exprs, part),
@@ -192,18 +249,67 @@ impl LexemeCache {
                 },
             };
             let is_plain = |character| !exprs.is_nullable(character) && !exprs.has_boolean(character);
-            // What else must match may begin with such a run, too.
+            // The other expression may begin with such a run as well.
             let is_ended = |tail| matches!(exprs.get(tail), Expr::Bytes(_));
             run.filter(|run| run.max.is_some() && is_plain(run.character) && is_ended(run.tail))
         };
-        let (run, other) = match run_of(one) {
-            Some(run) => (run, another),
-            None => (run_of(another)?, one),
-        };
-        let other = tail.map_or(other, |tail| exprs.concat(other, tail));
-        Some((run, other))
+        let (at, run) = parts.iter().enumerate().find_map(|(at, &part)| Some((at, run_of(part)?)))?;
+        let mut parts = parts;
+        parts.remove(at);
+        let ended = |exprs: &mut ExprSet, expr| tail.map_or(expr, |tail| exprs.concat(expr, tail));
+        let other = exprs.and(&parts);
+        let other = ended(exprs, other);
+        let mut any_length = exprs.repeat(run.character, run.min, None);
+        if tail.is_none() {
+            any_length = exprs.concat(any_length, run.tail);
+        }
+        parts.push(any_length);
+        let unlimited = exprs.and(&parts);
+        Some(Parts { run, other, unlimited: ended(exprs, unlimited) })
     }
 }
 
-/// What agrees with a text without limits for fewer bytes than this is walked on its own: it differs from that nearly everywhere.
+/// For each place, the greatest distance to an end of the places that it leads to, itself included; `None` if it leads to
+/// no end. The edges are given backwards, and each has length 0 or 1.
+fn farthest(before: &[Vec<(usize, u32)>], ends: impl Iterator<Item = usize>) -> Vec<Option<u32>> {
+    let mut seen = vec![false; before.len()];
+    let mut found: Vec<(usize, u32)> = Vec::new();
+    let mut open: VecDeque<(usize, u32)> = ends.map(|end| (end, 0)).collect();
+    while let Some((place, distance)) = open.pop_front() {
+        if std::mem::replace(&mut seen[place], true) {
+            continue;
+        }
+        found.push((place, distance));
+        for &(from, length) in &before[place] {
+            match length {
+                0 => open.push_front((from, distance)),
+                _ => open.push_back((from, distance + length)),
+            }
+        }
+    }
+    // The places are found from the nearest to the farthest one.
+    let mut farthest = vec![None; before.len()];
+    while let Some((place, distance)) = found.pop() {
+        let mut open = vec![place];
+        while let Some(place) = open.pop() {
+            if farthest[place].is_none() {
+                farthest[place] = Some(distance);
+                open.extend(before[place].iter().map(|&(from, _)| from));
+            }
+        }
+    }
+    farthest
+}
+
+/// A run of characters with a maximum length, and the other expression that must match.
+struct Parts {
+    run: Run,
+    /// The other expression, with the byte after it.
+    other: ExprId,
+    /// Its intersection with the run without its maximum length, with the byte after it.
+    unlimited: ExprId,
+}
+
+/// If a bounded text agrees with the unbounded one for fewer bytes than this, it is walked by itself, since the two
+/// differ almost everywhere.
 pub(crate) const MIN_AGREEMENT: u32 = 4;

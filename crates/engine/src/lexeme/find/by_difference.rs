@@ -1,11 +1,12 @@
-//! The lexeme mask of a text in which something must not occur, from that of the text: only by the characters that
-//! matter.
+//! The lexeme mask of a text in which something must not occur, from the mask of the text: only the bytes that matter
+//! are examined.
 //!
-//! After nearly every character, the lexeme and the larger language, read together, are where they were. Only the other
-//! bytes matter. Those after which the lexeme is dead, such as the letters of a class that must not occur, remove all
-//! tokens that have one, which the vocabulary knows ([`Tokens::add_tokens_with`]). The rest, such as the first letter
-//! of a word that must not occur, are looked up in the trie, and what lies below their nodes is read, if it is long
-//! enough: the fewest bytes to where the two differ are computed beforehand.
+//! After nearly every character, the lexeme and the larger language, read together, are back in the same pair of
+//! states, the *usual pair*. Only the other bytes matter. Some of them make the lexeme dead, such as the letters of a
+//! class that must not occur. They remove all tokens that contain one, which the vocabulary knows
+//! ([`Tokens::add_tokens_with`]). The rest, such as the first letter of a word that must not occur, are looked up in
+//! the trie, and what lies below their nodes is read, if it is long enough: for each pair of states, the least number
+//! of bytes until the two differ is computed beforehand.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, ExprId, StateId};
@@ -20,31 +21,33 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::{BETWEEN_CHECKS, Trie, WalkError};
 
-/// Of so many pairs it is kept where bytes lead.
+/// The number of pairs for which the results of bytes are stored.
 const KEPT_MOVES: usize = MANY;
 
-/// With more nodes that are apart than this part of all, a walk is cheaper. Few of them are looked below.
+/// A walk is cheaper if more than this part of all nodes would have to be looked at. Few of them are looked below.
 const APART_OF: usize = 4;
 
-/// A character has no more bytes.
+/// The greatest number of bytes of a character.
 const BYTES_OF_CHARACTER: usize = 4;
 
-/// From so many pairs it is looked ahead. To find where bytes lead takes as long as a walk of some hundred nodes.
+/// The number of pairs from which the distance to a difference is computed. Doing that for one pair takes as long as
+/// walking some hundred nodes.
 const PAIRS_AHEAD: usize = 2 * RECENT;
 
-/// States of a lexeme and of a larger language after the same text.
+/// The states of a lexeme and of a larger language after the same text.
 type Pair = (StateId, StateId);
 
-/// What is left of the mask of a larger language.
+/// The mask under construction: what remains of that of the larger language.
 struct Left {
     inside: TokenSet,
-    /// Nodes at which only the larger one ends.
+    /// Nodes at which only the larger language ends.
     not_here: Vec<u32>,
 }
 
 impl LexemeCache {
-    /// The mask of a residual from that of a larger language, where after nearly every character both are where they were: only
-    /// what begins with another one is walked. `None` where that is not so, or the other language turns out not to be larger.
+    /// The mask of a residual from that of a larger language, if nearly every character leads both back to the usual
+    /// pair: only what begins with another character is walked. `None` where that is not so, or where the other
+    /// language turns out not to be larger.
     pub(crate) fn mask_by_difference(
         &mut self,
         vocabulary: &Tokens,
@@ -76,52 +79,51 @@ impl LexemeCache {
     }
 }
 
-/// A lexeme and a larger language, read together.
 struct Both<'a> {
     lexeme_cache: &'a mut LexemeCache,
     own: DfaId,
     whole: DfaId,
-    /// Where they are after most characters, and then the pairs that differ in some other way.
+    /// The usual pair first, then the pairs with some other difference.
     pairs: Vec<Pair>,
-    /// For each pair the bytes after which they are not just where they usually are, and those after which they are not when they
-    /// come from there; none where that was not asked yet.
+    /// For each pair, the bytes that do not simply lead back to the usual pair, together with the bytes of which this
+    /// is true when they are read from the usual pair; empty if not computed yet.
     matter: Vec<ByteSet>,
-    /// For each of the first pairs, how many bytes lead at least to where it differs.
+    /// For some of the first pairs, the least number of bytes until the two differ.
     ahead: Vec<u32>,
     relations: FxHashMap<Pair, Relation>,
     classes: ByteClasses,
-    /// For each of the first pairs, where each class of bytes leads, as far as that was asked.
+    /// For some of the first pairs, the result of each class of bytes, as far as computed.
     moves: Vec<Option<Move>>,
-    /// Whether nothing was seen that only the lexeme reads.
+    /// Whether so far the lexeme read nothing that the other language does not read.
     is_larger: bool,
 }
 
-/// Bytes that neither of two automata distinguishes.
+/// Classes of bytes that neither of two automata distinguishes.
 struct ByteClasses {
-    /// By byte the number of its class.
+    /// The class of each byte.
     of: [u8; 256],
-    /// The bytes of each.
+    /// The bytes of each class.
     bytes: Vec<ByteSet>,
 }
 
-/// Where a byte leads from a pair.
+/// The result of reading a byte from a pair.
 #[derive(Clone, Copy)]
 struct Move {
     relation: Relation,
-    /// Whether both match there or neither.
+    /// Whether both match there, or neither.
     ends_equally: bool,
 }
 
-/// How the states of a pair differ.
+/// The difference between the states of a pair.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Relation {
-    /// They do not before both are where they usually are, where the rest of a character leads, or there is no more to read.
+    /// There is none until both are back in the usual pair, after the rest of a character, or nothing more can be read.
     Back,
-    /// Not at all.
+    /// There is none at all.
     Same,
     /// Only the larger language reads on.
     Dead,
-    /// In some other way, as the pair of this number.
+    /// Some other difference: the number of the pair.
     Other(u32),
 }
 
@@ -143,13 +145,14 @@ impl ByteClasses {
     }
 }
 
-/// Whether some token goes on for so many bytes after a node.
+/// Whether some token continues for `bytes` bytes after a node.
 fn is_long_enough(trie: &Trie, node: usize, bytes: u32) -> bool {
     trie.height(node) == u8::MAX || u32::from(trie.height(node)) >= bytes
 }
 
 impl Both<'_> {
-    /// For a state that most characters lead back to, and where a larger language begins; `None` where these lead elsewhere.
+    /// `usual` is a state to which most characters return, with the start of the larger language; `None` where most
+    /// characters lead elsewhere.
     fn new(
         lexeme_cache: &mut LexemeCache,
         (own, state): (DfaId, StateId),
@@ -175,7 +178,7 @@ impl Both<'_> {
         Ok(are_few.then_some(both))
     }
 
-    /// The bytes after which only the larger language reads on where both usually are, and neither has matched.
+    /// The bytes that, read from the usual pair, leave only the larger language alive, without a match of either.
     fn ending_bytes(&mut self) -> Result<ByteSet, LimitExceeded> {
         let mut ending = ByteSet::EMPTY;
         if !Switch::LexemeEndingBytes.is_on() {
@@ -190,7 +193,7 @@ impl Both<'_> {
         Ok(ending)
     }
 
-    /// The nodes to which bytes lead that matter where both usually are, and below which they may differ; `None` where a walk is
+    /// The nodes of those bytes that matter in the usual pair, where something below may differ; `None` where a walk is
     /// cheaper.
     fn apart(&mut self, trie: &Trie, bytes: &ByteSet) -> Result<Option<TokenSet>, LimitExceeded> {
         let (mut apart, mut count) = (TokenSet::empty(trie.len()), 0);
@@ -212,8 +215,8 @@ impl Both<'_> {
         Ok(Some(apart))
     }
 
-    /// Takes out the tokens and the ends with a byte that ends the lexeme where both usually are. Those that have another byte that
-    /// matters as well may be elsewhere there, and are read.
+    /// Removes the tokens and the ends that contain a byte that ends the lexeme in the usual pair. If a token also
+    /// contains another byte that matters, the pair may be a different one there, so the token is read.
     fn take_out(
         &mut self,
         vocabulary: &Tokens,
@@ -251,8 +254,9 @@ impl Both<'_> {
             .try_fold((self.pairs[0].0, false), |(state, _), &byte| self.lexeme_cache.step(self.own, state, byte))
     }
 
-    /// Reads on from these nodes as if both were where they usually are before them, and takes out what only the larger language
-    /// reads. Where both are elsewhere another of the nodes leads to what differs, so that is read from the start.
+    /// Reads on from these nodes as if the usual pair preceded them, and removes what only the larger language reads.
+    /// If another pair preceded a node, then another of the nodes above leads to the difference; so before anything is
+    /// removed, it is read from the start.
     fn read_apart(
         &mut self,
         vocabulary: &Tokens,
@@ -261,8 +265,8 @@ impl Both<'_> {
         left: &mut Left,
     ) -> Result<(), LimitExceeded> {
         let trie = vocabulary.trie();
-        // Nodes that were read where both are not where they usually are. Above a first node that lies below no other of them
-        // both are, or nothing below it differs.
+        // Nodes that were already read from a pair other than the usual one. A first node that is below no other of
+        // these nodes has the usual pair before it, or nothing below it differs.
         let mut passed = TokenSet::empty(trie.len());
         let mut read_until = 0;
         let mut pairs = vec![0; trie.max_depth() + 1];
@@ -316,7 +320,7 @@ impl Both<'_> {
         Ok(())
     }
 
-    /// Notes whether only the larger language ends at a node.
+    /// Notes a node if only the larger language ends at it.
     fn find_end(
         &mut self,
         vocabulary: &Tokens,
@@ -330,12 +334,12 @@ impl Both<'_> {
         Ok(())
     }
 
-    /// How many bytes lead at least from a pair to where it differs.
+    /// A lower bound on the number of bytes from a pair to a difference.
     fn ahead(&self, number: u32) -> u32 {
         self.ahead.get(number as usize).copied().unwrap_or(1)
     }
 
-    /// Finds how many bytes lead at least from each of the first pairs to where it differs.
+    /// Computes that number for the first pairs.
     fn look_ahead(&mut self) -> Result<(), LimitExceeded> {
         if !Switch::LexemeAhead.is_on() {
             return Ok(());
@@ -368,7 +372,8 @@ impl Both<'_> {
         Ok(())
     }
 
-    /// The states after a byte, and whether both match there or neither; `None` where the larger language reads it not.
+    /// The states after a byte, and whether both match there or neither; `None` where the larger language does not read
+    /// the byte.
     fn step(&mut self, (state, other): Pair, byte: u8) -> Result<Option<(Pair, bool)>, LimitExceeded> {
         let (other, other_ends) = self.lexeme_cache.step(self.whole, other, byte)?;
         let (state, ends) = self.lexeme_cache.step(self.own, state, byte)?;
@@ -376,13 +381,14 @@ impl Both<'_> {
         Ok((other != StateId::DEAD).then_some(((state, other), ends == other_ends)))
     }
 
-    /// The bytes that one of a pair reads.
+    /// The bytes that at least one of a pair reads.
     fn live_bytes(&mut self, (state, other): Pair) -> Result<ByteSet, LimitExceeded> {
         let live = *self.lexeme_cache.live_bytes(self.whole, other)?;
         Ok(live.union(self.lexeme_cache.live_bytes(self.own, state)?))
     }
 
-    /// Where a byte leads from the pair of this number: back, where the larger language reads it not.
+    /// The result of a byte read from the pair with this number; [`Relation::Back`] where the larger language does not
+    /// read it.
     fn moved(&mut self, number: usize, byte: u8) -> Result<Move, LimitExceeded> {
         let place = number * self.classes.bytes.len() + usize::from(self.classes.of[usize::from(byte)]);
         if let Some(&Some(known)) = self.moves.get(place) {
@@ -428,7 +434,7 @@ impl Both<'_> {
         }
         let relation = if self.comes_back(pair, depth)? {
             Relation::Back
-        } else if self.lexeme_cache.agreement(self.own, pair.0, self.whole, pair.1) == u32::MAX {
+        } else if self.lexeme_cache.agreement(self.own, pair.0, self.whole, pair.1)? == u32::MAX {
             Relation::Same
         } else {
             self.pairs.push(pair);
@@ -442,7 +448,7 @@ impl Both<'_> {
         Ok(relation)
     }
 
-    /// Whether all that either reads leads back, by bytes that nothing begins with where both usually are.
+    /// Whether everything that either reads leads back to the usual pair, by bytes that cannot begin a character there.
     fn comes_back(&mut self, pair: Pair, depth: usize) -> Result<bool, LimitExceeded> {
         let usual = *self.lexeme_cache.live_bytes(self.whole, self.pairs[0].1)?;
         let live = self.live_bytes(pair)?;

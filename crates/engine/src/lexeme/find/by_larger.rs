@@ -1,14 +1,16 @@
 //! Lexeme masks from those of larger languages that differ in few tokens.
 //!
 //! Three kinds of languages are near a larger one. `text & ~words` is nearly `text`, and a repetition with a maximum
-//! count is nearly the same without it: both are walked together, and no further than they may differ
-//! ([`LexemeCache::mask_near`]). A text in which something must not occur is where it was after nearly every character:
-//! only the other characters are looked for in the vocabulary ([`by_difference`](super::by_difference)). And in the
-//! middle of what must not occur, it is back there after nearly every one: such a state is near that one, too.
+//! count is nearly the same as without one, also in an intersection, if what the larger one begins can be completed within
+//! the count: both are walked together, and no further than they may differ
+//! ([`LexemeCache::mask_near`]). A text in which something must not occur returns to the same state after nearly every
+//! character: only the other characters are looked up in the vocabulary ([`by_difference`](super::by_difference)). And
+//! in the middle of what must not occur, nearly every character leads back to that state, so such a state is near it,
+//! too.
 
 use std::sync::Arc;
 
-use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};
+use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, Relaxed, StateId};
 use stencilm_support::{LimitExceeded, SEARCHED};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -18,7 +20,7 @@ use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// So deep below each other parts of an expression are looked at for complements.
+/// The greatest depth to which the parts of an expression are searched for complements.
 const MAX_DEPTH: usize = 8;
 
 /// Finds the mask of a language from that of a larger one without counts and complements, unless a short walk finds it.
@@ -27,6 +29,14 @@ pub(crate) struct ByLarger;
 impl Finder for ByLarger {
     fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found {
         let Unfinished { residual, from, .. } = this;
+        if let Some(Relaxed { expr, agreement }) = lexemes.without_a_limit(residual)? {
+            if agreement as usize >= vocabulary.trie().max_depth() {
+                return Ok(Some(same(expr)));
+            }
+            if agreement >= MIN_AGREEMENT && lexemes.is_dense_enough(vocabulary, from)? {
+                return Ok(Some(near(expr)));
+            }
+        }
         let Some(base) = lexemes.base_of(residual) else { return Ok(None) };
         let dfa = lexemes.dfa(&[base])?;
         if lexemes.dfas[dfa.0 as usize].is_dead_at_start() {
@@ -34,7 +44,7 @@ impl Finder for ByLarger {
         }
         let exprs = &lexemes.deriver.exprs;
         if exprs.complexity(base).0 == exprs.complexity(residual).0 {
-            // What reads any number of the same comes no nearer to one without counts.
+            // A residual to which some byte returns does not come closer to a language without counts by reading.
             if lexemes.returns(residual)? {
                 return Ok(None);
             }
@@ -43,7 +53,7 @@ impl Finder for ByLarger {
                 Some(usual) if usual == residual => {
                     return Ok(Some(different(base)));
                 }
-                // It leads to itself, so it is the last one of its complexity.
+                // `usual` returns to itself, so no simpler language follows from it in this way.
                 Some(usual) if !lexemes.is_simpler(residual, usual) => {
                     return Ok(Some(near(usual)));
                 }
@@ -57,6 +67,11 @@ impl Finder for ByLarger {
     }
 }
 
+/// A larger language that no token distinguishes.
+fn same(base: ExprId) -> Next {
+    Next::After(Larger::new(base, move |_, _, _, larger| Ok(Some(larger.clone()))))
+}
+
 /// A larger language that differs in few tokens.
 fn near(base: ExprId) -> Next {
     Next::After(Larger::new(base, move |lexemes, vocabulary, this, larger| {
@@ -64,7 +79,7 @@ fn near(base: ExprId) -> Next {
     }))
 }
 
-/// A larger language that differs after few characters, whatever came before.
+/// A larger language that differs only after a few characters, whatever came before.
 fn different(base: ExprId) -> Next {
     Next::After(Larger::new(base, move |lexemes, vocabulary, this, larger| {
         Ok(lexemes.mask_by_difference(vocabulary, this.from, base, larger)?.map(Arc::new))
@@ -72,8 +87,8 @@ fn different(base: ExprId) -> Next {
 }
 
 impl LexemeCache {
-    /// A larger and simpler language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a
-    /// repetition with a greatest count nearly the same without.
+    /// A simpler, larger language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a
+    /// repetition with a maximum count is nearly the same as without one.
     pub(crate) fn base_of(&mut self, residual: ExprId) -> Option<ExprId> {
         let exprs = &mut self.deriver.exprs;
         let base = if (MIN_AGREEMENT..u32::MAX).contains(&exprs.agreement(residual)) {
@@ -85,19 +100,44 @@ impl LexemeCache {
         base.filter(|&base| self.is_simpler(base, residual))
     }
 
+    /// An intersection without the greatest counts of that part of it which differs last without them, and for how many bytes both
+    /// read the same; `None` where no part has any, or nothing is known.
+    fn without_a_limit(&mut self, residual: ExprId) -> Result<Option<Relaxed>, LimitExceeded> {
+        let exprs = &mut self.deriver.exprs;
+        let (first, tail) = match *exprs.get(residual) {
+            Expr::Concat { head, tail } => (head, Some(tail)),
+            _ => (residual, None),
+        };
+        let Expr::And(parts) = exprs.get(first) else { return Ok(None) };
+        let limited = parts.iter().enumerate().map(|(at, &part)| (exprs.agreement(part), at));
+        let Some((_, at)) = limited.filter(|&(agreement, _)| agreement != u32::MAX).max() else { return Ok(None) };
+        let mut parts = parts.to_vec();
+        let relaxed = self.relaxation.apply(exprs, parts[at]);
+        parts[at] = relaxed.expr;
+        let whole = exprs.and(&parts);
+        let expr = tail.map_or(whole, |tail| exprs.concat(whole, tail));
+        if !self.is_simpler(expr, residual) {
+            return Ok(None);
+        }
+        // Both match the same up to a length, so a beginning that is completed within that length is one of both.
+        let most = self.completions.most_by_search(&mut self.deriver, expr)?;
+        let agreement = relaxed.agreement.saturating_sub(most);
+        Ok((most != u32::MAX).then_some(Relaxed { expr, agreement }))
+    }
+
     /// Whether some byte leads from a residual back to it.
     fn returns(&mut self, residual: ExprId) -> Result<bool, LimitExceeded> {
         Ok(self.deriver.derivatives(residual)?.iter().any(|&(_, rest)| rest == residual))
     }
 
-    /// What is left of a residual after most of its bytes, where the same is left of that after most of its own.
+    /// The residual after most bytes, if most of its own bytes lead back to it.
     pub(crate) fn usual_of(&mut self, residual: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
         let Some(usual) = self.after_most(residual)? else { return Ok(None) };
         Ok((self.after_most(usual)? == Some(usual) && self.deriver.is_live(usual)?).then_some(usual))
     }
 
     fn after_most(&mut self, residual: ExprId) -> Result<Option<ExprId>, LimitExceeded> {
-        // Other bytes are characters only with those after them, and lead elsewhere whatever they are.
+        // The other bytes begin longer characters and lead to different residuals in any case.
         let derivatives = self.deriver.derivatives(residual)?;
         let living = derivatives.iter().filter(|&&(_, rest)| rest != ExprId::NOTHING);
         let living = living.map(|&(bytes, rest)| (bytes.intersect(&ByteSet::ASCII).len(), rest));
@@ -118,9 +158,9 @@ impl LexemeCache {
         let (own, whole) = (from.dfa, self.dfa(&[base])?);
         let trie = vocabulary.trie();
         let mut inside = larger.to_set(vocabulary.vocab_size());
-        // By state: the last one of the larger language that it was seen with, and for how long they agree.
+        // By state: the state of the larger language that it was last paired with, and for how many bytes they agree.
         let mut agreements: Vec<(StateId, u32)> = Vec::new();
-        // Nodes at which only the larger one ends.
+        // Nodes at which only the larger language ends.
         let mut not_here: Vec<u32> = Vec::new();
         let mut dead: Vec<u32> = Vec::new();
         let mut is_larger = true;
@@ -143,7 +183,7 @@ impl LexemeCache {
                         agreements.resize(known + 1, (StateId::DEAD, 0));
                     }
                     if agreements[known].0 != other {
-                        agreements[known] = (other, self.agreement(own, state, whole, other));
+                        agreements[known] = (other, self.agreement(own, state, whole, other)?);
                     }
                     let height = trie.height(node);
                     let agreement = agreements[known].1;
@@ -165,20 +205,33 @@ impl LexemeCache {
         Ok(is_larger.then(|| larger.with_fewer(vocabulary, inside, &not_here)))
     }
 
-    /// For how many bytes a state and one of a larger language read the same; 0 where nothing is known.
-    pub(crate) fn agreement(&mut self, own: DfaId, state: StateId, whole: DfaId, other: StateId) -> u32 {
+    /// For how many bytes a state and a state of a larger language read the same; 0 where this is not known.
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(crate) fn agreement(
+        &mut self,
+        own: DfaId,
+        state: StateId,
+        whole: DfaId,
+        other: StateId,
+    ) -> Result<u32, LimitExceeded> {
         let (&[(_, residual)], &[(_, larger)]) = (self.residuals(own, state), self.residuals(whole, other)) else {
-            return 0;
+            return Ok(0);
         };
         if residual == larger {
-            return u32::MAX;
+            return Ok(u32::MAX);
         }
         let relaxed = self.relaxation.apply(&mut self.deriver.exprs, residual);
-        if relaxed.expr == larger { relaxed.agreement } else { 0 }
+        if relaxed.expr == larger {
+            return Ok(relaxed.agreement);
+        }
+        let relaxed = self.without_a_limit(residual)?;
+        Ok(relaxed.filter(|relaxed| relaxed.expr == larger).map_or(0, |relaxed| relaxed.agreement))
     }
 }
 
-/// A larger language: an expression, where nothing is ruled out of what comes first, or of an alternative of it.
+/// A larger language: the expression, or an alternative in it, without the complements that restrict its first part.
 fn without_complements(exprs: &mut ExprSet, expr: ExprId, depth: usize) -> ExprId {
     if depth > MAX_DEPTH || exprs.complexity(expr).0 == 0 {
         return expr;

@@ -1,4 +1,4 @@
-//! Lexeme masks without a walk of the vocabulary: from runs of characters.
+//! Lexeme masks without a walk through the vocabulary, from runs of characters.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// Finds the mask of a run of characters, perhaps counted, before something else.
+/// Finds the mask of a run of characters, perhaps counted, with something after it.
 pub(crate) struct CharRuns;
 
 impl Finder for CharRuns {
@@ -25,7 +25,7 @@ impl Finder for CharRuns {
     }
 }
 
-/// Finds the mask of a text of any characters that can always still become what is asked for.
+/// Finds the mask of a text of any characters that can be completed at every point.
 pub(crate) struct UnboundedRuns;
 
 impl Finder for UnboundedRuns {
@@ -35,8 +35,8 @@ impl Finder for UnboundedRuns {
 }
 
 impl LexemeCache {
-    /// The runs of a character, with the places where they stop before some bytes, and with their lengths where they are
-    /// `counted`; `None` where it is not plain to see where a character ends.
+    /// The runs of a character, with the nodes where they stop before some bytes, and with their lengths if `counted`.
+    /// `None` where the end of a character is ambiguous.
     pub(crate) fn runs(
         &mut self,
         vocabulary: &Tokens,
@@ -61,8 +61,8 @@ impl LexemeCache {
         Ok(self.classes.get_mut(&character).and_then(Option::as_mut))
     }
 
-    /// The mask of `C{a,b}X`, where `X` begins with no byte that begins a character: of the tokens with so many
-    /// characters, and what reads `X` where a run of them stops.
+    /// The mask of `C{a,b}X`, where `X` begins with no byte that begins a character: the tokens with that many
+    /// characters, and what reads `X` where such a run stops.
     pub(crate) fn mask_of_run(
         &mut self,
         vocabulary: &Tokens,
@@ -116,8 +116,8 @@ impl LexemeCache {
         Ok(Some(if one_byte { mask.with_runs(name, most) } else { mask }))
     }
 
-    /// Reads what comes after a run from a node of the trie on, with whose byte it begins: the tokens that stay within it, and
-    /// where it ends in others.
+    /// Reads what comes after a run, starting with the byte of a node of the trie: the tokens that stay within it, and
+    /// the nodes where it ends within tokens.
     pub(crate) fn read_after_run(
         &mut self,
         vocabulary: &Tokens,
@@ -144,8 +144,8 @@ impl LexemeCache {
         )
     }
 
-    /// The mask of a text of characters before a byte that begins none, which can always still become one: a text with
-    /// a pattern somewhere in it. Every run of characters may come, so only the ends are to be found.
+    /// The mask of a text of characters before a byte that begins none, if it can be completed at every point, such as
+    /// a text with a pattern somewhere in it. Every run of characters may come, so only the ends remain to be found.
     pub(crate) fn mask_of_open_run(
         &mut self,
         vocabulary: &Tokens,
@@ -206,7 +206,7 @@ impl LexemeCache {
                 }
             }
         }
-        // At least so many, for no token has more characters than bytes.
+        // This bound is large enough, for a token has no more characters than bytes.
         let most = trie.max_depth() as u32 + CHARACTERS_AFTER;
         Ok(Some(self.mask_with(vocabulary, from, Inside::Set(inside), ends).with_runs(name, Some(most))))
     }

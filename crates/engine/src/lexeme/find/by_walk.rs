@@ -1,4 +1,4 @@
-//! Lexeme masks by a walk: what an automaton reads of the vocabulary, and where it ends.
+//! Lexeme masks by a walk: the tokens that an automaton reads, and the nodes where it ends.
 
 use stencilm_regex::{Deriver, Dfa, StateId};
 use stencilm_support::LimitExceeded;
@@ -14,12 +14,12 @@ use crate::vocabulary::category_walk::Reader;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::WalkError;
 
-/// Nodes of a trie from one to before another, and the depth above them.
+/// A range of nodes of a trie, and the depth above them.
 pub(crate) type Part = ((usize, usize), usize);
 
 impl LexemeCache {
-    /// The mask of what is read from a state, of the whole vocabulary; `None` where more nodes than these would have to be
-    /// looked at.
+    /// The mask of a state by a walk through the whole vocabulary; `None` where more than `enough` nodes would have to
+    /// be visited.
     pub(crate) fn mask_by_walk(
         &mut self,
         vocabulary: &Tokens,
@@ -41,7 +41,7 @@ impl LexemeCache {
         }
     }
 
-    /// As [`LexemeCache::mask_by_walk`], byte by byte over some parts of the trie, with these tokens beside what is found.
+    /// As [`LexemeCache::mask_by_walk`], byte by byte over some parts of the trie; the given tokens are added.
     pub(crate) fn mask_of_parts(
         &mut self,
         vocabulary: &Tokens,
@@ -52,7 +52,7 @@ impl LexemeCache {
         let trie = vocabulary.trie();
         let mut states = vec![0; trie.max_depth() + 1];
         let mut walk = Walk::new(vocabulary, &mut self.dfas[from.dfa.0 as usize], &mut self.deriver, usize::MAX);
-        // What is found in order need not be sorted.
+        // Results in ascending order need not be sorted.
         parts.sort_unstable();
         for (nodes, depth) in parts {
             let step = |state, byte, node, _| Ok(walk.byte(StateId(state), byte, Some(node))?.map(|state| state.0));
@@ -85,13 +85,13 @@ impl WalkError for Stopped {
     }
 }
 
-/// What a walk reads with, and the ends that it found.
+/// The automaton of a walk, and the ends found.
 struct Walk<'a> {
     vocabulary: &'a Tokens,
     automaton: &'a mut Dfa,
     deriver: &'a mut Deriver,
     ends: Ends,
-    /// How many more nodes may be looked at.
+    /// How many more nodes may be visited.
     left: usize,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
         Walk { vocabulary, automaton, deriver, ends: Ends::default(), left: enough }
     }
 
-    /// Whether most tokens begin as what is read from a state may go on.
+    /// Whether most tokens begin with a byte that is live in a state.
     fn is_dense(&mut self, state: StateId) -> Result<bool, LimitExceeded> {
         let trie = self.vocabulary.trie();
         Ok(2 * trie.nodes_after(*self.automaton.live_bytes(self.deriver, state)?) > trie.len())
@@ -138,7 +138,7 @@ impl Reader for Walk<'_> {
         if ends && !full {
             nodes.iter().for_each(|&node| self.ends.push(self.vocabulary, node as usize, next));
         }
-        // While nothing matches, or where no more ends are listed.
+        // While nothing matches, or once no more ends are listed.
         (next, next == at && (!ends || full))
     }
 
@@ -163,7 +163,8 @@ mod tests {
     use stencilm_regex::Limits;
     use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pattern};
 
-    /// Pieces of tokens: letters, what patterns ask for, whitespace and characters of several bytes, whole and broken.
+    /// Pieces of tokens: letters, characters with a meaning in patterns, whitespace, and characters of several bytes,
+    /// complete and broken.
     const PIECES: [&[u8]; 24] = [
         b"a",
         b"b",
@@ -215,7 +216,8 @@ mod tests {
     ];
 
     proptest::proptest! {
-        /// The category strings lead to what the trie leads to, bytes that are no characters and all, in the middle of one, too.
+        /// Walking category strings gives the same as walking the trie, also for invalid bytes and from within a
+        /// character.
         #[test]
         fn category_strings_are_walked_as_the_trie_is(
             tokens in proptest::collection::btree_set(proptest::collection::vec(0usize..PIECES.len(), 1..5), 1..300),

@@ -1,9 +1,9 @@
 //! Runs of characters: how many characters of a class every token of a vocabulary begins with.
 //!
-//! That does not depend on the lexeme, so one walk of the vocabulary serves every lexeme that goes on with characters
-//! of the class, as the body of a JSON string does. A string near its maximum length has the mask of an unbounded one
-//! without the tokens that are too long; and what follows a run of `C{8}-...` is looked for only at the places where a
-//! run of eight characters has ended.
+//! This does not depend on the lexeme, so one walk through the vocabulary serves every lexeme that continues with
+//! characters of the class, such as the body of a JSON string. A string near its maximum length has the mask of an
+//! unbounded one without the tokens that are too long; and the rest of `C{8}-...` is searched only from the nodes where
+//! a run of eight characters has ended.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,20 +43,20 @@ impl Run {
     }
 }
 
-/// The places where runs of characters stop before one byte.
+/// The nodes at which runs of characters stop before one byte.
 pub struct Stops {
     /// The byte.
     pub byte: u8,
     /// Nodes of the vocabulary's trie, each with the number of characters before it.
     pub nodes: Vec<(u32, u32)>,
-    /// How many nodes are there and below.
+    /// The number of nodes there and below.
     pub below: usize,
-    /// The paths to these nodes; an entry is a position among them. Laid out when it is asked for.
+    /// The paths to these nodes; an entry is an index into them. Built when first needed.
     paths: Option<Trie>,
 }
 
 impl Stops {
-    /// Nodes, each with the number of characters before it, by the byte that leads to them.
+    /// Groups nodes, each with the number of characters before it, by the byte that leads to them.
     fn by_byte(trie: &Trie, nodes: Vec<(u32, u32)>) -> Vec<Stops> {
         let mut by_byte: Vec<Stops> = Vec::new();
         for (node, rounds) in nodes {
@@ -72,25 +72,25 @@ impl Stops {
     }
 }
 
-/// What is after characters and one byte of a set, which ends the lexeme.
+/// What follows characters and one byte of a set, which ends the lexeme.
 struct Ending {
     /// By node, ascending.
     ends: Vec<End>,
-    /// The most characters before one of them.
+    /// The greatest number of characters before one of them.
     longest: u32,
     suffixes: Arc<Suffixes>,
     /// The crossing tokens of a run of any number of characters.
     all: Option<Left>,
-    /// All tokens inside the lexeme, and those of at most so many characters.
+    /// All tokens contained in the lexeme, and those with at most this many characters.
     inside: Option<Arc<TokenSet>>,
     few: Vec<Option<Arc<TokenSet>>>,
 }
 
-/// A place after characters and the byte that ends the lexeme.
+/// A node after characters and the byte that ends the lexeme.
 struct End {
     /// A node of the vocabulary's trie.
     node: u32,
-    /// How many characters come before.
+    /// The number of characters before it.
     characters: u32,
     /// The token that ends there.
     token: Option<u32>,
@@ -98,45 +98,45 @@ struct End {
     range: Range<u32>,
 }
 
-/// Where a run is left, and how.
+/// The crossing tokens of a run, and where it ends.
 #[derive(Clone)]
 struct Left {
     ends: Arc<[u32]>,
     crossings: Arc<Vec<CrossingTokens>>,
-    /// How many tokens end with the lexeme.
+    /// The number of tokens that end with the lexeme.
     tokens: usize,
 }
 
-/// The tokens of a vocabulary by their characters of one class.
+/// The tokens of a vocabulary as runs of characters of one class.
 pub struct ClassRuns {
-    /// The character, at an address of its own.
+    /// The character. The address is the identity of the class.
     pub character: Arc<ExprId>,
-    /// Those that read characters only, the last perhaps not to its end.
+    /// The tokens that are runs; the last character may be incomplete.
     any: TokenSet,
     num_any: usize,
     counts: Counts,
-    /// Those of at most so many, for few.
+    /// The tokens with at most this many characters, for small numbers.
     few: Vec<Option<TokenSet>>,
-    /// By byte.
+    /// The nodes at which runs stop, by byte.
     stops: Vec<Stops>,
-    /// The bytes before which stops were looked for.
+    /// The bytes before which runs were asked to stop.
     known: ByteSet,
     endings: FxHashMap<ByteSet, Ending>,
 }
 
-/// How many characters tokens begin.
+/// The numbers of characters in tokens.
 #[derive(Clone)]
 enum Counts {
     /// Not known.
     None,
-    /// As many as they have bytes.
+    /// As many as bytes.
     OfBytes(Arc<Lengths>),
-    /// As listed; shared by the classes of lexemes that follow each other.
+    /// Listed one by one; shared by related classes.
     Listed(Arc<Counted>),
 }
 
 impl ClassRuns {
-    /// Reads the tokens with the automaton of a character. `None` where it is not plain to see where a character ends.
+    /// Reads the tokens with the automaton of a character. `None` where the end of a character is ambiguous.
     ///
     /// # Errors
     /// [`LimitExceeded`] when the automaton grows too large.
@@ -165,7 +165,7 @@ impl ClassRuns {
         Ok(Some(ClassRuns { character, any, num_any, counts, few, stops, known, endings }))
     }
 
-    /// The same without what was made of it for single masks.
+    /// The same without the data that was computed for single masks.
     pub fn renewed(&self) -> ClassRuns {
         let by_byte =
             |stops: &Stops| Stops { byte: stops.byte, nodes: stops.nodes.clone(), below: stops.below, paths: None };
@@ -181,7 +181,7 @@ impl ClassRuns {
         }
     }
 
-    /// Whether the stops before these bytes are known, and the numbers of characters where they are asked for.
+    /// Whether the stops before these bytes are known, and, if `counted`, the numbers of characters.
     pub fn decides(&self, stops: ByteSet, counted: bool) -> bool {
         stops.intersect(&self.known.complement()).is_empty() && (!counted || self.is_counted())
     }
@@ -196,7 +196,7 @@ impl ClassRuns {
         !matches!(self.counts, Counts::None)
     }
 
-    /// The tokens that read at most so many characters, and nothing else; all of them where they are not counted.
+    /// The tokens that are runs of at most `max` characters; all runs where they are not counted.
     pub fn within(&mut self, max: Option<u32>) -> TokenSet {
         let (Some(max), all) = (max, &self.any) else { return self.any.clone() };
         let counted = match &self.counts {
@@ -212,7 +212,7 @@ impl ClassRuns {
         if let Some(Some(known)) = self.few.get(max as usize) {
             return known.clone();
         }
-        // From the nearest set that is known: none of them, all, or one of those that are kept.
+        // Starts from the nearest known set: the empty one, the full one, or one that is stored.
         let tokens = &counted.tokens;
         let kept = self.few.iter().zip(0..).filter_map(|(set, most)| Some((counted.up_to(most), set.as_ref()?)));
         let (count, empty) = (counted.up_to(max), TokenSet::empty(all.words().len() * 32));
@@ -227,7 +227,7 @@ impl ClassRuns {
         set
     }
 
-    /// The most characters that a token begins; `None` where they are not known one by one.
+    /// The greatest number of characters that begin in a token; `None` where they are not listed.
     pub fn longest(&self) -> Option<u32> {
         match &self.counts {
             Counts::Listed(counted) => Some(counted.longest()),
@@ -235,8 +235,7 @@ impl ClassRuns {
         }
     }
 
-    /// The tokens that begin more than `above` and at most `most` characters, and read nothing else; none where they are not
-    /// known one by one.
+    /// The tokens that are runs of more than `above` and at most `most` characters; empty where they are not listed.
     pub fn beginning(&self, above: u32, most: u32) -> &[u32] {
         match &self.counts {
             Counts::Listed(counted) => counted.between(above, most),
@@ -244,26 +243,27 @@ impl ClassRuns {
         }
     }
 
-    /// The tokens of more characters than these, where they are few and all in which the mask of at most so many characters
-    /// and a byte of `end` differs from that of any number; `None` also before there was a mask that ends so.
+    /// The tokens with more than `max` characters, if they are few and are the only difference between the mask of at
+    /// most `max` characters and a byte of `end`, and the mask without the bound. `None` also if no mask with this end
+    /// was made yet.
     pub fn few_longer(&self, max: u32, end: ByteSet) -> Option<&[u32]> {
         let longer = self.beginning(max, u32::MAX);
         let few = !longer.is_empty() && longer.len() <= MANY;
         (few && self.endings.get(&end).is_some_and(|ending| max >= ending.longest)).then_some(longer)
     }
 
-    /// How many characters come before a node at which runs stop before a byte.
+    /// The number of characters before a node at which runs stop before a byte.
     pub fn stop_at(&self, byte: u8, node: u32) -> Option<u32> {
         let nodes = &self.stops.iter().find(|stops| stops.byte == byte)?.nodes;
         nodes.binary_search_by_key(&node, |&(node, _)| node).ok().map(|place| nodes[place].1)
     }
 
-    /// Where runs stop, by the byte there.
+    /// The nodes at which runs stop, by the byte there.
     pub fn stops(&self) -> &[Stops] {
         &self.stops
     }
 
-    /// The paths to the places where runs stop before a byte; an entry is a position among [`Stops::nodes`].
+    /// The paths to the nodes where runs stop before a byte; an entry is an index into [`Stops::nodes`].
     pub fn paths(&mut self, vocabulary: &Tokens, group: usize) -> (&Trie, &[(u32, u32)]) {
         let Stops { nodes, paths, .. } = &mut self.stops[group];
         let paths = paths.get_or_insert_with(|| {
@@ -277,8 +277,8 @@ impl ClassRuns {
         (paths, nodes)
     }
 
-    /// The mask of so many characters and one byte of `end`, which begins no character; with the suffixes after such a byte,
-    /// where they are known.
+    /// The mask of a run of `min` to `max` characters and one byte of `end`, which begins no character; `known` are the
+    /// suffixes after such a byte, if they are stored.
     pub fn mask(
         &mut self,
         vocabulary: &Tokens,
@@ -299,7 +299,8 @@ impl ClassRuns {
         LexemeMask::of_shared(inside, without, count, Some(crossings), Box::default()).with_ends(ends)
     }
 
-    /// The tokens of the mask of so many characters and a known ending: a set that masks share, and what is not in the mask.
+    /// The tokens of the mask of a run with a known ending: a shared set, and the tokens of it that are not in the
+    /// mask.
     fn inside(&mut self, min: u32, max: Option<u32>, end: ByteSet) -> (Arc<TokenSet>, Vec<u32>) {
         let longer = match (&self.counts, max) {
             (Counts::Listed(counted), Some(max)) => counted.between(max, u32::MAX),
@@ -336,7 +337,7 @@ impl ClassRuns {
         (inside, without)
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         let counted = match &self.counts {
             Counts::None | Counts::OfBytes(_) => 0,
@@ -365,9 +366,9 @@ impl Ending {
         Ending { ends, longest, suffixes, all: None, inside: None, few: Vec::new() }
     }
 
-    /// Where runs of so many characters are left.
+    /// The crossing tokens and ends of runs of `min` to `max` characters.
     fn left(&mut self, min: u32, max: Option<u32>) -> Left {
-        // Most bounds are far away: all masks of those share this.
+        // Most bounds are so far away that the masks share this result.
         let has_all = min == 0 && max.is_none_or(|max| max >= self.longest);
         if let Some(all) = self.all.as_ref().filter(|_| has_all) {
             return all.clone();
@@ -386,7 +387,7 @@ impl Ending {
         left
     }
 
-    /// The tokens that end with the lexeme, after so many characters.
+    /// The tokens that end with the lexeme, after a number of characters in a range.
     fn tokens(&self, counts: Range<u32>) -> impl Iterator<Item = u32> {
         self.ends.iter().filter(move |end| counts.contains(&end.characters)).filter_map(|end| end.token)
     }
@@ -397,7 +398,7 @@ impl Ending {
     }
 }
 
-/// Keeps what belongs to so many characters, if they are few.
+/// Stores the result for a number of characters, if the number is small.
 fn keep_few<T: Clone>(few: &mut Vec<Option<T>>, characters: u32, kept: &T) {
     let place = characters as usize;
     if place < LONG_TOKEN {

@@ -1,4 +1,4 @@
-//! One way to find the lexeme mask of a residual, which [`order`](super::order) tries if those before it find nothing.
+//! A method of finding the lexeme mask of a residual. [`order`](super::order) tries the methods one after another.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::lexeme::mask::LexemeMask;
 use crate::vocabulary::tokens::Tokens;
 
-/// With more nodes to look at than this part of all, a walk that takes characters together is cheaper.
+/// If more than this part of all nodes would be visited, a walk by category strings is cheaper.
 pub(crate) const FEW_OF: usize = 8;
 
-/// A way to find the lexeme mask of a residual.
+/// A method of finding the lexeme mask of a residual.
 pub(crate) trait Finder: Sync {
-    /// The lexeme mask, or a larger language whose mask it is made from; `None` where the residual is nothing of the kind.
+    /// The lexeme mask, or a larger language from whose mask it is made; `None` where the method does not apply.
     fn find(&self, lexemes: &mut LexemeCache, vocabulary: &Tokens, this: Unfinished) -> Found;
 }
 
-/// What a finder has found.
+/// The result of a finder.
 pub(crate) type Found = Result<Option<Next>, LimitExceeded>;
 
-/// Makes the mask of a residual from that of the larger language; `None` where that does not say enough.
+/// Makes the mask of a residual from that of the larger language; `None` where that is not enough to tell.
 type Finish = dyn FnOnce(
     &mut LexemeCache,
     &Tokens,
@@ -29,33 +29,33 @@ type Finish = dyn FnOnce(
     &Arc<LexemeMask>,
 ) -> Result<Option<Arc<LexemeMask>>, LimitExceeded>;
 
-/// What is next in making a mask.
+/// The next step towards a mask.
 pub(crate) enum Next {
     Found(Arc<LexemeMask>),
     After(Larger),
 }
 
-/// A larger language whose mask another mask is made from.
+/// A larger language from whose mask another mask is made.
 pub(crate) struct Larger {
     pub expr: ExprId,
     pub finish: Box<Finish>,
-    /// Whether it is the same language, said with less.
+    /// Whether it is the same language in a simpler form.
     pub is_same: bool,
-    /// Whether it is read with others that have lost their limits of length.
+    /// Whether it is read together with others that have lost their limits of length.
     pub is_limited: bool,
-    /// The finder to go on with where its mask does not say enough.
+    /// The finder to continue with, if its mask is not enough to tell.
     pub next: usize,
 }
 
 impl Next {
-    /// A lexeme mask that is there.
+    /// A finished lexeme mask.
     pub fn found(mask: LexemeMask) -> Next {
         Next::Found(Arc::new(mask))
     }
 }
 
 impl Larger {
-    /// A language from whose mask `finish` makes that of another.
+    /// A language from whose mask `finish` makes another one.
     pub fn new(
         expr: ExprId,
         finish: impl FnOnce(
@@ -74,23 +74,23 @@ impl Larger {
 #[derive(Clone, Copy)]
 pub(crate) struct Unfinished {
     pub residual: ExprId,
-    /// The state that it is what is left of.
+    /// The state of which it is the residual.
     pub from: Start,
-    /// Whether what says nothing was left out already.
+    /// Whether redundant parts were already removed.
     pub is_pruned: bool,
 }
 
-/// A state to read a lexeme from.
+/// A state from which a lexeme is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Start {
     pub dfa: DfaId,
     pub state: StateId,
-    /// Whether there is a single residual, so that it goes without saying which one matches.
+    /// Whether there is only one residual, so that it need not be asked which one matches.
     pub one: bool,
 }
 
 impl LexemeCache {
-    /// Whether a state reads so many tokens that it pays to look at its expression.
+    /// Whether a state reads so many tokens that examining its expression pays.
     pub(crate) fn is_dense_enough(&mut self, vocabulary: &Tokens, from: Start) -> Result<bool, LimitExceeded> {
         let trie = vocabulary.trie();
         Ok(trie.nodes_after(*self.live_bytes(from.dfa, from.state)?) > trie.len() / FEW_OF)

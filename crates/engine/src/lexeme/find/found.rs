@@ -1,4 +1,4 @@
-//! What a finder has found, and the lexeme mask made from it: the tokens inside the lexeme, and the nodes of the trie
+//! What a finder found, and the lexeme mask made from it: the tokens contained in the lexeme, and the nodes of the trie
 //! at which the lexeme ends.
 
 use std::sync::Arc;
@@ -15,30 +15,30 @@ use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 use crate::vocabulary::trie::Trie;
 
-/// More nodes than this are not looked through for crossing tokens.
+/// If more nodes than this are below the ends, they are not searched for crossing tokens.
 pub(crate) const MAX_BELOW_ENDS: usize = 2 * SEARCHED;
 
-/// The tokens inside a lexeme, as they were found.
+/// The tokens contained in a lexeme, in the form in which they were found.
 pub(crate) enum Inside {
     Set(TokenSet),
     Listed(Vec<u32>),
 }
 
-/// The nodes at which a lexeme matches, and the states that it is in there.
+/// The nodes at which a lexeme matches, with its states there.
 #[derive(Default)]
 pub(crate) struct Ends {
     nodes: Vec<(u32, StateId)>,
-    /// How many nodes lie below those of each state; `None` where it matches nothing.
+    /// The number of nodes below the ends in each state; `None` for a state that does not match.
     below: Vec<Option<usize>>,
 }
 
 impl Ends {
-    /// Whether so much lies below the ends in a state that no more of them are listed.
+    /// Whether so many nodes are below the ends in a state that no more of these are listed.
     pub(crate) fn is_full(&self, state: u32) -> bool {
         self.below.get(state as usize).is_some_and(|below| below.is_some_and(|below| below > MAX_BELOW_ENDS))
     }
 
-    /// The nodes, each with the state that matches there, some perhaps twice.
+    /// The nodes, each with the state that matches there; there may be duplicates.
     #[cfg(test)]
     pub(crate) fn nodes(&self) -> &[(u32, StateId)] {
         &self.nodes
@@ -59,15 +59,15 @@ impl Ends {
 }
 
 impl LexemeCache {
-    /// The mask of these tokens inside of what an automaton reads, and these ends.
+    /// The mask with these tokens and these ends.
     pub(crate) fn mask_with(&mut self, vocabulary: &Tokens, from: Start, inside: Inside, ends: Ends) -> LexemeMask {
         let Ends { nodes: mut ends, below } = ends;
-        // A walk may meet a node twice, where a token without a category string goes on from it.
+        // A walk may pass a node twice, if a token without a category string goes on from it.
         ends.sort_unstable_by_key(|&(node, _)| node);
         ends.dedup();
         let total: usize = below.iter().flatten().sum();
         let byte = only_byte_before(vocabulary.trie(), &ends);
-        // To sort the suffixes after a byte takes as long as some hundred small masks.
+        // Sorting the suffixes after a byte takes as long as some hundred small masks.
         let byte = byte.filter(|_| Switch::LexemeSuffixes.is_on());
         let byte = byte.filter(|byte| total >= LOOKED_AT || self.suffixes.contains_key(byte));
         let shared = byte.and_then(|byte| self.suffixes_after(vocabulary, byte));
@@ -77,7 +77,7 @@ impl LexemeCache {
         let mut endings: Vec<Box<[u32]>> = states.map(|state| accepts(StateId(state)).into()).collect();
         endings.sort_unstable();
         endings.dedup();
-        // The ends by what has matched there; by state that is found at once.
+        // The ends are grouped by what matches there. The group of each state is computed beforehand.
         let group_of = |state| {
             let known = endings.binary_search_by(|known| (**known).cmp(accepts(state)));
             known.expect("all sets that match together are listed")
@@ -90,7 +90,7 @@ impl LexemeCache {
         ends.iter().for_each(|&(node, state)| nodes[groups[state.0 as usize]].push(node));
         below.iter().zip(&groups).for_each(|(below, &group)| below_group[group] += below.unwrap_or(0));
         let trie = vocabulary.trie();
-        // Where text is left nearly everywhere, there may be few places at which what ends it has matched.
+        // Where a text can end almost everywhere, its ending may still match at few nodes.
         let mut kept = Vec::with_capacity(endings.len());
         let mut unkept = Vec::new();
         for (group, residuals) in endings.into_iter().enumerate() {
@@ -117,7 +117,7 @@ impl LexemeCache {
     }
 }
 
-/// The byte that leads into all these nodes.
+/// The byte by which all these nodes are reached, if there is only one.
 fn only_byte_before(trie: &Trie, ends: &[(u32, StateId)]) -> Option<u8> {
     let mut bytes = ends.iter().map(|&(node, _)| trie.byte(node as usize));
     let first = bytes.next()?;

@@ -1,8 +1,8 @@
 //! Lexemes that begin with the rest of a language decided by a program, such as a host-name label in Punycode.
 //!
 //! Nearly any bytes may come in such a text, so its tokens are those of a run of bytes. Where a run stops, the program
-//! is asked whether what was read is a member: once for each place where a token leaves the text, and what is read
-//! after that is the same for all of them. Only if there is little room left, it is asked for every token.
+//! is asked whether the text read is a member: once for each node where a token leaves the text, and what is read after
+//! that is the same for all of them. Only if little room is left, the program is asked for every token.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::{ByteSet, ExprId, LanguageAlternative, LanguageReader, StateId};
@@ -17,21 +17,21 @@ use crate::vocabulary::token_set;
 use crate::vocabulary::token_set::TokenSet;
 use crate::vocabulary::tokens::Tokens;
 
-/// Alternatives that are distinguished: each is a bit.
+/// The greatest number of alternatives that are distinguished, since each is a bit.
 const MAX_ALTERNATIVES: usize = u32::BITS as usize;
 
-/// A text that begins with languages, each perhaps within limits of length.
+/// A text that begins with such languages, each perhaps within limits of length.
 struct Begun {
     alternatives: Vec<LanguageAlternative>,
     /// The bytes of the languages.
     run: ByteSet,
-    /// What follows each alternative after so many bytes of a run; [`ExprId::NOTHING`] where nothing does.
+    /// What follows each alternative after a run of this many bytes; [`ExprId::NOTHING`] where nothing may follow.
     followers: Vec<Vec<ExprId>>,
-    /// So many bytes may certainly come, whichever they are.
+    /// The number of bytes that may come in any case, whichever they are.
     certain: usize,
 }
 
-/// Finds the mask of what begins with languages that a program tells.
+/// Finds the mask of a lexeme that begins with languages decided by a program.
 pub(crate) struct LanguageRuns;
 
 impl Finder for LanguageRuns {
@@ -41,15 +41,15 @@ impl Finder for LanguageRuns {
 }
 
 impl LexemeCache {
-    /// The mask of what begins with languages decided by a program; `None` where it is not that, or where more than a run
-    /// of bytes may come first.
+    /// The mask of a lexeme that begins with languages decided by a program; `None` for other lexemes, and where
+    /// anything but a run of bytes may come first.
     pub(crate) fn mask_of_language(
         &mut self,
         vocabulary: &Tokens,
         residual: ExprId,
     ) -> Result<Option<LexemeMask>, LimitExceeded> {
         let Some(begun) = self.begun_language(residual)? else { return Ok(None) };
-        // With what may follow a member.
+        // A run also stops where what follows a member begins.
         let mut stops = ByteSet::EMPTY;
         for alternative in &begun.alternatives {
             let tail = self.deriver.exprs.concat(alternative.then, alternative.after);
@@ -95,7 +95,7 @@ impl LexemeCache {
         Ok(Some(begun))
     }
 
-    /// Reads on where runs stop.
+    /// Reads on from the nodes where runs stop.
     fn ends_of_language(
         &mut self,
         vocabulary: &Tokens,
@@ -106,7 +106,7 @@ impl LexemeCache {
         let trie = vocabulary.trie();
         let mut ends = Ends::default();
         let mut states = vec![0; trie.max_depth() + 1];
-        // What is left after runs of bytes that stop at more than one.
+        // The results for runs of bytes that stop at more than one node.
         let mut known: FxHashMap<&[u8], Box<[ExprId]>> = FxHashMap::default();
         let mut behind: FxHashMap<Box<[ExprId]>, Behind> = FxHashMap::default();
         let mut readers = begun.readers();
@@ -131,8 +131,8 @@ impl LexemeCache {
         Ok(ends)
     }
 
-    /// Reads a text within limits from a node of the trie on, with whose byte it begins: the tokens that stay within it, and where
-    /// it ends in others.
+    /// Reads a text within limits, starting with the byte of a node of the trie: the tokens that stay within it, and
+    /// the nodes where it ends within tokens.
     fn read_within(
         &mut self,
         vocabulary: &Tokens,
@@ -150,7 +150,7 @@ impl LexemeCache {
             |place, byte, node, _| {
                 let Some(Read::Within { place, is_end }) = beside.step(self, place, byte)? else { return Ok(None) };
                 if is_end {
-                    // It is no matter in which state.
+                    // The state makes no difference.
                     ends.push(vocabulary, node, StateId::START);
                 }
                 Ok(Some(if beside.is_unaffected(place, trie.height(node)) { beside.freed(place) } else { place }))
@@ -159,7 +159,7 @@ impl LexemeCache {
         )
     }
 
-    /// How to read what matches one of these.
+    /// How to read what follows: a match of one of these expressions.
     fn behind(&mut self, followers: &[ExprId]) -> Result<Behind, LimitExceeded> {
         let mut all: Option<Limited> = None;
         for &follower in followers {
@@ -186,13 +186,13 @@ enum Behind {
     Within(Beside),
 }
 
-/// What follows after so many bytes.
+/// What follows after a run of this many bytes.
 fn follower(followers: &[ExprId], many: usize) -> ExprId {
     followers.get(many).copied().unwrap_or(ExprId::NOTHING)
 }
 
 impl Begun {
-    /// So many bytes may certainly come, whichever they are.
+    /// The number of bytes that may come in any case, whichever they are.
     fn certain(&self) -> usize {
         let certain = |(alternative, followers): (&LanguageAlternative, &Vec<ExprId>)| {
             let most = alternative.rest.most() as usize;
@@ -203,13 +203,13 @@ impl Begun {
         self.alternatives.iter().zip(&self.followers).filter_map(certain).max().unwrap_or(0)
     }
 
-    /// What reads on in each alternative.
+    /// A reader for each alternative.
     fn readers(&self) -> Vec<Box<dyn LanguageReader>> {
         self.alternatives.iter().map(|alternative| alternative.rest.reader()).collect()
     }
 
-    /// Of these alternatives, by their bits, those that are left after a run of bytes, of which the last one was read; `None`
-    /// where nothing can be completed.
+    /// Of these alternatives, given as bits, those that remain after the last byte of a run; `None` where nothing can
+    /// be completed.
     fn step(&self, readers: &mut [Box<dyn LanguageReader>], alternatives: u32, bytes: &[u8]) -> Option<u32> {
         let (mut left, mut is_open) = (0, false);
         for (index, ((alternative, reader), followers)) in
@@ -236,7 +236,7 @@ impl Begun {
         ends.try_fold(self.all_alternatives(), |alternatives, end| self.step(readers, alternatives, &bytes[..end]))
     }
 
-    /// What may follow a run of bytes, where they are a member.
+    /// What may follow a run of bytes, if it is a member.
     fn followers_after(&self, readers: &mut [Box<dyn LanguageReader>], bytes: &[u8]) -> Box<[ExprId]> {
         let left = self.after(readers, bytes).unwrap_or(0);
         let alternatives = readers.iter_mut().zip(&self.followers).enumerate();
@@ -252,12 +252,12 @@ impl Begun {
         u32::MAX >> (MAX_ALTERNATIVES - self.alternatives.len())
     }
 
-    /// Takes out the tokens after which nothing can be completed.
+    /// Removes the tokens after which nothing can be completed.
     fn drop_dead_ends(&self, vocabulary: &Tokens, inside: &mut TokenSet) -> Result<(), LimitExceeded> {
         let longer = vocabulary.lengths().longer(self.certain as u32);
         let longer: Vec<u32> = longer.filter(|&token| inside.contains(token)).collect();
         let mut readers = self.readers();
-        // Of more, a walk of the trie reads once what they share.
+        // If there are more, a walk of the trie reads common prefixes only once.
         if longer.len() <= MANY {
             for token in longer {
                 let bytes = vocabulary.token_bytes(token).expect("a run of bytes is spelled by bytes");

@@ -1,8 +1,8 @@
 //! Texts within several limits of length: a host name has at most 253 characters, and each of its labels at most 63.
 //!
-//! Every character leaves limits with new counts, and so a new intersection of which nothing is known. So the text is
-//! read without its limits, whose states recur, and the limits are read [beside](Beside) it. As long as none of them is
-//! near, they do not matter: a token is examined only from where it comes near one.
+//! Every character changes the counts of the limits, and so gives a new intersection about which nothing is known.
+//! Therefore the text is read without its limits, so that its states recur, and the limits are read [beside](Beside)
+//! it. As long as no limit is near, they do not matter: a token is examined only from where it comes near one.
 
 use std::sync::Arc;
 
@@ -18,27 +18,26 @@ use crate::lexeme::mask::{BYTES_AFTER, LexemeMask};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// An expression without its limits of length.
 pub(crate) struct Limited {
-    /// A larger language.
+    /// The larger language without the limits.
     pub(crate) without: ExprId,
-    /// The limits, with the byte that ends all texts.
+    /// The limits, each with the byte that ends all texts.
     pub(crate) limits: Box<[ExprId]>,
     /// Runs of the characters that the limits count, with that byte.
     runs: ExprId,
-    /// So many bytes, or fewer, complete whatever is read without the limits.
+    /// A number of bytes within which everything read without the limits can be completed.
     most: u32,
-    /// For so many bytes no limit ends a text.
+    /// The number of bytes for which no limit ends a text.
     agreement: u32,
 }
 
 impl Limited {
-    /// For so many bytes both read the same.
+    /// The number of bytes for which the text reads the same with and without the limits.
     fn unaffected(&self) -> u32 {
         unaffected(self.agreement, self.most)
     }
 
-    /// Texts of either within the same limits; `None` where these differ.
+    /// The union of both texts within the same limits; `None` where the limits differ.
     pub(crate) fn either(&self, other: &Limited, exprs: &mut ExprSet) -> Option<Limited> {
         let is_same = self.limits == other.limits && self.runs == other.runs;
         is_same.then(|| Limited {
@@ -51,7 +50,7 @@ impl Limited {
     }
 }
 
-/// Finds the mask of a text within limits of length from that without them.
+/// Finds the mask of a text within limits of length from the mask without them.
 pub(crate) struct LengthLimits;
 
 impl Finder for LengthLimits {
@@ -79,7 +78,7 @@ impl LexemeCache {
         });
         let plain = |&character: &ExprId| !exprs.is_nullable(character) && !exprs.has_boolean(character);
         let characters: Vec<ExprId> = characters.filter(plain).collect();
-        // Limits may count characters of which the text has only some.
+        // The limits may count a larger class of characters than the text has.
         for character in characters {
             let limited = self.without_limits_of(&parts, character, tail)?;
             if limited.is_some() {
@@ -89,7 +88,7 @@ impl LexemeCache {
         Ok(None)
     }
 
-    /// The same of the parts of an intersection with a byte after, where every text is a run of these characters.
+    /// The same for the parts of an intersection with a byte after it, where every text is a run of these characters.
     fn without_limits_of(
         &mut self,
         parts: &[ExprId],
@@ -113,7 +112,8 @@ impl LexemeCache {
         if most == u32::MAX {
             return Ok(None);
         }
-        // Every text is a run of characters, and every run of them is within the limits, but for its length.
+        // The limits must only bound the length: every text is a run of the characters, and every short enough run is
+        // within the limits.
         let characters = self.dfa(&[character])?;
         let ends = RunsOf::new(self, characters, character).then_a_byte(without)?;
         if ends.is_none_or(|ends| *self.deriver.exprs.get(end) != Expr::Bytes(ends)) {
@@ -123,22 +123,22 @@ impl LexemeCache {
         Ok(Some(Limited { without, limits: limits.into(), runs, most, agreement }))
     }
 
-    /// The same where the mask of the larger language helps.
+    /// The same, if the mask of the larger language helps.
     pub(crate) fn limited_for_mask(&mut self, residual: ExprId) -> Result<Option<Limited>, LimitExceeded> {
         let Some(limited) = self.without_limits(residual)? else { return Ok(None) };
-        // What completes a language decided by a program hangs on each of its bytes.
+        // Whether the rest of such a language can be completed depends on each of its bytes.
         let is_decided = self.deriver.exprs.language_alternatives(limited.without).is_some();
         let is_near = match *limited.limits {
-            // Near a single limit a walk of the vocabulary meets few states.
+            // Near a single limit, a walk through the vocabulary meets few states.
             [_] => limited.unaffected() < MIN_AGREEMENT,
-            // Near one of several there are few texts within it, and perhaps very many without.
+            // Near one of several limits, few texts are left within them, but perhaps very many without them.
             _ => limited.agreement < MIN_AGREEMENT && self.known_unlimited(limited.without).is_none(),
         };
         Ok((!is_decided && !is_near && self.is_simpler(limited.without, residual)).then_some(limited))
     }
 
-    /// How many bytes are within a limit in any case, if an expression is one: without its greatest counts it matches
-    /// all of the runs of characters that may come.
+    /// The number of bytes for which a limit certainly has no effect. An expression is a limit if without its maximum
+    /// counts it matches every run of the characters.
     fn limit(&mut self, part: ExprId, runs: ExprId) -> Result<Option<u32>, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
         if exprs.has_boolean(part) || exprs.agreement(part) == u32::MAX {
@@ -150,7 +150,7 @@ impl LexemeCache {
         Ok((!self.deriver.is_live(others)?).then_some(relaxed.agreement))
     }
 
-    /// Where to start reading a text without limits: most texts have been seen within the same ones.
+    /// The state from which a text without limits is read. Most texts reach a state of one that was read before.
     pub(crate) fn start_unlimited(&mut self, expr: ExprId) -> Result<(DfaId, StateId), LimitExceeded> {
         if let Some(known) = self.known_unlimited(expr) {
             return Ok(known);
@@ -167,7 +167,7 @@ impl LexemeCache {
         })
     }
 
-    /// The mask of a residual from that without its limits; `None` where that does not say enough.
+    /// The mask of a residual from that of the text without limits; `None` where that is not enough to tell.
     pub(crate) fn finish_limited(
         &mut self,
         vocabulary: &Tokens,
@@ -212,32 +212,33 @@ impl LexemeCache {
     }
 }
 
-/// For so many bytes a text reads what it does without limits that agree with none for so many, and that so many complete.
+/// The number of bytes for which a text is unaffected by limits that have no effect for `agreement` bytes, if it can be
+/// completed within `most` bytes.
 fn unaffected(agreement: u32, most: u32) -> u32 {
-    // The last byte is no part of what the limits are of.
+    // The last byte is not counted by the limits.
     agreement.saturating_add(1).saturating_sub(most)
 }
 
-/// What a byte leads to that is read without the limits.
+/// The result of a byte that the text reads without the limits.
 #[derive(Clone, Copy)]
 pub(crate) enum Read {
-    /// Nothing is left that can be completed within them.
+    /// No completion within the limits is left.
     TooLong,
-    /// A place, with the state of the text there, and whether it ends.
+    /// The position that the byte leads to, and whether the text ends there.
     Within { place: u32, is_end: bool },
 }
 
-/// Where a text and its limits are.
+/// The state of a text and the rests of its limits.
 struct Place {
     text: StateId,
-    /// What is left of the limits, and of the runs of characters.
+    /// The rests of the limits, and last that of the runs of characters.
     limits: Box<[ExprId]>,
-    /// For so many bytes the limits do not matter.
+    /// The number of bytes for which the limits do not matter.
     unaffected: u32,
 }
 
-/// A text without its limits of length, and the limits, read side by side. What is left of them together makes no expression but
-/// where it is asked whether there is room for an end.
+/// A text without its limits of length, and the limits, read side by side. Their rests are combined into an expression
+/// only to decide whether there is room for an end.
 pub(crate) struct Beside {
     most: u32,
     text: DfaId,
@@ -247,7 +248,7 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// The place where reading begins.
+    /// The position at which reading begins.
     pub(crate) const START: u32 = 0;
 
     pub(crate) fn new(lexeme_cache: &mut LexemeCache, limited: &Limited) -> Result<Beside, LimitExceeded> {
@@ -262,13 +263,13 @@ impl Beside {
         })
     }
 
-    /// Whether the limits do not matter from a place on, at a node with strings of this height below.
+    /// Whether the limits do not matter from a position on, at a node whose longest string below has `height` bytes.
     pub(crate) fn is_unaffected(&self, place: u32, height: u8) -> bool {
         let unaffected = self.places[place as usize].unaffected;
         unaffected == u32::MAX || (height < u8::MAX && u32::from(height) <= unaffected)
     }
 
-    /// A place without its limits.
+    /// The same position without the limits.
     pub(crate) fn freed(&mut self, place: u32) -> u32 {
         let here = &self.places[place as usize];
         if here.limits.is_empty() {
@@ -284,7 +285,7 @@ impl Beside {
         number
     }
 
-    /// Where a byte leads; `None` where it is not read without the limits either.
+    /// The result of a byte; `None` where the text does not read it even without the limits.
     pub(crate) fn step(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -310,7 +311,7 @@ impl Beside {
         Ok(read)
     }
 
-    /// The place with these limits; `None` where they leave too little room for an end.
+    /// The position with these limits; `None` where they leave too little room for an end.
     fn place_of(
         &mut self,
         lexeme_cache: &mut LexemeCache,
@@ -340,8 +341,8 @@ impl Beside {
 }
 
 impl LexemeCache {
-    /// For how many bytes limits, after which stand the runs of characters, do not matter to a text; `None` where that is not
-    /// known.
+    /// The number of bytes for which limits, the last of which are the runs of characters, do not matter to a text;
+    /// `None` where that is not known.
     fn agreement_with_limits(&mut self, limits: &[ExprId]) -> Result<Option<u32>, LimitExceeded> {
         let Some((&runs, limits)) = limits.split_last() else { return Ok(Some(u32::MAX)) };
         let mut agreement = u32::MAX;
@@ -352,11 +353,12 @@ impl LexemeCache {
         Ok(Some(agreement))
     }
 
-    /// Whether what is left of a text can be completed within limits.
+    /// Whether the rest of a text can be completed within limits.
     fn has_room(&mut self, rest: ExprId, limits: &[ExprId], agreement: Option<u32>) -> Result<bool, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
         let shortest = exprs.shortest_at_least(rest);
-        // The last byte is no part of what the limits are of. A language decided by a program may need more than it knows of.
+        // The last byte is not counted by the limits. A language decided by a program may need more bytes than its
+        // lower bound.
         let has_room = agreement.is_some_and(|agreement| shortest <= agreement.saturating_add(1));
         if has_room && !exprs.has_language(rest) {
             return Ok(true);

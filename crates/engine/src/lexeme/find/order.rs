@@ -1,8 +1,7 @@
-//! How lexeme masks are found: counted where characters repeat, from a similar mask, or by a walk through the
-//! vocabulary.
+//! How lexeme masks are found: by counting characters, from a similar mask, or by a walk through the vocabulary.
 //!
-//! Lexeme masks are worth a walk for dense states (a string body takes nearly every token), and for lexemes after
-//! whitespace. Other states are walked directly, see `mask/optimistic.rs`.
+//! Lexeme masks pay for dense states (a string body reads nearly every token) and for lexemes after whitespace. Other
+//! states are walked directly, see `mask/optimistic.rs`.
 
 use std::sync::Arc;
 
@@ -21,10 +20,10 @@ use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::switches::Switch;
 use crate::vocabulary::tokens::Tokens;
 
-/// The finders in the order in which they are tried, each with what switches it off: the cheapest first. Until it is known that a
-/// residual is of their kind, all but the last two ask its expression alone. What they do then, they do for the tokens that stop a run of
-/// characters, or for those near a bound; the alternatives are found one by one, and the last one walks a part of the
-/// vocabulary and leaves it. What none of them finds is walked.
+/// The finders with their switches, in the order in which they are tried, the cheapest first. To decide whether they
+/// apply, all except the last two examine only the expression. Then they work on the tokens that stop a run of
+/// characters or come near a bound. The last but one takes the alternatives one by one, and the last one walks a part
+/// of the vocabulary before it gives up. A residual that no finder handles is walked.
 const FINDERS: [(Switch, &dyn Finder); 8] = [
     (Switch::LexemeBounded, &BoundedPatterns),
     (Switch::LexemeLimits, &LengthLimits),
@@ -39,10 +38,10 @@ const FINDERS: [(Switch, &dyn Finder); 8] = [
 impl LexemeCache {
     /// The lexeme mask of a state.
     ///
-    /// A mask may be made from the mask of a larger language, and that one from a still larger one. The languages get
-    /// simpler on the way by [`ExprSet::complexity`](stencilm_regex::ExprSet::complexity), which is checked, or are at least as simple and
-    /// lead to themselves, after which they do get simpler. So this ends; and they are a list here, so that no input makes it
-    /// recurse.
+    /// A mask may be made from the mask of a larger language, and that one from a still larger one. Each language is
+    /// simpler than the one before by [`ExprSet::complexity`](stencilm_regex::ExprSet::complexity), which is checked,
+    /// or at least as simple and leads to itself, after which the next one is simpler. So this ends. The chain is kept
+    /// in a list here, so that no input causes recursion.
     pub fn mask(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<LexemeMaskAt, LimitExceeded> {
         let (distinct, tags) = self.distinct(dfa, state);
         let key = (distinct, None);
@@ -99,8 +98,8 @@ impl LexemeCache {
         }
     }
 
-    /// The mask of a single residual, or a larger language whose mask it is made from: of the first finder from this one on that
-    /// knows either.
+    /// The mask of a single residual, or a larger language from whose mask it is made: the result of the first finder
+    /// from `first` on that applies.
     fn find(&mut self, vocabulary: &Tokens, this: Unfinished, first: usize) -> Result<Next, LimitExceeded> {
         for (number, (switch, finder)) in FINDERS.iter().enumerate().skip(first) {
             if !switch.is_on() {
@@ -122,8 +121,8 @@ impl LexemeCache {
         exprs.complexity(larger) < exprs.complexity(residual)
     }
 
-    /// Where to start reading these residuals, which are those of a state: there, if it is no matter how the automaton
-    /// calls them.
+    /// The state from which to read these residuals. It is `state` itself where the tags of the automaton do not
+    /// matter.
     fn start_of(&mut self, exprs: &[ExprId], dfa: DfaId, state: StateId) -> Result<Start, LimitExceeded> {
         match (exprs, self.residuals(dfa, state)) {
             ([_], [_]) => Ok(Start { dfa, state, one: true }),
@@ -131,7 +130,7 @@ impl LexemeCache {
         }
     }
 
-    /// The mask of the start of an automaton after at most so many whitespace bytes.
+    /// The mask of the start of an automaton after optional whitespace of at most `max` bytes.
     pub fn mask_after_whitespace(
         &mut self,
         vocabulary: &Tokens,
@@ -140,7 +139,7 @@ impl LexemeCache {
         most: Option<u32>,
     ) -> Result<LexemeMaskAt, LimitExceeded> {
         let most = self.whitespace_runs(vocabulary, whitespace).clamped(most);
-        // Lexemes that differ in counts too large to matter have the same mask.
+        // Clamped counts do not change the mask.
         let start = self.saturated(dfa, StateId::START)?;
         let (distinct, tags) = self.distinct(dfa, start);
         let key = (distinct, Some((whitespace, most)));

@@ -1,28 +1,29 @@
-//! Lexemes that read runs of characters and can always still match: a text with a pattern somewhere in it.
+//! Lexemes that read runs of characters and can be completed at every point, such as a text with a pattern somewhere in
+//! it.
 //!
 //! From a state of such a lexeme every run of characters may come, so its mask is that of the characters alone, except
-//! for the ends. Two things must be known for that, and both are read off the expression: that whatever characters come
-//! can be completed ([`open_run`]), and that nothing else can come ([`RunsOf`]).
+//! for the ends. Two conditions must hold, and both are read off the expression: every run of characters can be
+//! completed ([`open_run`]), and nothing else can come ([`RunsOf`]).
 
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId};
 use stencilm_support::{FEW, LimitExceeded, STEPS, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 
-/// A character of which any number may come, and whatever comes can be completed.
+/// A character of which any number may come, and every run can be completed, under the conditions below.
 pub struct Open {
     /// The character.
     pub character: ExprId,
-    /// Provided that each is a run of these too.
+    /// Condition: each of these is a run of the character as well.
     pub counted: Vec<ExprId>,
-    /// Provided that all of these match runs of it alone, and where they are `ended` one byte.
+    /// Condition: all of these match only runs of the character, followed by one byte if `ended`.
     pub completing: Vec<ExprId>,
     pub ended: bool,
 }
 
-/// The character of which any number may come, at least within `horizon` bytes, and whatever comes can be completed.
+/// The character of which any number may come, at least within `horizon` bytes, such that every run can be completed.
 pub fn open_run(exprs: &ExprSet, residual: ExprId, horizon: usize) -> Option<Open> {
-    // Parts of which any may come first; what follows each is not empty, for it has no intersections.
+    // Alternatives for the first part. What follows each of them is not empty, for it has no intersections.
     let mut first = vec![residual];
     for _ in 0..STEPS {
         let expr = first.pop()?;
@@ -52,12 +53,13 @@ pub fn open_run(exprs: &ExprSet, residual: ExprId, horizon: usize) -> Option<Ope
     None
 }
 
-/// Whether an expression may be read as one character after the other: it matches some bytes, and derives without complements.
+/// Whether an expression can be read as one character after another: it matches at least one byte and has no
+/// intersections or complements.
 pub(crate) fn plain(exprs: &ExprSet, character: ExprId) -> bool {
     !exprs.is_nullable(character) && !exprs.has_boolean(character)
 }
 
-/// The parts that stand one after the other, without the byte at the end where there is to be one, and the bytes that this may
+/// The parts of a concatenation, without the last byte where there must be one, and the set of bytes that this one may
 /// be.
 fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<(Vec<ExprId>, ByteSet)> {
     let mut spine = Vec::new();
@@ -76,13 +78,14 @@ fn spine(exprs: &ExprSet, expr: ExprId, ended: bool) -> Option<(Vec<ExprId>, Byt
     }
 }
 
-/// The character whose runs can be completed in all these parts together, which end with one and the same byte where they
-/// are `ended`. In each of them but one more characters may come after every match, so what completes a run in one part can
-/// be put after what completes it in another, and last what completes it in that one: provided that it is a run itself.
+/// The character whose runs can be completed in all these parts at the same time; if `ended`, they end with one byte
+/// that is allowed in each. In all parts but one, more characters may come after every match. So one can write what
+/// completes the run in the first part, then what completes it in the second, and so on, and last what completes it in
+/// the exceptional part, provided that each of these is a run itself.
 fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> Option<Open> {
     let mut character = None;
     let (mut counted, mut completing): (Vec<ExprId>, Vec<ExprId>) = Default::default();
-    // The most bytes that are needed, each of which may be a character, and the most characters that may be.
+    // The bounds: how many bytes may be needed, each of which may be a character, and how many characters are allowed.
     let (mut needed, mut least, mut most) = (horizon as u64, 0, u64::MAX);
     let (mut is_last_known, mut end) = (false, ByteSet::EMPTY.complement());
     for &part in parts {
@@ -128,14 +131,14 @@ fn all_open(exprs: &ExprSet, parts: &[ExprId], ended: bool, horizon: usize) -> O
     }
     let character = character.or(counted.first().copied())?;
     counted.retain(|&other| other != character);
-    // From one character to the next, a count may grow by the bytes of one.
+    // Reading one more character may increase a count by the bytes of one character.
     needed = needed.max(least).saturating_add(u64::from(exprs.shortest_at_least(character)));
     let plain = plain(exprs, character) && counted.iter().all(|&other| plain(exprs, other));
-    // A limit of length is near where some run could not be completed any more.
+    // Otherwise a limit of length is so near that some run could not be completed.
     (plain && needed <= most && !end.is_empty()).then_some(Open { character, counted, completing, ended })
 }
 
-/// What expressions read as runs of one character.
+/// Decides which runs of one character an expression matches.
 pub struct RunsOf<'a> {
     lexeme_cache: &'a mut LexemeCache,
     characters: DfaId,
@@ -154,8 +157,8 @@ impl RunsOf<'_> {
         Ok(self.after(expr, StateId::START, 0)?.is_some_and(|states| *states == [StateId::START]))
     }
 
-    /// The bytes of which one ends every match of an expression after whole characters, where nothing else is ever
-    /// matched, and these bytes begin no character. `None` also where it takes too long to find out.
+    /// If every match of an expression consists of whole characters and one last byte that begins no character: the
+    /// possible last bytes. `None` otherwise, and where it takes too long to find out.
     pub fn then_a_byte(mut self, expr: ExprId) -> Result<Option<ByteSet>, LimitExceeded> {
         let Some(ends) = self.last_bytes(expr, vec![StateId::START], 0)? else { return Ok(None) };
         for byte in ends.iter() {
@@ -193,7 +196,7 @@ impl RunsOf<'_> {
                 Ok(Some(all))
             }
             Expr::And(parts) => {
-                // Nothing is matched that one part does not match.
+                // An intersection matches only what each part matches, so one part is enough.
                 for part in parts {
                     let ends = self.last_bytes(part, states.clone(), depth + 1)?;
                     if ends.is_some() {
@@ -222,8 +225,8 @@ impl RunsOf<'_> {
         Ok(Some(all))
     }
 
-    /// The states after everything that an expression matches from a state, perhaps some more; `None` where something
-    /// of it is no run of characters.
+    /// The states after all matches of an expression from a state; there may be others among them. `None` where some
+    /// match is no run of characters.
     fn after(&mut self, expr: ExprId, state: StateId, depth: usize) -> Result<Option<Box<[StateId]>>, LimitExceeded> {
         self.steps += 1;
         if depth > FEW || self.steps > STEPS {
@@ -253,7 +256,7 @@ impl RunsOf<'_> {
                 all
             }
             Expr::And(parts) => {
-                // Nothing is matched that one part does not match.
+                // An intersection matches only what each part matches, so one part is enough.
                 let mut found = None;
                 for part in parts {
                     found = self.after(part, state, depth + 1)?.map(Vec::from);
@@ -263,7 +266,7 @@ impl RunsOf<'_> {
                 }
                 found
             }
-            // Any number of its bytes.
+            // As if it were any number of its bytes.
             Expr::Language(rest) => {
                 let set = rest.bytes();
                 self.after_rounds(state, |this, before| this.after_bytes(&set, before))?
@@ -316,7 +319,7 @@ impl RunsOf<'_> {
         Ok(Some(all))
     }
 
-    /// The states after one byte of a set. After a whole character is the start.
+    /// The states after one byte of a set. After a whole character it is the start.
     fn after_bytes(&mut self, set: &ByteSet, state: StateId) -> Result<Option<Vec<StateId>>, LimitExceeded> {
         let mut all = Vec::new();
         for byte in set.iter() {

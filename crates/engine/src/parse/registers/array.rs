@@ -1,4 +1,4 @@
-//! What an array has: how many elements, what they count towards, and which ones, if they must differ.
+//! The register of an array: the number of elements, the counters, and the elements themselves, if they must differ.
 
 use stencilm_grammar::{Items, ItemsId, canonical_json};
 
@@ -9,11 +9,11 @@ use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::{Compared, Run};
 use crate::state::stacks::{Entry, ItemsState, NIL, Stacks, UNKNOWN_TEXT};
 
-/// An array.
+/// The register of an array.
 #[derive(Clone, Copy)]
 pub(super) struct ArrayRegister {
     pub items: ItemsId,
-    /// Before an element; of a bare array, also after one.
+    /// Before an element; in an array without brackets, also after one.
     pub before_element: bool,
 }
 
@@ -49,8 +49,9 @@ impl Meaning for ArrayRegister {
         })
     }
 
-    /// With the element among those seen, or with two that are equal, where some must be; none where it was seen before and must
-    /// not. A mask, which takes each for a new one, goes on with both where it might be one of those before it.
+    /// Adds the element that ends here to the elements so far, or records that two are equal, where some must be. No
+    /// register where the element must be new and is not. In an optimistic mask, which takes every element for a new
+    /// one, there are two registers where the element may equal an earlier one.
     fn ended(self, run: &mut Run<'_>, register: u32) -> [Option<u32>; 2] {
         let items = run.machine.grammar().items(self.items);
         let must_repeat = items.must_repeat();
@@ -69,7 +70,7 @@ impl Meaning for ArrayRegister {
             return match must_repeat {
                 true => run.ended_unknown(self.items, state),
                 false => {
-                    // A first element is new, but the next one, which may begin within the same token, could be a repeat of it.
+                    // The first element is new, but the next one may begin within the same token and repeat it.
                     run.assumed.element = true;
                     let seen = run.stacks.seen.append(state.seen, UNKNOWN_TEXT);
                     [Some(run.stacks.intern_items(ItemsState { seen, start: NIL, ..state })), None]
@@ -91,7 +92,7 @@ impl Meaning for ArrayRegister {
         [Some(run.stacks.intern_items(ended)), None]
     }
 
-    /// Each element reads at least one byte.
+    /// Clamping is possible because each element reads at least one byte.
     fn describe(self, machine: &Machine, stacks: &Stacks, register: u32, horizon: u32, description: &mut Vec<u64>) {
         let state = stacks.items(register);
         let items = machine.grammar().items(self.items);
@@ -101,7 +102,7 @@ impl Meaning for ArrayRegister {
             || counts.iter().zip(&items.contains).map(|(&count, &(min, _))| u64::from(min.saturating_sub(count)));
         let room = items.max.map(|max| u64::from(max - state.place));
         let roomy = room.is_none_or(|room| room > far + needs().sum::<u64>());
-        // With elements that count for nothing and places enough, every bound is on its own.
+        // If there is enough room and some element counts towards nothing, the bounds do not affect each other.
         let apart = roomy && items.rest.iter().any(|element| element.counts == 0);
         let begun = u64::from(state.has_repeat) << 1 | u64::from(state.seen != NIL);
         if !apart || (state.place as usize) < items.prefix.len() {
@@ -119,13 +120,13 @@ impl Meaning for ArrayRegister {
 }
 
 impl Run<'_> {
-    /// The register of an array before the element that begins here.
+    /// The register of an array before an element that begins here.
     fn begin_element(&mut self, state: ItemsState) -> u32 {
         let start = if state.has_repeat { NIL } else { self.text_here() };
         self.stacks.intern_items(ItemsState { start, ..state })
     }
 
-    /// What the register becomes after an element whose value is not known, where two must be equal.
+    /// The registers after an element with an unknown value, where two elements must be equal.
     fn ended_unknown(&mut self, id: ItemsId, state: ItemsState) -> [Option<u32>; 2] {
         let is_first = state.seen == NIL;
         let seen = if is_first { self.stacks.seen.append(NIL, UNKNOWN_TEXT) } else { state.seen };
@@ -139,7 +140,7 @@ impl Run<'_> {
         [new, Some(self.stacks.intern_items(repeat))]
     }
 
-    /// The register of an array after one more element, from the state before it.
+    /// The register after one more element, from the state before it.
     fn one_more_element(&mut self, id: ItemsId, old: ItemsState, mask: u32) -> u32 {
         let grammar = self.machine.grammar().clone();
         let items = grammar.items(id);
@@ -149,7 +150,7 @@ impl Run<'_> {
             let after = items.counted(&before, mask).unwrap_or(before);
             counts = after.iter().fold(NIL, |list, &count| self.stacks.append(list, count));
         }
-        // Where nothing but the least number of elements counts, not above it.
+        // If there is only a minimum, counting stops there.
         let next = old.place.saturating_add(1);
         let place = if items.max.is_none() { next.min(items.min.max(items.prefix.len() as u32)) } else { next };
         self.stacks.intern_items(ItemsState { place, counts, ..old })
@@ -162,7 +163,7 @@ pub(crate) fn may_close(items: &Items, state: ItemsState, counts: &[u32]) -> boo
     state.place >= items.min && items.is_satisfied(counts) && !is_compared
 }
 
-/// The counters of a state.
+/// The counters in a state.
 pub(crate) fn counts_of(items: &Items, state: ItemsState, stacks: &Stacks) -> Vec<u32> {
     if state.counts == NIL {
         return vec![0; items.contains.len()];

@@ -1,4 +1,4 @@
-//! How many rounds of a repetition are done.
+//! The register of a repetition: how many rounds are complete.
 
 use stencilm_grammar::NodeId;
 
@@ -9,7 +9,7 @@ use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, Stacks};
 
-/// A repetition.
+/// The register of a repetition.
 #[derive(Clone, Copy)]
 pub(super) struct CountRegister {
     pub body: NodeId,
@@ -31,12 +31,13 @@ impl Meaning for CountRegister {
         Some(thread.register.saturating_add(1).min(limit))
     }
 
-    /// A count that no token of at most `horizon` bytes can distinguish from this one: each round reads at least one byte.
+    /// Each round reads at least one byte, so no token of at most `horizon` bytes can distinguish counts that are
+    /// further from the bounds.
     fn describe(self, _: &Machine, _: &Stacks, count: u32, horizon: u32, description: &mut Vec<u64>) {
         let CountRegister { min, max, .. } = self;
         let far = horizon.saturating_add(1);
         let clamped = if min.saturating_sub(count) > far {
-            // Neither bound is near: the minimum is not, and the maximum is no smaller.
+            // Both bounds are far away: the minimum is, and the maximum is not smaller.
             min - far
         } else if count > min && max.is_none_or(|max| max - count > far) {
             min

@@ -1,4 +1,4 @@
-//! Which kind of register a frame has.
+//! Which kind of register each frame has.
 
 use std::convert::Infallible;
 
@@ -16,7 +16,7 @@ use crate::parse::registers::object::ObjectRegister;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, Stacks};
 
-/// Does something with the meaning of a frame's register.
+/// Calls something with the [`Meaning`] of a frame's register.
 macro_rules! with_meaning {
     ($machine:expr, $frame:expr, $meaning:ident => $do:expr) => {
         match $machine.frame($frame) {
@@ -59,7 +59,7 @@ macro_rules! with_meaning {
     };
 }
 
-/// Of frames that remember nothing.
+/// The register of frames that remember nothing.
 #[derive(Clone, Copy)]
 struct NoRegister;
 

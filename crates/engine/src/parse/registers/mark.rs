@@ -1,4 +1,5 @@
-//! When a part with a budget or a temperature began, and where in the text a declaration began.
+//! The register of a marked part: when a part with a budget or a temperature began, or where in the text a declaration
+//! began.
 
 use crate::machine::expansion::Expansion;
 use crate::machine::frame::Begun;
@@ -7,7 +8,7 @@ use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, Stacks, UNKNOWN_TEXT};
 
-/// A marked part.
+/// The register of a marked part.
 #[derive(Clone, Copy)]
 pub(super) struct MarkRegister;
 
@@ -21,14 +22,14 @@ impl Meaning for MarkRegister {
         })
     }
 
-    /// How many tokens of a budget are left is no matter to a mask: see `parse/annotations.rs`.
+    /// How many tokens of a budget are left makes no difference to a mask: see `parse/annotations.rs`.
     fn describe(self, _: &Machine, _: &Stacks, _: u32, _: u32, description: &mut Vec<u64>) {
         description.push(0);
     }
 }
 
 impl Run<'_> {
-    /// The text so far, where it is compared with others.
+    /// The text so far, where it is recorded.
     pub(super) fn text_here(&self) -> u32 {
         self.text.filter(|_| self.is_exact()).unwrap_or(UNKNOWN_TEXT)
     }

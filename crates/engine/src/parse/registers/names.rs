@@ -8,7 +8,7 @@ use crate::parse::registers::meaning::Meaning;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, Stacks, UNKNOWN_NAMES};
 
-/// The list of names on top of a stack.
+/// The register of the names on top of a stack.
 #[derive(Clone, Copy)]
 pub(super) struct NamesRegister;
 

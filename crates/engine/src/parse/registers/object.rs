@@ -1,4 +1,4 @@
-//! What an object has: which members, how many, and the key that is being written.
+//! The register of an object: its members, their number, and the key being written.
 
 use stencilm_grammar::{Members, MembersId};
 use stencilm_regex::StateId;
@@ -12,11 +12,11 @@ use crate::parse::stepper::{Compared, Run};
 use crate::state::stacks::{Entry, MembersState, NIL, Stacks, UNKNOWN_TEXT};
 use crate::vocabulary::json_text;
 
-/// An object.
+/// The register of an object.
 #[derive(Clone, Copy)]
 pub(super) struct ObjectRegister {
     pub members: MembersId,
-    /// Before a key, else after a value.
+    /// Before a key; otherwise after a value.
     pub before_key: bool,
 }
 
@@ -51,8 +51,8 @@ impl Meaning for ObjectRegister {
                 let grammar = run.machine.grammar().clone();
                 let after = grammar.members(object).additional[expansion.class as usize].last.as_deref();
                 run.new_key(object, expansion, old, after.unwrap_or_default())?;
-                // Where part of the key stands after the object, the text may end here or not, and the key goes on to
-                // others in any case.
+                // Part of the key comes after the end of the cut-off object, so whether or not the text ends here,
+                // other keys may also begin with what was written.
                 return Some(0);
             }
         };
@@ -95,8 +95,8 @@ impl Meaning for ObjectRegister {
 }
 
 impl Run<'_> {
-    /// The additional key that is read, with what stands of it after an object that is cut off; `None` where it is no new one.
-    /// A mask takes it for a new one that is not known.
+    /// The additional key that was read, followed by `after`, the part of it that comes after a cut-off object; `None`
+    /// where it is not new. An optimistic mask takes it for a new, unknown key.
     fn new_key(&mut self, object: MembersId, expansion: &Expansion, old: MembersState, after: &str) -> Option<u32> {
         if !self.is_exact() {
             if after.is_empty() {
@@ -114,7 +114,7 @@ impl Run<'_> {
         let mut written = self.stacks.text(old.text);
         written.extend_from_slice(after.as_bytes());
         let value = json_text::value_of(&written);
-        // Nearly always it is a name that is being read, of which nothing is kept.
+        // The key is nearly always a declared name, which is not worth interning.
         if self.machine.is_reserved(object, expansion.class, &value) {
             return None;
         }
@@ -122,7 +122,7 @@ impl Run<'_> {
         (!self.stacks.seen.has(old.seen, key)).then_some(key)
     }
 
-    /// The tally of an object after one more member: where only the least number of members counts, not above it.
+    /// The tally of an object after one more member. If there is only a minimum, counting stops there.
     fn counted(&mut self, object: MembersId, tally: u32, satisfied: u32) -> u32 {
         let members = self.machine.grammar().members(object);
         if !members.is_counted() {
@@ -135,7 +135,7 @@ impl Run<'_> {
     }
 }
 
-/// The members that an object has, as its register says.
+/// The members that an object has, according to its register.
 fn had(members: &Members, stacks: &Stacks, register: u32) -> Had {
     let state = stacks.members(register);
     let (count, satisfied) = stacks.unpair(state.tally);

@@ -8,7 +8,7 @@ use super::lists::{Path, Reader};
 use super::nodes::ENDS;
 
 impl Trie {
-    /// The child of a node that a byte leads to.
+    /// The child of a node by byte.
     pub fn child(&self, node: usize, byte: u8) -> Option<usize> {
         let (child, end) = self.children(node);
         if end - node >= FEW
@@ -29,13 +29,13 @@ impl Trie {
         self.child_nodes(node).any(|child| bytes.contains(self.byte(child)))
     }
 
-    /// The root that a byte leads to.
+    /// The root by byte.
     pub fn root(&self, byte: u8) -> Option<usize> {
         self.roots.get(usize::from(byte)).copied().flatten().map(|root| root as usize)
     }
 
-    /// As [`Trie::walk_part`], for sparse automata: the children of a node lie far apart where there is much
-    /// below them, and a byte that leads nowhere costs no look at its node.
+    /// As [`Trie::walk_part`], for sparse automata. The children of a node lie far apart where much is below them; this
+    /// walk does not touch the nodes of dead bytes.
     #[inline(always)]
     pub fn walk_few<R: Reader>(
         &self,
@@ -74,7 +74,8 @@ impl Trie {
                     index += 1;
                     continue;
                 }
-                // What lies below comes before what lies after: the states on the path are those of the node.
+                // What lies below is walked before what comes after, because the states on the path are still those of
+                // this node.
                 ranges.push((index + size, end));
                 self.add_children(index, &reader.live_bytes(state)?, ranges);
                 index = end;
@@ -86,13 +87,13 @@ impl Trie {
         }
     }
 
-    /// Whether all that lies between a node and `end` is what lies below the node, and it has a list of its children.
+    /// Whether the nodes up to `end` are exactly those below a node, and the node has a list of its children.
     fn has_children(&self, node: usize, end: usize) -> bool {
         self.nodes.0.get(node).is_some_and(|here| here.size as usize >= FEW && node + here.size as usize == end)
             && self.lists.parts.contains_key(&(node as u32))
     }
 
-    /// Adds the children of a node with a list of them to which some bytes lead, the first one last.
+    /// Adds the children by these bytes of a node with a list of children, the first one last.
     fn add_children(&self, node: usize, live_bytes: &ByteSet, ranges: &mut Vec<(usize, usize)>) {
         let children = &self.lists.parts[&(node as u32)];
         let known = ranges.len();
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
 
-    /// A table of steps that says of some bytes that they may be live though they are dead.
+    /// A table of steps that reports some dead bytes as live.
     struct Table<F> {
         next: F,
         spare: u8,
@@ -132,7 +133,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// From the top, from a node, and from its children, whether it has a list of them or not.
+        /// From the root, from a node, and from its children, with and without a list of them.
         #[test]
         fn a_walk_by_lists_of_children_takes_the_paths_of_any_walk(
             table in proptest::collection::vec(proptest::collection::vec(proptest::option::weighted(0.4, 0u32..4), 16), 4),

@@ -1,7 +1,8 @@
-//! Nodes with many children have a list of them, so that few are looked at where few bytes are live.
+//! Lists of children for nodes with many of them, so that a walk touches few nodes where few bytes are live.
 //!
-//! The children of a node lie as far apart as there is much below them. Where the vocabulary is not in the cache, to pass
-//! over the hundred that follow a quote or a comma took longer than everything else in a mask.
+//! The more nodes lie below the children of a node, the further apart the children are. Where the vocabulary is not in
+//! the processor's cache, skipping over the hundred children after a quote or a comma took longer than the rest of a
+//! mask.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::ByteSet;
@@ -9,16 +10,17 @@ use stencilm_support::{Extension, FEW};
 
 use super::nodes::Nodes;
 
-/// A node with at least so many children, and so many nodes below it, has a list of them.
+/// The least number of children of a node with a list. It must also have enough nodes below it.
 const MANY_CHILDREN: usize = 12;
-/// Lists of children, of the nodes that have many.
+/// The lists of children.
 #[derive(Clone, Default)]
 pub(super) struct Lists {
     pub parts: FxHashMap<u32, Children>,
     pub nodes: Vec<u32>,
 }
 
-/// The children of a node: the bytes that lead to them, and where the nodes, in the same order, begin in the list of all.
+/// The children of a node: the bytes that lead to them, and where their nodes, in the same order, begin in the common
+/// list.
 #[derive(Clone, Copy)]
 pub(super) struct Children {
     pub bytes: ByteSet,
@@ -27,19 +29,18 @@ pub(super) struct Children {
 
 /// A sparse automaton, in which most strings die early, for [`Trie::walk_few`](super::Trie::walk_few).
 pub trait Reader {
-    /// What may go wrong.
     type Error;
 
-    /// The live bytes of a state, perhaps some more.
+    /// The live bytes of a state; the set may be too large.
     fn live_bytes(&mut self, state: u32) -> Result<ByteSet, Self::Error>;
 
-    /// The state after a byte, if it is live; `node` is where it leads to in the trie, and `has_children` whether anything
-    /// is below.
+    /// The state after a byte, if that byte is live; `node` is the node that it leads to, and `has_children` says
+    /// whether anything is below.
     fn step(&mut self, state: u32, byte: u8, node: u32, has_children: bool) -> Result<Option<u32>, Self::Error>;
 }
 
-/// The states on a path through a trie, by depth, and the nodes that are still to be walked: a walk needs it, and leaves
-/// nothing in it.
+/// Scratch space of a walk, empty between walks: the states on the path by depth, and the nodes that are still to be
+/// walked.
 #[derive(Default)]
 pub struct Path {
     pub(super) states: Vec<u32>,
@@ -49,7 +50,7 @@ pub struct Path {
 impl Extension for Path {}
 
 impl Lists {
-    /// The lists of a trie that has none yet.
+    /// Builds the lists of a trie.
     pub(super) fn of(trie: &Nodes) -> Lists {
         let mut lists = Lists::default();
         for node in (0..trie.len()).filter(|&node| trie.size(node) >= FEW) {
@@ -62,7 +63,7 @@ impl Lists {
         lists
     }
 
-    /// The child that a byte leads to, which has one.
+    /// The child by byte; there must be one.
     pub(super) fn node(&self, children: &Children, byte: u8) -> usize {
         self.nodes[children.start as usize + children.bytes.rank(byte)] as usize
     }

@@ -1,4 +1,4 @@
-//! The nodes of a trie, and nothing beside them: as much as the names of an object need.
+//! The nodes of a trie without further indices: this is what the names of an object need.
 
 use stencilm_support::memory;
 
@@ -7,11 +7,11 @@ pub(super) const ENDS: u32 = 1 << 31;
 
 #[derive(Clone, Copy)]
 pub(super) struct Node {
-    /// The byte in the low 8 bits; above it the depth (1 for a first byte).
+    /// The byte in the low 8 bits, and the depth above them (1 for a first byte).
     pub byte_and_depth: u32,
-    /// How many nodes the subtree has, this one included.
+    /// The number of nodes in the subtree, including this one.
     pub size: u32,
-    /// The entry of the first string that ends here or below, and the flag `ENDS` if it is here.
+    /// The entry of the first string that ends here or below, with the flag `ENDS` if it ends here.
     pub entry: u32,
 }
 
@@ -22,7 +22,7 @@ impl Node {
     }
 }
 
-/// A set of distinct non-empty byte strings as a flat tree in depth-first order, each with a number called its entry.
+/// A set of distinct non-empty byte strings as a flat tree in depth-first order. Each string has a number, its entry.
 #[derive(Clone, Default)]
 pub struct Nodes(pub(super) Vec<Node>);
 
@@ -37,7 +37,7 @@ impl Nodes {
         nodes
     }
 
-    /// The same of strings that have so many bytes in all, where few have a common beginning.
+    /// The same for strings with `bytes` bytes in total, few of which share a beginning.
     ///
     /// # Panics
     /// As [`Nodes::from_sorted`].
@@ -69,12 +69,12 @@ impl Nodes {
         Nodes(nodes)
     }
 
-    /// How many nodes there are, without the root.
+    /// The number of nodes, without the root.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no string.
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -90,13 +90,13 @@ impl Nodes {
         below.iter().filter(|node| node.entry & ENDS != 0).map(|node| node.entry ^ ENDS)
     }
 
-    /// The entry of the string that ends at this very node.
+    /// The entry of the string that ends exactly at this node.
     pub fn entry_at(&self, node: usize) -> Option<u32> {
         let entry = self.0[node].entry;
         (entry & ENDS != 0).then_some(entry ^ ENDS)
     }
 
-    /// The first child of a node, and the node after its last one.
+    /// The first child of a node, and the end of the last one's subtree.
     #[inline]
     pub fn children(&self, node: usize) -> (usize, usize) {
         (node + 1, node + self.0[node].size as usize)
@@ -109,7 +109,7 @@ impl Nodes {
         std::iter::successors(child(first), move |&node| child(node + self.size(node)))
     }
 
-    /// The node among siblings, from one to before another, that a byte leads to.
+    /// The node by byte among siblings in a range.
     #[inline]
     pub fn sibling(&self, (mut node, end): (usize, usize), byte: u8) -> Option<usize> {
         while node < end {
@@ -121,13 +121,13 @@ impl Nodes {
         None
     }
 
-    /// How many nodes lie below this node, itself included.
+    /// The number of nodes in the subtree, including this one.
     #[inline]
     pub fn size(&self, node: usize) -> usize {
         self.0[node].size as usize
     }
 
-    /// The byte that leads into this node.
+    /// The byte that leads to this node.
     #[inline]
     pub fn byte(&self, node: usize) -> u8 {
         self.0[node].byte_and_depth as u8

@@ -1,10 +1,10 @@
 //! Labels of host names in Punycode (RFC 3492): `xn--` and an encoding of a label that [`super::idn`] allows.
 //!
-//! What a label decodes to is decided by all of it, so a program decides them ([`Language`]). The last hyphen ends the letters
-//! of ASCII, and after it stand numbers, each of which inserts a character. While [`ROOM`] characters are left, any beginning
-//! may still become letters of ASCII by one more hyphen, and a few insertions mend whatever is wrong with them. With less room,
-//! so many digits are tried (`MAX_TRIED`), and a beginning of which no end is found by then is refused: hardly any, and none of
-//! a label that is not near a limit of length.
+//! What a label decodes to is decided by all of it, so a program decides them ([`Language`]). The last hyphen ends the
+//! letters of ASCII, and after it stand numbers, each of which inserts a character. While [`ROOM`] characters are left,
+//! any beginning may still become letters of ASCII by one more hyphen, and a few insertions mend whatever is wrong with
+//! them. With less room, so many digits are tried (`MAX_TRIED`), and a beginning of which no end is found by then is
+//! refused: hardly any, and none of a label that is not near a limit of length.
 
 use stencilm_regex::{ByteSet, ExprId, ExprSet, Language, LanguageReader};
 
@@ -21,25 +21,25 @@ use completions::{MAX_ENCODED, ROOM, completion, hyphenated};
 use decoder::{Decoder, FIRST_INSERTION};
 use reader::{PREFIX, Reader};
 
-/// The shortest label, as `xn--zca`.
+/// The length of the shortest label, such as `xn--zca`.
 const SHORTEST: usize = 7;
 
-/// Labels by the names in which they may stand. Their characters are not escaped in any spelling of JSON: whoever writes
-/// Punycode writes it plainly.
+/// The labels that may stand in certain names. Their characters are not escaped in any spelling of JSON, because
+/// Punycode is in practice written without escapes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ALabels {
     name: &'static str,
-    /// For names with letters from right to left; otherwise for names without.
+    /// Whether they are for names with right-to-left letters; otherwise for names without.
     turning: bool,
 }
 
 static LANGUAGES: [ALabels; 2] =
     [ALabels { name: "a-label", turning: false }, ALabels { name: "a-label bidi", turning: true }];
 
-/// The language of a name.
+/// The language with a name.
 ///
 /// # Errors
-/// Where there is none, with the names that there are.
+/// If there is none; the error lists the names of all languages.
 pub(crate) fn language(name: &str) -> Result<&'static dyn Language, String> {
     match LANGUAGES.iter().find(|language| language.name == name) {
         Some(language) => Ok(language),
@@ -50,7 +50,7 @@ pub(crate) fn language(name: &str) -> Result<&'static dyn Language, String> {
     }
 }
 
-/// The labels for names with letters from right to left, or for names without.
+/// The labels for names with right-to-left letters, or for names without.
 pub(super) fn expr(exprs: &mut ExprSet, strings: &mut Strings, turning: bool, punycode: Punycode) -> ExprId {
     match punycode {
         Punycode::Checked => exprs.language(&LANGUAGES[usize::from(turning)]),
@@ -115,7 +115,7 @@ impl Language for ALabels {
     }
 }
 
-/// At least and at most so many characters that complete a label, as few as are found.
+/// From `least` to `most` characters that complete a label, as few as are found.
 fn completed(language: &ALabels, label: &[u8], least: usize, most: usize) -> Option<Vec<u8>> {
     match label.strip_prefix(PREFIX) {
         Some(encoded) => {

@@ -14,22 +14,22 @@ const INNER: &str = "[A-Za-z0-9\\-]";
 const GROUP: &str = "[0-9A-Fa-f]{1,4}";
 /// One label of a host name: at most 63 letters, digits and inner hyphens.
 const LABEL: &str = "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,61}[A-Za-z0-9])?";
-/// The same with any letters beyond ASCII.
+/// As `LABEL`, with any non-ASCII letters.
 const WIDE_LABEL: &str =
     "[A-Za-z0-9\u{80}-\u{10ffff}](?:[A-Za-z0-9\\-\u{80}-\u{10ffff}]{0,61}[A-Za-z0-9\u{80}-\u{10ffff}])?";
-/// The longest host name.
+/// The length of the longest host name.
 const LONGEST_NAME: u32 = 253;
 
 pub(super) fn ipv4() -> String {
     format!(r"{BYTE}(?:\.{BYTE}){{3}}")
 }
 
-/// Eight groups, of which one run may be left out, and the last two of which may be an IPv4 address.
+/// Eight groups. One run of them may be left out, and the last two may be an IPv4 address.
 pub(super) fn ipv6() -> String {
     let last = format!("(?:{GROUP}:{GROUP}|{})", ipv4());
     let mut alternatives = vec![format!("(?:{GROUP}:){{6}}{last}"), format!("::(?:{GROUP}:){{5}}{last}")];
     for before in 1..=7 {
-        // So many groups at most stand before `::`, and so many after it.
+        // The greatest number of groups before `::`, and after it.
         let head = format!("(?:(?:{GROUP}:){{0,{}}}{GROUP})?::", before - 1);
         alternatives.push(match 7 - before {
             0 => head,
@@ -40,7 +40,7 @@ pub(super) fn ipv6() -> String {
     format!("(?:{})", alternatives.join("|"))
 }
 
-/// A label that does not begin with `xn--`. In a name with letters from right to left, `turning`, it begins with a letter
+/// A label that does not begin with `xn--`. In a name with right-to-left letters (`turning`) it begins with a letter
 /// (RFC 5893).
 fn plain_label(turning: bool) -> String {
     let digits = if turning { "" } else { "0-9" };
@@ -50,10 +50,10 @@ fn plain_label(turning: bool) -> String {
     format!("(?:[A-WYZa-wyz{digits}]{}|[Xx](?:{after_x})?)", rest(61))
 }
 
-/// A host name: labels that are plain and labels in Punycode, not too long.
+/// A host name of limited length: plain labels and labels in Punycode.
 pub(super) fn hostname(exprs: &mut ExprSet, strings: &mut Strings, punycode: Punycode) -> ExprId {
     let dot = whole(exprs, strings, r"\.");
-    // Only a label that is decoded has letters from right to left.
+    // Only a decoded label can have right-to-left letters.
     let turnings = if punycode == Punycode::Checked { &[false, true][..] } else { &[false] };
     let names = turnings.iter().map(|&turning| {
         let plain = whole(exprs, strings, &plain_label(turning));

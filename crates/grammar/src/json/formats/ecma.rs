@@ -1,22 +1,22 @@
-//! Patterns of ECMA-262 as an expression: its grammar (section 22.2.1, with or without the `u` flag; of Annex B only `]`
-//! and `}` as they stand).
+//! Patterns of ECMA-262 as an expression: its grammar (section 22.2.1, with or without the `u` flag; of Annex B only
+//! `]` and `}` as they stand).
 //!
 //! Groups nest, which no regular expression can follow to any depth, so they are followed to [`DEPTH`]. What hangs on
-//! letters far apart is not decided: whether a name or number refers to a group there is, the order of the ends of a range
-//! or count, and the names of properties.
+//! letters far apart is not decided: whether a name or number refers to a group there is, the order of the ends of a
+//! range or count, and the names of properties.
 
 use stencilm_regex::{ExprId, ExprSet};
 
 use super::whole::whole;
 use crate::json::strings::Strings;
 
-/// So deep groups may nest.
+/// The greatest nesting depth of groups.
 const DEPTH: usize = 24;
 
 const HEX: &str = "[0-9A-Fa-f]";
 const COUNT: &str = r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??";
 
-/// What stands between the quotes.
+/// The text between the quotes.
 pub(super) fn pattern(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     let character =
         format!("[fnrtv]|c[A-Za-z]|x{HEX}{{2}}|u{HEX}{{4}}|u\\{{0*(?:10{HEX}{{4}}|{HEX}{{1,5}})\\}}|[ -/:-@\\[-`{{-~]");
@@ -38,7 +38,7 @@ pub(super) fn pattern(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
         let look = exprs.concat_all(&[look, inner, close]);
         let terms = exprs.or(&[atoms, group, look]);
         let others = exprs.or(&[atoms_but_digits, group, look]);
-        // No digit may come right after `\0`, which would become an octal number.
+        // `\0` must not be followed by a digit, which would make it an octal number.
         let zeros = exprs.repeat(zero, 1, None);
         let followed = exprs.concat(zeros, others);
         let terms = exprs.or(&[terms, followed]);
@@ -49,7 +49,8 @@ pub(super) fn pattern(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     inner
 }
 
-/// A class in brackets. A hyphen is a letter first, last, and after a range; elsewhere it makes one, of two letters.
+/// A class in brackets. A hyphen is a letter at the beginning, at the end and after a range; elsewhere it forms a range
+/// with the two letters around it.
 fn class(letter: &str, set: &str) -> String {
     let any = format!("(?:{letter}|-|{set})");
     let plain = format!("(?:{letter}|{set})");

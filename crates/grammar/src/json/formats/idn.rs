@@ -1,11 +1,12 @@
-//! Internationalised host names (RFC 5890 to 5893): labels of letters, digits, marks and inner hyphens, with the rules for
-//! characters that need a certain context (RFC 5892, appendix A) and for labels written from right to left (RFC 5893).
+//! Internationalised host names (RFC 5890 to 5893): labels of letters, digits, marks and inner hyphens, with the rules
+//! for characters that need a certain context (RFC 5892, appendix A) and for labels written from right to left (RFC
+//! 5893).
 //!
-//! A label is a sequence of blocks: a character, or a character that needs a context together with that context. What no
-//! block holds is said by where they stand: what may begin and end a label, that hyphens are not third and fourth, and that
-//! a katakana dot needs kana. So a name needs no intersection but for its lengths, and what is left of it after some text is
-//! found fast. How long a label is when it is encoded is decided only as far as its number of characters decides it. Labels
-//! that are encoded already are decided by a program ([`super::a_labels`]).
+//! A label is a sequence of blocks: a character, or a character that needs a context together with that context. What
+//! no block holds is said by where they stand: what may begin and end a label, that hyphens are not third and fourth,
+//! and that a katakana dot needs kana. So a name needs no intersection but for its lengths, and what is left of it
+//! after some text is found fast. How long a label is when it is encoded is decided only as far as its number of
+//! characters decides it. Labels that are encoded already are decided by a program ([`super::a_labels`]).
 
 use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, own_pattern};
 use stencilm_regex::{ExprId, ExprSet};
@@ -18,10 +19,10 @@ use crate::json::strings::Strings;
 /// The four kinds of dot.
 const DOT: &str = r".\x{3002}\x{ff0e}\x{ff61}";
 
-/// What stands between the quotes.
+/// The text between the quotes.
 pub(super) fn hostname(exprs: &mut ExprSet, strings: &mut Strings, punycode: Punycode) -> ExprId {
     let dot = pattern(exprs, strings, &format!("[{DOT}]"));
-    // In a name without letters from right to left, labels may begin and end as they like.
+    // In a name without right-to-left letters, the rules for beginnings and ends of labels don't apply.
     let names = [false, true].map(|turning| {
         let label = label(exprs, strings, turning);
         let encoded = a_labels::expr(exprs, strings, turning, punycode);
@@ -29,7 +30,7 @@ pub(super) fn hostname(exprs: &mut ExprSet, strings: &mut Strings, punycode: Pun
         joined(exprs, label, dot)
     });
     let name = exprs.or(&names);
-    // Encoded, each letter beyond ASCII takes one character or more, and `xn--` four.
+    // Encoded, each non-ASCII letter takes at least one character, and `xn--` takes four.
     let length = format!(r"(?:[\x01-\x7f--.]{{0,63}}|[^\x00{DOT}]{{0,59}})");
     let length = pattern(exprs, strings, &length);
     let short_labels = joined(exprs, length, dot);
@@ -37,7 +38,7 @@ pub(super) fn hostname(exprs: &mut ExprSet, strings: &mut Strings, punycode: Pun
     exprs.and(&[name, short_labels, short])
 }
 
-/// A label that is not encoded, for names with letters from right to left, or for names without.
+/// A label that is not encoded, for names with right-to-left letters, or for names without.
 pub(super) fn label(exprs: &mut ExprSet, strings: &mut Strings, turning: bool) -> ExprId {
     let mut labels = left_to_right(exprs, strings, turning);
     if turning {
@@ -47,7 +48,7 @@ pub(super) fn label(exprs: &mut ExprSet, strings: &mut Strings, turning: bool) -
     exprs.or(&labels)
 }
 
-/// Labels with dots between them.
+/// Labels separated by dots.
 pub(super) fn joined(exprs: &mut ExprSet, label: ExprId, dot: ExprId) -> ExprId {
     let another = exprs.concat(dot, label);
     let others = exprs.repeat(another, 0, None);
@@ -80,7 +81,7 @@ impl Blocks {
     }
 }
 
-/// What a label is made of.
+/// The parts of a label.
 struct Label {
     first: Blocks,
     inner: Blocks,
@@ -91,7 +92,7 @@ struct Label {
 }
 
 impl Label {
-    /// The labels; with a character that is asked for, those that have it. It is one that may be first and last.
+    /// The labels; if `asked`, only those with this character, which must be allowed first and last.
     fn labels(&self, exprs: &mut ExprSet, asked: Option<ExprId>) -> ExprId {
         let Label { first, inner, last, after, hyphen } = *self;
         let last_blocks = last.all(exprs);
@@ -102,7 +103,7 @@ impl Label {
         let rest = exprs.concat(any, end);
         let maybe_hyphen = exprs.optional(hyphen);
         let single_or_hyphen = exprs.or(&[inner.single, hyphen]);
-        // What does not begin with two hyphens.
+        // Does not begin with two hyphens.
         let then_rest = exprs.concat(block, rest);
         let next = exprs.or(&[end, then_rest]);
         let third = exprs.concat(maybe_hyphen, next);
@@ -141,23 +142,23 @@ impl Label {
     }
 }
 
-/// Joiners with what they need: after a virama, and, of those that separate, between two letters that would join.
+/// Joiners with their context: after a virama; the non-joiner also between two letters that would join.
 fn joiners(letters: &str, marks: &str) -> [String; 2] {
     let virama = viramas(&format!("{letters}{marks}"));
     let [ahead, back] = joining(letters);
     [
         format!(r"{virama}[\x{{200c}}\x{{200d}}]"),
-        // A letter may join to both sides, so what is between two of them depends on both.
+        // A letter may join on both sides, so what is between two non-joiners depends on both.
         format!(r"{ahead}{marks}*(?:\x{{200c}}{marks}*[{back}&&{ahead}]{marks}*)*\x{{200c}}{marks}*{back}"),
     ]
 }
 
-/// Labels from left to right; `turning` says that other labels of the name are written from right to left.
+/// Left-to-right labels; `turning` means that other labels of the name are right-to-left.
 fn left_to_right(exprs: &mut ExprSet, strings: &mut Strings, turning: bool) -> Vec<ExprId> {
     let letters = Letters::new();
     let Letters { left, marks, .. } = &letters;
     let [after_virama, separated] = &joiners(left, marks);
-    // A middle dot stands between two l, and a mark of numbers before Greek.
+    // A middle dot stands between two l, and a numeral sign before Greek letters.
     let catalan = r"l(?:\x{b7}l)+";
     let greek = |letters: &str| [r"\x{375}", r"\x{375}{2,}"].map(|mark| format!(r"{mark}[\p{{Greek}}&&[{letters}]]"));
     let [number, numbers] = &greek(&format!("{left}{marks}"));
@@ -179,13 +180,13 @@ fn left_to_right(exprs: &mut ExprSet, strings: &mut Strings, turning: bool) -> V
         };
         Label { first, inner, last, after, hyphen }
     };
-    // A label with a katakana dot has kana or Han, too.
+    // A label with a katakana dot must also contain kana or Han.
     let (label, dotted) = (label(""), label(KATAKANA_DOT));
     let kana = pattern(exprs, strings, &letters.kana());
     vec![label.labels(exprs, None), dotted.labels(exprs, Some(kana))]
 }
 
-/// Labels from right to left, with digits of one kind.
+/// Right-to-left labels, with digits of one kind.
 fn right_to_left(exprs: &mut ExprSet, strings: &mut Strings, digits: &str) -> Vec<ExprId> {
     let Letters { right, marks, .. } = &Letters::new();
     let [after_virama, separated] = &joiners(right, marks);
@@ -205,7 +206,7 @@ fn right_to_left(exprs: &mut ExprSet, strings: &mut Strings, digits: &str) -> Ve
     vec![label.labels(exprs, None)]
 }
 
-/// A pattern of ours that has to match everything, in the syntax that has differences of classes.
+/// A pattern that must match as a whole, in the dialect that has class differences.
 fn pattern(exprs: &mut ExprSet, strings: &mut Strings, pattern: &str) -> ExprId {
     let options = PatternOptions { dialect: Dialect::Nested, anchoring: Anchoring::Whole };
     own_pattern(exprs, pattern, &options, &mut strings.alphabet())

@@ -4,8 +4,8 @@
 //! second only at 23:59 UTC. Hosts and mailboxes are in [`addresses`], URIs and related formats in [`uri`], and so on.
 //!
 //! # Example
-//! The format `date` is the bytes of `2023-02-28` and of all other days: after `2023-02-2`, the digits 0 to 8 may follow,
-//! and 9 may not.
+//! The format `date` is the bytes of `2023-02-28` and of all other days: after `2023-02-2`, the digits 0 to 8 may
+//! follow, and 9 may not.
 
 mod a_labels;
 mod addresses;
@@ -36,7 +36,7 @@ const HOUR: &str = "(?:[01][0-9]|2[0-3])";
 const MINUTE: &str = "[0-5][0-9]";
 const FRACTION: &str = r"(?:\.[0-9]+)?";
 const UUID: &str = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
-/// RFC 3339, appendix A: units in order and none left out between two others; weeks stand alone.
+/// RFC 3339, appendix A: units are in order, none between two others is left out, and weeks stand alone.
 const DURATION: &str = r"P(?:(?:(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?)|T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)|[0-9]+W)";
 /// RFC 6901, section 3.
 const POINTER: &str = "(?:/(?:[^/~]|~[01])*)*";
@@ -45,19 +45,19 @@ const NATURAL: &str = "(?:0|[1-9][0-9]*)";
 /// Minutes of a day.
 const DAY: u32 = 24 * 60;
 
-/// Formats as they were first asked for, by spelling: a grammar takes a copy and pays for no other.
+/// Formats, built when first requested, by spelling: a grammar copies those that it uses and doesn't pay for others.
 static BUILT: [[[Built; Punycode::Unchecked as usize + 1]; Format::ALL.len()]; Spelling::Bare as usize + 1] =
     [const { [const { [const { Built::new() }; _] }; _] }; _];
 
 type Built = OnceLock<(ExprSet, ExprId)>;
 
 impl Strings {
-    /// What stands between the quotes of a string of a format, in the spelling in force.
+    /// The text between the quotes of a string of a format, in the current spelling.
     pub(crate) fn format(&mut self, exprs: &mut ExprSet, format: Format) -> ExprId {
         self.format_with(exprs, format, Punycode::Checked)
     }
 
-    /// The same with these labels of host names.
+    /// As [`Strings::format`], with a choice of the labels in Punycode.
     pub(crate) fn format_with(&mut self, exprs: &mut ExprSet, format: Format, punycode: Punycode) -> ExprId {
         let is_name = matches!(format, Format::Hostname | Format::IdnHostname);
         let punycode = if is_name { punycode } else { Punycode::Checked };
@@ -74,7 +74,7 @@ impl Strings {
     }
 }
 
-/// What stands between the quotes of a string of a format, in a set of expressions that begins with the common ones.
+/// The text between the quotes of a string of a format, for a set of expressions that begins with the common ones.
 fn shared(
     exprs: &mut ExprSet,
     common: &'static Common,
@@ -90,7 +90,7 @@ fn shared(
     exprs.import(built, *body)
 }
 
-/// What stands between the quotes of a string of a format.
+/// The text between the quotes of a string of a format.
 fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format, punycode: Punycode) -> ExprId {
     let pattern = match format {
         Format::Time => return time(exprs, strings),
@@ -124,7 +124,7 @@ fn body(exprs: &mut ExprSet, strings: &mut Strings, format: Format, punycode: Pu
 fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     let pattern = format!("{HOUR}:{MINUTE}:{MINUTE}{FRACTION}(?:[Zz]|[+-]{HOUR}:{MINUTE})");
     let mut alternatives = vec![whole(exprs, strings, &pattern)];
-    // A leap second ends the day in UTC: for every offset there is one hour and minute where it may stand.
+    // A leap second ends a day in UTC: for every offset there is one hour and minute where it may be.
     let fraction = whole(exprs, strings, FRACTION);
     let digits: Vec<ExprId> = (0..10).map(|digit| strings.bodies(exprs, &[&format!("{digit}")])).collect();
     let number =
@@ -135,7 +135,7 @@ fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
         .map(|hour| {
             let minutes: Vec<ExprId> = (0..60)
                 .map(|minute| {
-                    // The offset east of UTC for which this minute is 23:59 there, and the same counted westwards.
+                    // The offset east of UTC at which this minute is 23:59 UTC, and the same offset counted westwards.
                     let east = (hour * 60 + minute + 1) % DAY;
                     let west = (DAY - east) % DAY;
                     let mut offset = |sign, minutes| {
@@ -158,7 +158,8 @@ fn time(exprs: &mut ExprSet, strings: &mut Strings) -> ExprId {
     exprs.or(&alternatives)
 }
 
-/// What stands after each of the numbers of two digits from 00 up, digit by digit: a text so far leaves few of them.
+/// What follows each of the two-digit numbers from 00 on. Built digit by digit, so that a prefix leaves few
+/// alternatives.
 fn numbered(exprs: &mut ExprSet, digits: &[ExprId], after: &[ExprId]) -> ExprId {
     let tens: Vec<ExprId> = after
         .chunks(10)

@@ -7,7 +7,7 @@ use crate::json::lengths::of_format;
 use crate::json::strings::spelled;
 use crate::json::values::{common, common_exprs};
 
-/// What stands between the quotes of a string of a format.
+/// The text between the quotes of a string of a format.
 fn body_of(exprs: &mut ExprSet, spelling: Spelling, format: Format) -> ExprId {
     shared(exprs, common(), (spelling, format, Punycode::Checked))
 }
@@ -23,7 +23,7 @@ fn formats_are_those_of_the_test_suite() {
         let groups: serde_json::Value = serde_json::from_str(&text).unwrap();
         let mut deriver = Deriver::over(common_exprs(), Limits::default());
         let bodies = [Spelling::Natural, Spelling::Any].map(|spelling| body_of(&mut deriver.exprs, spelling, format));
-        // With the check after every byte that the text can still be completed.
+        // Also checks after every byte that the text can still be completed.
         let mut dfas = bodies.map(|body| Dfa::new(&mut deriver, &[body], Limits::default()).unwrap());
         for test in groups.as_array().unwrap().iter().flat_map(|group| group["tests"].as_array().unwrap()) {
             let Some(text) = test["data"].as_str() else { continue };
@@ -57,12 +57,12 @@ fn characters_that_need_a_context_are_decided_by_it() {
         ("1-2.a---b", false),
         ("a--.b", false),
         ("a-b--c", true),
-        // Virama and joiner; joiners between letters that join, through marks.
+        // Virama and joiner; non-joiners between letters that join, also across marks.
         ("\u{92c}\u{94d}\u{200d}\u{915}\u{94d}\u{200c}", true),
         ("\u{92c}\u{200d}\u{915}", false),
         ("\u{628}\u{200c}\u{64b}\u{628}\u{64b}\u{200c}\u{62f}", true),
         ("\u{62f}\u{200c}\u{628}", false),
-        // Digits and marks join to nothing.
+        // Digits and marks don't join.
         ("\u{628}\u{200c}\u{663}", false),
         ("\u{628}\u{200c}\u{64b}", false),
         ("\u{30a2}\u{30fb}.\u{30fb}\u{65e5}", true),
@@ -71,7 +71,7 @@ fn characters_that_need_a_context_are_decided_by_it() {
         ("\u{30fb}\u{30fb}--\u{30a2}", false),
         ("\u{5d0}\u{5b0}\u{5f3}\u{5f4}", true),
         ("\u{5f3}\u{5d0}", false),
-        // Labels from right to left with those from left to right, which then end with a letter or digit.
+        // Right-to-left labels with left-to-right ones, which then must end with a letter or digit.
         ("\u{5d0}1.ab", true),
         ("\u{5d0}1.1ab", false),
         ("\u{5d0}a", false),
@@ -95,7 +95,7 @@ fn characters_that_need_a_context_are_decided_by_it() {
 fn labels_in_punycode_stand_beside_others() {
     let long = "a".repeat(63);
     let names = [
-        // In names with letters from right to left, no label begins with a digit.
+        // In names with right-to-left letters, no label begins with a digit.
         ("xn--zca.1com", [true, true]),
         ("XN--4DBC5H.com", [true, true]),
         ("xn--4dbc5h.1com", [false, false]),
@@ -128,7 +128,7 @@ fn bounds_on_lengths_hold_and_are_reached() {
         let lengths = of_format(format);
         let min = u32::try_from(lengths.min).unwrap();
         assert_eq!(deriver.exprs.shortest_at_least(body), min, "{}", format.name());
-        // There are too many beginnings of names to search through all of that length.
+        // Names have too many prefixes to search up to that length.
         let is_name = matches!(format, Format::Hostname | Format::IdnHostname);
         let Some(max) = lengths.max.filter(|_| !is_name) else { continue };
         let longer = Strings::new(Spelling::Natural).any_string(&mut deriver.exprs, max as u32 + 1, None);

@@ -7,19 +7,19 @@ use crate::json_schema::normal_form::merged::{Contains, with};
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// What one schema says of elements: the first ones one by one, then all others.
+/// What one schema says about elements: each of the first ones separately, then all others.
 struct List<'a> {
     prefix: &'a [SchemaId],
-    /// How many of the first ones it speaks of, at least as many as there are schemas.
+    /// How many of the first elements it constrains or evaluates; at least the number of prefix schemas.
     spoken_of: usize,
     rest: Option<Term>,
 }
 
 impl<'a> Merger<'a, '_> {
-    /// What atoms ask of elements.
+    /// Adds what atoms require of elements.
     pub(crate) fn add_elements(&mut self, all: &[Atom]) {
         let mut lists: Vec<List<'a>> = Vec::new();
-        // What is asked of single elements beside the lists.
+        // Requirements on single elements that no list contains.
         let mut single: Vec<(usize, Term)> = Vec::new();
         for &atom in all {
             match atom {
@@ -83,7 +83,7 @@ impl<'a> Merger<'a, '_> {
         self.merged.rest = at(usize::MAX);
     }
 
-    /// That an array is not the one that a value is, for a reason.
+    /// Requires that an array differs from the given value, for one of the possible reasons.
     fn add_list_difference(&mut self, value: JsonId, reason: u32, single: &mut Vec<(usize, Term)>) {
         let Json::Array(items) = self.schemas.document.get(value) else { return };
         let (at, count) = (self.schemas.root, items.len() as u32);
@@ -104,7 +104,7 @@ impl<'a> Merger<'a, '_> {
         if min == 0 && max.is_none() {
             return;
         }
-        // What is counted twice is counted once, within both bounds.
+        // Two counts of the same elements become one, within both bounds.
         if let Some(known) = self.merged.contains.iter_mut().find(|known| known.from == from && known.terms == terms) {
             known.min = known.min.max(min);
             known.max = known.max.into_iter().chain(max).min();
@@ -137,7 +137,7 @@ impl<'a> Merger<'a, '_> {
         }
     }
 
-    /// Strict mode: elements that no schema speaks of are forbidden.
+    /// Strict mode: elements that no schema mentions are forbidden.
     pub(crate) fn close_elements(&mut self, all: &[Atom]) {
         let has_prefix = all.iter().any(|atom| match atom {
             Atom::Own(id) => {

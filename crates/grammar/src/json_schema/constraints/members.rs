@@ -9,9 +9,9 @@ use crate::json_schema::normal_form::merged::{KeyRule, Keys, with};
 use crate::json_schema::read::document::{Entries, Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// What one schema says of the members beside those that it names.
+/// What one schema says about the members that it doesn't name.
 struct Rest<'a> {
-    /// The members that it names: in its own `properties`, or in those of several schemas.
+    /// The members that are named: in its own `properties`, or in those of several schemas.
     named: Named<'a>,
     value: Term,
 }
@@ -22,11 +22,11 @@ enum Named<'a> {
 }
 
 impl<'a> Merger<'a, '_> {
-    /// What atoms ask of members.
+    /// Adds what atoms require of members.
     pub(crate) fn add_members(&mut self, all: &[Atom]) {
         let document = self.schemas.document;
         let mut rests: Vec<Rest<'a>> = Vec::new();
-        // What is asked of single members beside that.
+        // Requirements on single members that come from elsewhere.
         let mut single: Vec<(&'a str, Term)> = Vec::new();
         for &atom in all {
             match atom {
@@ -81,7 +81,7 @@ impl<'a> Merger<'a, '_> {
         self.merged.additional = rests.iter().map(|rest| rest.value).fold(Vec::new(), with);
     }
 
-    /// What a schema says of members.
+    /// Adds what a schema says about members.
     fn add_own_members(&mut self, id: SchemaId, rests: &mut Vec<Rest<'a>>) {
         let document = self.schemas.document;
         let (mut own, mut patterns, mut additional) = (None, None, None);
@@ -114,7 +114,7 @@ impl<'a> Merger<'a, '_> {
         }
     }
 
-    /// What follows for members where a keyword does not hold, for a part of it.
+    /// Adds what follows for members if one part of a keyword doesn't hold.
     fn add_broken_members(
         &mut self,
         schema: SchemaId,
@@ -137,7 +137,7 @@ impl<'a> Merger<'a, '_> {
                 some(Keys::Match(value), failing(self.schemas.inner(schema, value)));
             }
             Keyword::AdditionalProperties(inner) => {
-                // A key that the schema names is none of those that fail.
+                // A key that the schema names is none of the failing ones.
                 for keyword in &self.schemas.get(schema).keywords {
                     let Keyword::Properties(map) = keyword else { continue };
                     for name in document.entries(*map).into_iter().flat_map(|entries| entries.keys()) {
@@ -159,7 +159,7 @@ impl<'a> Merger<'a, '_> {
         }
     }
 
-    /// That the member of a name, if there is one, is no instance of its property.
+    /// Requires that the member of a name, if present, is not an instance of its property.
     fn add_failing_member(&mut self, schema: SchemaId, name: JsonId, single: &mut Vec<(&'a str, Term)>) {
         let document = self.schemas.document;
         let name = document.name(name);
@@ -282,7 +282,7 @@ impl<'a> Merger<'a, '_> {
         }
     }
 
-    /// Strict mode: members and elements that no schema speaks of are forbidden.
+    /// Strict mode: members and elements that no schema mentions are forbidden.
     pub(crate) fn close(&mut self, all: &[Atom]) {
         let says = |wanted: fn(&Keyword) -> bool| {
             all.iter().any(|atom| match atom {

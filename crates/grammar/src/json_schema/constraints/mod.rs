@@ -3,8 +3,8 @@
 //! One idea: two constraints on the same thing become one, by intersection.
 //!
 //! # Example
-//! `{"required": ["a"]}` beside `{"properties": {"a": {"type": "integer"}}}` is one declared member, `a`, required and an
-//! integer.
+//! `{"required": ["a"]}` beside `{"properties": {"a": {"type": "integer"}}}` is one declared member, `a`, required and
+//! an integer.
 
 pub(crate) mod elements;
 pub(crate) mod members;

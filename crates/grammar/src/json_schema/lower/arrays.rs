@@ -1,5 +1,5 @@
-//! Arrays: elements one by one, then a counted run of equal ones; with counters where some must match, in a node of their
-//! own.
+//! Arrays: elements one by one, then a counted run of equal ones; with counters where some must match, in a node of
+//! their own.
 
 use stencilm_regex::Cardinality;
 
@@ -15,28 +15,28 @@ use crate::json_schema::normal_form::merged::{Clash, Contains, Merged, with};
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema::{Keyword, SchemaId};
 
-/// Prefix elements between two rules: keeps the nodes of a long tuple shallow.
+/// The number of prefix elements per rule: keeps the nodes of a long tuple shallow.
 const ELEMENTS_PER_RULE: usize = 16;
-/// Up to so many conditions on how many elements match, an element that matches may be taken for one that does not, where no
-/// greatest number is given: that spares negations, and makes as many readings of an array as there are sets of elements.
+/// With at most this many `contains` conditions without a greatest number, an element that matches one may also be read
+/// as one that doesn't. That saves negations, but an array has as many readings as there are sets of elements.
 const FEW_CONTAINS: usize = 5;
-/// Most conditions on how many elements of one array match.
+/// The greatest number of `contains` conditions of one array.
 pub(super) const MAX_CONTAINS: usize = 32;
-/// Most alternatives for one element: the sets of conditions that it may count for.
+/// The greatest number of alternatives for one element, one for each set of conditions that it may count for.
 pub(super) const MAX_ELEMENT_CHOICES: usize = 64;
 
-/// Most values of elements of which it is asked, one by one, that two are there.
+/// The greatest number of element values that are tried one by one as the value that occurs twice.
 const MAX_REPEATED: usize = 64;
-/// Most values of elements of which it is counted, one by one, that none is there twice: sharing them out is tried in as many
-/// choices as they have subsets.
+/// The greatest number of element values that are counted separately so that none occurs twice: dividing elements among
+/// them tries one choice for each of their subsets.
 const MAX_COUNTED: usize = 10;
 
-/// Why a schema is refused that asks for two equal elements and leaves no room for another one that is.
+/// Why a schema is refused that requires two equal elements but may leave no room for a second equal one.
 const NO_ROOM_TO_REPEAT: &str = "that two elements are equal cannot be asked for where there is a greatest number of them, by maxItems \
      or since nothing may stand behind prefixItems, and they may have any of endlessly many values; leave one of the two out, or \
      list the values of elements in enum";
 
-/// What is asked of an array, with the conditions on how many elements match that are left to be counted.
+/// The requirements on an array, with the `contains` conditions that still have to be counted.
 #[derive(Clone)]
 pub(super) struct Asked {
     pub(super) prefix: Vec<Vec<Term>>,
@@ -47,12 +47,13 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// What is asked of the element at a place.
+    /// The requirements on the element at a position.
     pub(super) fn element(&self, place: usize) -> &[Term] {
         self.prefix.get(place).unwrap_or(&self.rest)
     }
 
-    /// The places from one on at which different things are asked, the last of which stands for all that follow.
+    /// The positions, starting with the given one, that have different requirements; the last stands for all that
+    /// follow.
     pub(super) fn places_from(&self, from: usize) -> std::ops::Range<usize> {
         let all = self.prefix.len() + 1;
         let end = self.max.map_or(all, |max| all.min(max as usize));
@@ -60,7 +61,7 @@ impl Asked {
     }
 }
 
-/// The opposite of terms, where one term says it.
+/// The negation of terms, if a single term expresses it.
 pub(super) fn opposite(terms: &[Term]) -> Option<Term> {
     match *terms {
         [Term::Holds(schema)] => Some(Term::Fails(schema)),
@@ -92,8 +93,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// An array in which two elements are equal. That is no matter of its structure, but where elements have few values it is:
-    /// one of these is there twice.
+    /// An array in which two elements are equal. The structure of a grammar cannot express that, except where elements
+    /// have few values: then one of these values occurs twice.
     fn repeated(
         &mut self,
         merged: &Merged,
@@ -104,7 +105,7 @@ impl Lowering<'_> {
         if asked.max.is_some_and(|max| max < asked.min) {
             return self.plain_or_counted(merged, asked, at, depth);
         }
-        // Where no value is possible, that two are needed is the better reason.
+        // Where no value is possible, the better explanation is that two elements are required.
         if let Some(count) = self.count_values(&asked.rest)?.filter(|&count| count > 0)
             && count.saturating_add(asked.prefix.len() as u64) < u64::from(asked.min)
         {
@@ -141,7 +142,7 @@ impl Lowering<'_> {
         Ok((self.builder.choice(&choices), branch))
     }
 
-    /// An array whose elements are compared until two are equal; the reason where that does not decide it.
+    /// An array whose elements are compared until two are equal; the reason if that cannot decide it.
     fn compared_for_a_repeat(
         &mut self,
         asked: &Asked,
@@ -173,8 +174,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Refuses arrays in which two elements must be equal, where it has turned out that no element can stand after a few: or
-    /// leaves that out. Every rule is defined.
+    /// Refuses arrays in which two elements must be equal if it has turned out that no element can come after the first
+    /// few, or relaxes that requirement. Every rule must be defined.
     pub(crate) fn settle_repeats(&mut self) -> Result<(), GrammarError> {
         let repeating = std::mem::take(&mut self.repeating);
         let nodes: Vec<NodeId> = repeating.iter().map(|&(node, _)| node).collect();
@@ -187,7 +188,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The values that elements may have, where they are listed and no more than `most`.
+    /// The values that elements may have, if all are listed and there are at most `most`.
     fn all_listed(&mut self, asked: &Asked, most: usize) -> Result<Option<Vec<JsonId>>, GrammarError> {
         let document = self.schemas.document;
         let mut all: Vec<JsonId> = Vec::new();
@@ -211,7 +212,7 @@ impl Lowering<'_> {
         Ok(Some(all))
     }
 
-    /// An array of which everything is counted that must be.
+    /// An array with counters for everything that must be counted.
     fn plain_or_counted(
         &mut self,
         merged: &Merged,
@@ -255,7 +256,7 @@ impl Lowering<'_> {
         Ok((node, branch))
     }
 
-    /// An array with at least one element: the bracket, elements one by one, then a counted run of equal ones.
+    /// An array with at least one element: the bracket, the prefix elements, then a counted repetition of the rest.
     fn elements(
         &mut self,
         surface: &Surface,
@@ -270,7 +271,7 @@ impl Lowering<'_> {
         let first_is_rest = prefix.is_empty();
         let nothing = self.builder.sequence(&[]);
         let read = prefix.len().max(1) as u32;
-        // What follows the last element of the prefix, then backwards: what follows each one before it.
+        // Built backwards: starts with what follows the last prefix element, then adds what follows each one before it.
         let mut tail = match rest {
             Some(rest) if max.is_none_or(|max| max > read) => {
                 let more = self.builder.sequence(&[separator, rest]);
@@ -294,8 +295,8 @@ impl Lowering<'_> {
         self.builder.sequence(&[open, first, tail, close])
     }
 
-    /// Settles the conditions on how many elements match that every element meets or none does: of those of the kind that
-    /// negation brings about, nearly all.
+    /// Removes the `contains` conditions that every element meets or that none meets. Of the conditions that come from
+    /// negations, these are nearly all.
     fn without_what_is_settled(&mut self, mut asked: Asked) -> Result<Asked, GrammarError> {
         for rule in std::mem::take(&mut asked.contains) {
             let Some(opposite) = opposite(&rule.terms) else {
@@ -323,7 +324,7 @@ impl Lowering<'_> {
         Ok(asked)
     }
 
-    /// Whether it is certain at first sight that no element at these places meets one term more.
+    /// Whether it's immediately certain that no element at these positions meets one more term.
     fn is_hopeless_at(
         &mut self,
         asked: &Asked,
@@ -333,11 +334,11 @@ impl Lowering<'_> {
         places.try_fold(true, |all, place| Ok(all && self.is_hopeless(&with(asked.element(place).to_vec(), term))?))
     }
 
-    /// That no two elements are equal, as conditions on how many elements have each value; `None` where values are many, and
-    /// where comparing elements decides it.
+    /// The requirement that no two elements are equal, as conditions on how many elements have each value. `None` if
+    /// there are many values, or if comparing elements decides it.
     ///
-    /// Whether elements that are compared can still be enough is plain only where nothing else is asked of how many there
-    /// are, and each place has the same values. Counters decide that of few values, whatever else is counted.
+    /// Comparing shows whether there can still be enough elements only if nothing else is required of their number, and
+    /// every position has the same values. If there are few values, counters decide it, whatever else is counted.
     fn counted_by_value(&mut self, at: SchemaId, asked: &Asked) -> Result<Option<Asked>, GrammarError> {
         if asked.contains.is_empty() && (asked.prefix.is_empty() || asked.min < 2) {
             return Ok(None);
@@ -383,7 +384,7 @@ impl Lowering<'_> {
                 },
                 None => "the elements of one array are of too many kinds to be counted together".into(),
             };
-            // Of several, the last one is left out, where that is asked for.
+            // If relaxing is allowed, the last of several conditions is dropped.
             let Some(rule) = asked.contains.last() else { unreachable!("nothing is counted without a condition") };
             let keyword = self.counting_keyword(rule);
             let message = format!("{keyword}: {error}; say less of how many elements match, or join what is counted");
@@ -392,7 +393,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// An array with everything that is counted, which may be too much; `None` where elements are of too many kinds.
+    /// An array with all counters; `None` if there are too many kinds of elements. It may still exceed what can be
+    /// decided.
     fn items(
         &mut self,
         asked: &Asked,
@@ -414,7 +416,7 @@ impl Lowering<'_> {
         Ok(Some((items, branch)))
     }
 
-    /// The keyword that a condition on how many elements match comes from.
+    /// The keyword that a `contains` condition comes from.
     fn counting_keyword(&self, rule: &Contains) -> &'static str {
         let keywords = &self.schemas.get(rule.at).keywords;
         let has = |wanted: fn(&Keyword) -> bool| keywords.iter().any(wanted);
@@ -427,7 +429,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The alternatives of the elements at each leading place, and of all others; `None` where they are too many.
+    /// The alternatives of the elements at each leading position and at all others; `None` if there are too many.
     #[expect(clippy::type_complexity, reason = "the two parts of an array")]
     fn element_choices_at_places(
         &mut self,
@@ -453,8 +455,8 @@ impl Lowering<'_> {
         Ok(rest.map(|rest| (prefix, rest)))
     }
 
-    /// The alternatives of an element: for every set of rules, those that match exactly them, as far as that matters; `None`
-    /// where they are too many.
+    /// The alternatives of an element: for every set of rules, the values that match exactly these, as far as that
+    /// matters. `None` if there are too many.
     fn element_choices(
         &mut self,
         base: &[Term],
@@ -474,7 +476,8 @@ impl Lowering<'_> {
                 next.push((matching, counts | 1 << bit));
                 next.push((failing, counts));
             }
-            // What is certain not to be is dropped at once, since kinds that exclude each other are as many as there are rules.
+            // Impossible combinations are dropped immediately: kinds that exclude each other leave only as many as
+            // there are rules.
             let mut kept = Vec::with_capacity(next.len());
             for (all, counts) in next {
                 if !self.is_hopeless(&all)? {
@@ -497,7 +500,7 @@ impl Lowering<'_> {
         Ok(Some(elements.into()))
     }
 
-    /// Whether it is certain at first sight that no value meets all these terms.
+    /// Whether it's immediately certain that no value meets all these terms.
     fn is_hopeless(&mut self, all: &[Term]) -> Result<bool, GrammarError> {
         let alternatives = self.alternatives_or_more(all)?;
         for alternative in alternatives.iter() {
@@ -508,7 +511,7 @@ impl Lowering<'_> {
         Ok(true)
     }
 
-    /// Where elements must match and no element can.
+    /// The reason why nothing matches, if elements must match and no element can.
     pub(super) fn missing_elements(&self, rules: &[Contains], prefix: &[Box<[Element]>], rest: &[Element]) -> Branch {
         for (bit, rule) in rules.iter().enumerate() {
             let counts = |element: &Element| element.counts & 1 << bit != 0;
@@ -520,11 +523,11 @@ impl Lowering<'_> {
         Branch::Possible
     }
 
-    /// The elements that an array cannot do without.
+    /// The elements that an array must have.
     fn needed_elements(&self, items: &Items, rules: &[Contains], at: SchemaId) -> Branch {
         let values = |place: usize| items.at(place).iter().map(|element| element.value);
         let least = items.min.max(if items.must_repeat() { 2 } else { 0 }) as usize;
-        // The places after the leading ones are all the same.
+        // The positions after the leading ones are all the same.
         let at_places = (0..least.min(items.prefix.len() + 1)).filter_map(|place| {
             let what = if items.must_repeat() && place < 2 { What::Second } else { What::Element(place) };
             Need::of_any(values(place), at, what)
@@ -537,7 +540,7 @@ impl Lowering<'_> {
         if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) }
     }
 
-    /// Where more elements must differ than there are values, of all or of those that are counted.
+    /// The reason if more elements must differ than there are values, of all elements or of those that are counted.
     fn too_few_values(&mut self, merged: &Merged, asked: &Asked) -> Result<Option<Clash>, GrammarError> {
         let Some(at) = merged.unique else { return Ok(None) };
         let all = (asked.min, 0, Vec::new(), "minItems");
@@ -561,7 +564,7 @@ impl Lowering<'_> {
         Ok(None)
     }
 
-    /// How many values meet these terms, at most; `None` where they are not counted.
+    /// The greatest number of values that meet these terms; `None` if they cannot be counted.
     fn count_values(&mut self, all: &[Term]) -> Result<Option<u64>, GrammarError> {
         match self.number_of_values(all, &mut ValueCounts::default(), 0)? {
             Cardinality::Finite(count) => Ok(Some(count)),

@@ -21,14 +21,14 @@ use crate::json_schema::normal_form::patterns::MAX_SEARCH;
 use crate::json_schema::normal_form::sums::FEW;
 use crate::json_schema::read::document::Json;
 
-/// A pattern, and which of its alternatives no text takes.
+/// A pattern, and which of its alternatives match no possible text.
 struct Fewer<'a> {
     pattern: &'a str,
     dropped: Vec<bool>,
 }
 
 impl<'a> Lowering<'a> {
-    /// The strings of a value, and none where constraints exclude each other.
+    /// The strings of a value; nothing if constraints exclude each other.
     pub(crate) fn string_decided_plainly(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
         let string = self.string(merged)?;
         if !self.strings.have_many_spellings() || !self.builder.exprs.has_boolean(string) {
@@ -47,7 +47,7 @@ impl<'a> Lowering<'a> {
             let mut alphabet = self.strings.alphabet();
             let exprs = &mut self.builder.exprs;
             let rest = || parse_without(exprs, pattern, &PATTERN, &mut alphabet, &dropped);
-            // What was read as a whole is read without some of it.
+            // Patterns that were read as a whole are replaced by their remaining alternatives.
             let Some(rest) = GrammarError::decided("", rest)? else { continue };
             before.extend(self.patterns.insert(pattern, rest).map(|whole| (pattern, whole)));
         }
@@ -58,14 +58,14 @@ impl<'a> Lowering<'a> {
         string
     }
 
-    /// What no text of strings without escapes takes of their patterns; `None` where there is no text.
+    /// The alternatives of patterns that no string without escapes takes; `None` if there is no such string at all.
     fn dead_alternatives(&mut self, merged: &Merged) -> Result<Option<Vec<Fewer<'a>>>, GrammarError> {
         let string = self.string(merged)?;
         let (checker, string) = self.checker(string);
         match GrammarError::decided("", || checker.is_live(string))? {
             Some(false) => return Ok(None),
             Some(true) => {}
-            // What is too hard to decide is decided where a text comes there.
+            // If it's too hard to decide here, it's decided when a text reaches that alternative.
             None => return Ok(Some(Vec::new())),
         }
         let limits = Limits { max_search: MAX_SEARCH, ..Limits::default() };
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a> {
         let mut all = Vec::new();
         for pattern in merged.patterns.iter().filter(|pattern| !pattern.fails) {
             let Json::String(text) = document.get(pattern.value) else { continue };
-            // A relaxed one is not known here.
+            // A relaxed pattern isn't in the map.
             let Some(&whole) = self.patterns.get(&**text) else { continue };
             let mut dropped = Vec::new();
             for number in 0..FEW {

@@ -1,7 +1,8 @@
 //! In how many ways some members can be what at least one must be: what is negated asks for a member that fails it.
 //!
-//! Each thing asked is met by a member of its own or by one that meets another. Only the least choices count: a member that is
-//! asked for anyway meets what its key alone decides, and a choice that asks for more than another one does not count.
+//! Each thing asked is met by a member of its own or by one that meets another. Only the least choices count: a member
+//! that is asked for anyway meets what its key alone decides, and a choice that asks for more than another one does not
+//! count.
 
 use rustc_hash::FxHashSet;
 
@@ -11,33 +12,33 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::Merged;
 
-/// Most choices to meet everything that is asked of at least one member.
+/// The greatest number of choices that satisfy all existential requirements.
 const MAX_CHOICES: usize = 256;
-/// Most choices in between.
+/// The greatest number of partial choices.
 const MAX_PARTIAL: usize = 2_000;
 
-/// Which member is what at least one must be.
+/// Which member satisfies an existential requirement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Witness {
     Known(usize),
-    /// One of the members of a class; members of other numbers are others.
+    /// A member of a class; different copies are different members.
     Class {
         index: usize,
         copy: usize,
     },
 }
 
-/// For each thing asked, who meets it.
+/// For each existential requirement, which member satisfies it.
 pub(crate) type Chosen = Vec<Witness>;
 
-/// A choice that is not complete: who meets what, by place.
+/// A partial choice: requirements by index, each with the member that satisfies it.
 #[derive(Clone, Default)]
 struct Partial {
     chosen: Vec<(usize, Witness)>,
 }
 
 impl Lowering<'_> {
-    /// Every least choice of a member for each thing asked of at least one.
+    /// All minimal choices of a member for each existential requirement.
     pub(crate) fn witnesses(&mut self, plan: &KeyPlan, merged: &Merged) -> Result<Vec<Chosen>, GrammarError> {
         let can_be = |key: &KnownKey| {
             let is_never = key.known.value.iter().any(|&term| self.normal.never_holds(term));
@@ -48,7 +49,7 @@ impl Lowering<'_> {
             known.map(|(index, _)| index)
         };
         let classes = |place: usize| (0..plan.classes.len()).filter(move |&index| plan.classes[index].some[place]);
-        // What can be met by the fewest choices comes first.
+        // Requirements with the fewest choices come first.
         let mut order: Vec<usize> = (0..plan.some.len()).collect();
         order.sort_by_key(|&place| fixed(place).count() + classes(place).count());
         let mut choices = vec![Partial::default()];
@@ -61,7 +62,7 @@ impl Lowering<'_> {
                 }
                 next.extend(fixed(place).map(|index| choice.and(place, Witness::Known(index))));
                 for index in classes(place) {
-                    // One of those that are asked for something already, or one more.
+                    // One of the members that are already needed, or one more.
                     let copies = choice.chosen.iter().filter_map(|(_, witness)| match witness {
                         Witness::Class { index: known, copy } if *known == index => Some(copy + 1),
                         _ => None,
@@ -98,7 +99,7 @@ impl Partial {
         choice
     }
 
-    /// A member that is asked for anyway and meets one thing more.
+    /// A member that is needed anyway and also satisfies this requirement.
     fn met(&self, plan: &KeyPlan, place: usize) -> Option<Witness> {
         let wanted = plan.some[place].value;
         let required = plan.known.iter().enumerate().filter(|(_, key)| {
@@ -117,7 +118,7 @@ impl Partial {
         })
     }
 
-    /// How many members there must be.
+    /// The least number of members.
     fn members(&self, plan: &KeyPlan) -> usize {
         let required = plan.known.iter().enumerate().filter(|(_, key)| key.known.required.is_some());
         let required = required.map(|(index, _)| Witness::Known(index));
@@ -125,7 +126,7 @@ impl Partial {
         all.len()
     }
 
-    /// All that it asks for: members, each with what its value must be.
+    /// All that the choice requires: members, each with what its value must be.
     fn asked(&self, plan: &KeyPlan) -> FxHashSet<(Witness, Option<Term>)> {
         let mut asked = FxHashSet::default();
         for &(place, witness) in &self.chosen {
@@ -139,7 +140,8 @@ impl Partial {
     }
 }
 
-/// Those choices that ask for no more than another one, and of several that ask for the same the first.
+/// The minimal choices: those that require no superset of another choice, and the first of several with equal
+/// requirements.
 fn least(plan: &KeyPlan, choices: Vec<Partial>) -> Vec<Partial> {
     let asked: Vec<FxHashSet<(Witness, Option<Term>)>> = choices.iter().map(|choice| choice.asked(plan)).collect();
     let is_less = |one: usize, other: usize| {

@@ -15,36 +15,36 @@ use crate::json::values::common_exprs;
 use crate::json_schema::normal_form::merged::Clash;
 use crate::json_schema::read::schema::{SchemaId, Schemas};
 
-/// One way to match a value, and what may stand in its way.
+/// One way to match a value, and what may make it impossible.
 pub(crate) enum Branch {
-    /// Nothing stands in its way.
+    /// Nothing makes it impossible.
     Possible,
     /// It is ruled out.
     Impossible(Vec<Clash>),
-    /// A string under several constraints, which may exclude each other.
+    /// A string with several constraints, which may exclude each other.
     Text { expr: ExprId, at: SchemaId },
-    /// An array or object, which cannot do without these.
+    /// An array or object that must contain these.
     Needs(Vec<Need>),
 }
 
-/// A value inside that an array or object cannot do without.
+/// A value that an array or object must contain.
 pub(crate) struct Need {
     pub(crate) node: NodeId,
-    /// What would do as well.
+    /// Nodes that would satisfy the need as well.
     pub(crate) others: Vec<NodeId>,
     pub(crate) at: SchemaId,
     pub(crate) what: What,
 }
 
-/// Which value inside.
+/// Which contained value.
 pub(crate) enum What {
     Required(Arc<str>),
     Element(usize),
-    /// A second element, which two that are equal take.
+    /// A second element, because two elements must be equal.
     Second,
-    /// An element that is counted by this keyword.
+    /// An element that this keyword counts.
     Counted(&'static str),
-    /// So many members, and one of those that need not be there.
+    /// This many members, among them one that is optional.
     Members(u32),
 }
 
@@ -53,7 +53,7 @@ impl Need {
         Need { node, others: Vec::new(), at, what }
     }
 
-    /// A need that each of these nodes meets; `None` where there is none.
+    /// A need that any of these nodes satisfies; `None` if there is no node.
     pub(super) fn of_any(mut nodes: impl Iterator<Item = NodeId>, at: SchemaId, what: What) -> Option<Need> {
         Some(Need { node: nodes.next()?, others: nodes.collect(), at, what })
     }
@@ -81,7 +81,7 @@ pub(crate) struct Reasons {
 }
 
 impl Reasons {
-    /// Remembers the branches of a node, unless one of them is possible anyway.
+    /// Records the branches of a node, unless one of them is always possible.
     pub(crate) fn add(&mut self, node: NodeId, at: SchemaId, branches: &mut Vec<Branch>) {
         if branches.iter().any(|branch| matches!(branch, Branch::Possible)) {
             return;
@@ -90,12 +90,13 @@ impl Reasons {
         self.by_node.insert(node, (at, std::mem::take(branches)));
     }
 
-    /// Whether the fate of a node may hang on expressions that have not been searched for a match.
+    /// Whether it may depend on expressions not yet searched for a match whether a node matches something.
     pub(crate) fn depends_on_lexemes(&self, node: NodeId) -> bool {
         self.texts && self.by_node.contains_key(&node)
     }
 
-    /// Why a node matches nothing; `None` if it matches something. Without expressions, texts are taken to be possible.
+    /// Why a node matches nothing; `None` if it matches something. Without `exprs`, all strings are assumed to be
+    /// possible.
     pub(crate) fn explain(&self, schemas: &Schemas, exprs: Option<ExprSet>, root: NodeId) -> Option<GrammarError> {
         self.by_node.get(&root)?;
         let live_texts = match exprs.map(|exprs| self.live_texts(exprs)).transpose() {
@@ -154,7 +155,7 @@ impl Reasons {
         });
         let mut live = FxHashSet::default();
         for expr in texts {
-            // What is too hard to decide counts as possible: then the message names something else.
+            // If it's too hard to decide, the string counts as possible: then the message names another reason.
             if decided(|| deriver.is_live(expr))? != Some(false) {
                 live.insert(expr);
             }
@@ -162,7 +163,7 @@ impl Reasons {
         Ok(live)
     }
 
-    /// The nodes that match something after all: those whose needs all do, from the inside out.
+    /// The nodes that do match something: those whose needs all do, from the inside out.
     fn live_nodes(&self, text_lives: &impl Fn(ExprId) -> bool) -> FxHashSet<NodeId> {
         let mut live: FxHashSet<NodeId> = FxHashSet::default();
         loop {

@@ -1,8 +1,8 @@
 //! The keys of an object by the patterns they match: disjoint classes, each with all that is asked of its values.
 //!
-//! Patterns may overlap, and what `additionalProperties` asks depends on which of them a key does not match. So the set of
-//! all keys is split by one pattern after the other; parts without keys go at once, and in the end those with the same
-//! values are joined. A class of finitely many keys becomes declared members.
+//! Patterns may overlap, and what `additionalProperties` asks depends on which of them a key does not match. So the set
+//! of all keys is split by one pattern after the other; parts without keys go at once, and in the end those with the
+//! same values are joined. A class of finitely many keys becomes declared members.
 
 use indexmap::IndexSet;
 use stencilm_regex::ExprId;
@@ -20,22 +20,22 @@ use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::parse::parse;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// Most classes of keys of one object.
+/// The greatest number of key classes of one object.
 const MAX_CLASSES: usize = 64;
-/// Most keys of a class that become declared members.
+/// The greatest number of keys of a class that become declared members.
 const MAX_NAMED: u32 = 2_000;
-/// Most keys that become declared members where they are given one by one.
+/// The greatest number of keys that become declared members where they are listed one by one.
 const MAX_LISTED: usize = 20_000;
 
-/// Keys that no `properties` name.
+/// A class of keys that no `properties` name.
 pub(crate) struct KeyClass {
-    /// A key as it is written.
+    /// The spellings of the keys.
     pub(crate) key: ExprId,
-    /// How many there are; declared keys among them are counted.
+    /// How many keys there are; declared keys among them are counted too.
     pub(crate) space: KeySpace,
-    /// All that is asked of its value.
+    /// All requirements on the value.
     pub(crate) value: Vec<Term>,
-    /// Which of the things asked of at least one member may be met here.
+    /// For each existential requirement, whether a member of this class may satisfy it.
     pub(crate) some: Vec<bool>,
 }
 
@@ -43,68 +43,69 @@ pub(crate) struct KeyClass {
 pub(crate) struct KnownKey {
     pub(crate) name: Box<str>,
     pub(crate) known: Known,
-    /// As for a class.
+    /// As in [`KeyClass::some`].
     pub(crate) some: Vec<bool>,
 }
 
 /// All keys of an object.
 pub(crate) struct KeyPlan {
-    /// Forbidden ones too.
+    /// Declared keys, forbidden ones included.
     pub(crate) known: Vec<KnownKey>,
     pub(crate) classes: Vec<KeyClass>,
-    /// What is asked of at least one member, without what is relaxed.
+    /// The existential requirements: what at least one member must be, without relaxed ones.
     pub(crate) some: Vec<KeyRule>,
-    /// The least number of members that follows from it.
+    /// The least number of members that follows from them.
     pub(crate) least: u32,
 }
 
-/// Patterns and other tests of keys.
+/// Patterns and other conditions on keys.
 #[derive(Default)]
 struct Tests<'a> {
-    /// A key as it is written, with its quotes; `None` where the test is relaxed.
+    /// The spellings of the keys that pass each test, with quotes; `None` if the test is relaxed.
     list: Vec<Option<ExprId>>,
     patterns: HashMap<&'a str, usize>,
 }
 
-/// Keys as they are written, and which tests they pass; `None` for relaxed ones.
+/// Spellings of keys, and which tests these keys pass; `None` for relaxed tests.
 type Part = (ExprId, Vec<Option<bool>>);
 
-/// What is asked of members by their keys.
+/// The requirements on members by their keys.
 pub(crate) struct KeyRules<'a, 'm> {
     tests: Tests<'a>,
     all: Vec<(Applies, &'m KeyRule)>,
-    /// What is asked of at least one.
+    /// The existential requirements: what at least one member must be.
     pub(crate) some: Vec<(Applies, &'m KeyRule)>,
-    /// All keys that may be there, where something is asked of keys as such.
+    /// All keys that may occur, if keys themselves are constrained.
     names: Option<Names>,
 }
 
 impl KeyRules<'_, '_> {
-    /// Whether a key meets something that is asked of at least one member, all of it whatever its value is.
+    /// Whether a key alone satisfies all of the existential requirements that it may satisfy, at least one, whatever
+    /// its value is.
     fn is_met_by_keys(&self, some: &[bool]) -> bool {
         let mut met = self.some.iter().zip(some).filter(|(_, is_met)| **is_met).peekable();
         met.peek().is_some() && met.all(|((_, rule), _)| rule.value.is_none())
     }
 }
 
-/// The strings that some keys may be.
+/// The strings that may be keys.
 struct Names {
-    /// As they are written.
+    /// Their spellings.
     written: ExprId,
-    /// Their values, where they are given one by one.
+    /// Their values, if they are listed one by one.
     listed: Option<IndexSet<Box<str>, KeyedState>>,
 }
 
 /// When a rule applies.
 pub(crate) enum Applies {
-    /// Where the test holds.
+    /// If the test holds.
     Where(usize),
-    /// Unless a property of these schemas has the name, or one of the tests holds.
+    /// Unless the key is a property of one of these schemas, or one of the tests holds.
     Unless(Vec<SchemaId>, Vec<usize>),
 }
 
 impl<'a> Lowering<'a> {
-    /// All keys of an object, with what is asked of their values.
+    /// All keys of an object, with the requirements on their values.
     pub(crate) fn key_plan(&mut self, merged: &Merged, at: SchemaId) -> Result<KeyPlan, GrammarError> {
         let rules = self.key_rules(merged)?;
         let mut known = Vec::with_capacity(merged.known.len());
@@ -113,7 +114,7 @@ impl<'a> Lowering<'a> {
         }
         let some = || rules.some.iter().map(|(_, rule)| (*rule).clone()).collect();
         if let Some(listed) = rules.names.as_ref().and_then(|names| names.listed.as_ref()) {
-            // All keys there are: no others need be distinguished.
+            // These are all keys, so no others need be distinguished.
             for name in listed.iter().filter(|name| !merged.known.contains_key(&***name)) {
                 let member = self.known_key(&rules, merged, name, None, at)?;
                 if !(merged.closed && member.known.value.is_empty()) {
@@ -154,7 +155,8 @@ impl<'a> Lowering<'a> {
         Ok(plan)
     }
 
-    /// Leaves out what every member that may come meets: then one member is asked for, and no more.
+    /// Drops existential requirements that every possible member satisfies: then only the least number of members
+    /// becomes 1.
     fn drop_what_all_meet(&self, plan: &mut KeyPlan) {
         for place in (0..plan.some.len()).rev() {
             let can_be = |key: &&KnownKey| {
@@ -176,8 +178,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Makes classes of keys that are given one by one, where one of many must be there whatever its value is: as members
-    /// on their own, each would be a choice to meet what is asked.
+    /// Turns keys that are listed one by one into classes, if one of many must be present whatever its value is: as
+    /// declared members, each would be a separate choice to satisfy the requirement.
     fn class_few_keys(&mut self, known: &mut Vec<KnownKey>, rules: &KeyRules) -> Vec<KeyClass> {
         if rules.some.is_empty() {
             return Vec::new();
@@ -209,7 +211,7 @@ impl<'a> Lowering<'a> {
         classes
     }
 
-    /// What is asked of members by their keys, ready to be asked.
+    /// The requirements on members by their keys, with their tests.
     pub(crate) fn key_rules<'m>(&mut self, merged: &'m Merged) -> Result<KeyRules<'a, 'm>, GrammarError> {
         let mut tests = Tests::default();
         let mut all = Vec::with_capacity(merged.rules.len());
@@ -234,7 +236,7 @@ impl<'a> Lowering<'a> {
         Ok(KeyRules { tests, all, some, names })
     }
 
-    /// A key with all that is asked of its value; `known` is what is asked where its name is known.
+    /// A key with all requirements on its value; `known` are those of its name.
     pub(crate) fn known_key(
         &mut self,
         rules: &KeyRules,
@@ -270,7 +272,7 @@ impl<'a> Lowering<'a> {
         Ok(KnownKey { name: name.into(), some: rules.some.iter().map(meets).collect(), known })
     }
 
-    /// The tests that decide whether a rule applies.
+    /// Adds the tests that decide whether a rule applies.
     fn applies(&mut self, keys: &Keys, tests: &mut Tests<'a>, at: SchemaId) -> Result<Applies, GrammarError> {
         Ok(match keys {
             Keys::Match(value) => Applies::Where(self.pattern_test(*value, tests, at)?),
@@ -306,7 +308,7 @@ impl<'a> Lowering<'a> {
         Ok(tests.list.len() - 1)
     }
 
-    /// Whether a rule applies, given which tests hold; `None` where that hangs on a relaxed one.
+    /// Whether a rule applies, given which tests hold; `None` if that depends on a relaxed test.
     fn holds(&self, applies: &Applies, matched: &[Option<bool>], name: Option<&str>) -> Option<bool> {
         match applies {
             Applies::Where(test) => matched[*test],
@@ -328,7 +330,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The strings for which all these terms hold, as they are written.
+    /// The spellings of the strings for which all these terms hold.
     fn key_strings(&mut self, all: &[Term]) -> Result<ExprId, GrammarError> {
         Ok(self.names(all)?.written)
     }
@@ -373,20 +375,21 @@ impl<'a> Lowering<'a> {
         Ok(Names { written: self.builder.exprs.or(&choices), listed })
     }
 
-    /// Whether a key is a text of an expression, however it is written there.
+    /// Whether a key is matched by an expression in any of its spellings.
     pub(crate) fn is_spelled(&mut self, key: ExprId, name: &str) -> Result<bool, GrammarError> {
-        // A name that stands as it is has quotes only where they are part of it.
+        // A bare name has quotes only if they are part of the name.
         let is_bare = self.strings.are_bare();
         let (checker, key) = self.checker(key);
         let found = if is_bare { checker.matches(key, name.as_bytes()) } else { is_key(checker, key, name) };
         found.map_err(|limit| GrammarError::limit("", limit))
     }
 
-    /// All keys by which of the tests they pass.
+    /// All keys, split by which of the tests they pass.
     fn split(&mut self, names: Option<ExprId>, tests: &Tests, at: SchemaId) -> Result<Vec<Part>, GrammarError> {
         let exprs = &mut self.builder.exprs;
         let has_tests = tests.list.iter().any(Option::is_some);
-        // Keys that a pattern may match are spelled as it spells them, so that what does not match is another key.
+        // Keys that a pattern may match are spelled as the patterns require, so that every key that doesn't match is a
+        // different key.
         let all = if has_tests { self.strings.any_constrained(exprs) } else { self.strings.any_string(exprs, 0, None) };
         let all = names.map_or(all, |names| if has_tests { exprs.and(&[names, all]) } else { names });
         let mut classes = vec![(all, Vec::new())];
@@ -422,8 +425,8 @@ impl<'a> Lowering<'a> {
         Ok(classes)
     }
 
-    /// Makes declared members of the keys of a class, where they are few; but not where one of them must be there whatever
-    /// its value is, since each of them would be a choice to meet that.
+    /// Turns the keys of a class into declared members if there are few, except where one of them must be present
+    /// whatever its value is: each would be a separate choice to satisfy that.
     fn name_few_keys(
         &mut self,
         classes: &mut Vec<KeyClass>,
@@ -479,14 +482,14 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The keyword to blame for what keys are like.
+    /// The keyword that messages about keys should name.
     fn speaks_of(&self, at: SchemaId) -> &'static str {
         let patterns = |keyword: &Keyword| matches!(keyword, Keyword::PatternProperties(_));
         if self.schemas.get(at).keywords.iter().any(patterns) { "patternProperties" } else { "propertyNames" }
     }
 }
 
-/// The string value of a key as it is written.
+/// The string value of a key, given its spelling.
 fn read_key(text: &[u8], is_bare: bool) -> Option<Box<str>> {
     let text = std::str::from_utf8(text).ok()?;
     if is_bare {

@@ -39,7 +39,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// How a number that is given may be written: one without a point as digits, where integers are.
+    /// The number form of a given number: digits if it has no point or exponent and integers are written as digits.
     pub(crate) fn kind_of_value(&self, text: &str, kind: Kind) -> Kind {
         let is_integer = self.options.integers_as_digits && !text.contains(['.', 'e', 'E']);
         if kind == Kind::Number && is_integer { Kind::Pointless } else { kind }
@@ -89,7 +89,7 @@ impl Lowering<'_> {
                     self.lexeme(scalar)
                 }
             };
-            // Containers inside are rules of their own, which keeps the nodes shallow however deep the value is.
+            // Nested containers are separate rules, which keeps the nodes shallow however deep the value is.
             let is_container = matches!(document.get(id), Json::Array(_) | Json::Object(_));
             let node = if is_container && id != value {
                 let rule = self.builder.declare_rule("value");
@@ -103,7 +103,7 @@ impl Lowering<'_> {
         Ok(nodes[&value])
     }
 
-    /// How deep a part of a given value stands, where that matters.
+    /// The depth of a part of a given value, if the depth matters.
     fn depth_inside(&self, value: JsonId, part: JsonId, depth: u32) -> Result<u32, GrammarError> {
         if !self.surfaces.depends_on_depth() {
             return Ok(0);

@@ -23,54 +23,54 @@ use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema::{SchemaId, Schemas};
 
-/// A rule whose body is still to be built.
+/// A rule whose body still has to be built.
 pub(crate) struct Task<'a> {
     pub(crate) rule: RuleId,
     pub(crate) node: NodeId,
     pub(crate) at: SchemaId,
     pub(crate) depth: u32,
-    /// Everything that is neither array nor object.
+    /// Everything that is neither an array nor an object.
     pub(crate) scalars: ExprId,
     pub(crate) containers: Vec<Container<'a>>,
     pub(crate) branches: Vec<Branch>,
 }
 
-/// What a value may be beside a scalar.
+/// What a value may be besides a scalar.
 #[derive(Clone)]
 pub(crate) enum Container<'a> {
     /// One array or object of an `enum` or `const`.
     Value(JsonId),
     Array(Rc<Merged<'a>>),
     Object(Rc<Merged<'a>>),
-    /// A string that declares a name, or refers to one.
+    /// A string that declares a name or refers to one.
     Name(NodeId),
 }
 
-/// The values that have a node.
+/// The values that already have a node.
 #[derive(Default)]
 pub(crate) struct Values<'a> {
-    /// Nodes of values of which a single schema must hold, by its place in the text, and last that of a value of which
-    /// nothing is asked; only where the depth is the same to all. That is nearly all of them.
+    /// Nodes of values constrained by a single schema, by the position of the schema in the text; the last one is for
+    /// unconstrained values. Used only where the depth doesn't matter. That covers nearly all values.
     pub(super) of_schemas: Vec<Option<NodeId>>,
     /// Nodes of other values, by depth.
     pub(super) others: Vec<Map<Box<[Term]>, NodeId>>,
-    /// Nodes of schemas that mean the same as others, by what they say and by depth.
+    /// Nodes of schemas that mean the same as others, by structural key and depth.
     pub(super) by_key: Map<Box<[u8]>, NodeId>,
-    /// Where what a schema says is written to be looked up.
+    /// A buffer for structural keys.
     pub(super) key: Key,
-    /// Where what a value comes to is collected; empty between values.
+    /// A buffer for the parts of a value; empty between values.
     pub(super) parts: Parts<'a>,
-    /// How many terms of alternatives were lowered.
+    /// How many terms of alternatives have been lowered.
     pub(super) lowered: usize,
 }
 
-/// What the alternatives of a value come to.
+/// The parts of the alternatives of a value.
 #[derive(Default)]
 pub(super) struct Parts<'a> {
     pub(super) scalars: Vec<ExprId>,
     /// Strings of an `enum`.
     pub(super) texts: Vec<&'a str>,
-    /// Numbers of an `enum` that are written plainly: the texts, and what may follow each.
+    /// Plainly written numbers of an `enum`: their texts, each with what may follow it.
     pub(super) numbers: Vec<(String, ExprId)>,
     pub(super) containers: Vec<Container<'a>>,
     pub(super) branches: Vec<Branch>,
@@ -94,25 +94,25 @@ pub(crate) struct Lowering<'a> {
     pub(crate) builder: GrammarBuilder,
     pub(crate) strings: Strings,
     pub(crate) surfaces: Surfaces,
-    /// Bodies of patterns already read.
+    /// The bodies of patterns that were already read.
     pub(crate) patterns: Map<&'a str, ExprId>,
-    /// Matches given values against patterns, with its own copies of their expressions; made when it is needed.
+    /// Matches given values against patterns, with its own copies of their expressions; created on demand.
     checker: Option<Box<Deriver>>,
     pub(crate) relaxed: Vec<(SchemaId, Finding)>,
     pub(crate) reasons: Reasons,
-    /// The arrays that must have two equal elements, each with the schema that asks for it.
+    /// The arrays that must have two equal elements, each with the schema that requires it.
     pub(super) repeating: Vec<(NodeId, SchemaId)>,
-    /// Spellings of declared keys, which many objects may have.
+    /// The spellings of declared keys, which may occur in many objects.
     pub(crate) keys: Map<Arc<str>, Option<ExprId>>,
     /// The nodes of values.
     pub(crate) values: Values<'a>,
     lexemes: Map<ExprId, NodeId>,
     pub(crate) work: Vec<Task<'a>>,
-    /// Where the members of the root are written between markers.
+    /// Set if the members of the root are written between markers.
     pub(crate) marking: Option<Box<Marking<'a>>>,
-    /// The sets of names that were seen, and whether these are JSON strings.
+    /// The sets of names that were seen, and whether their names are JSON strings.
     pub(super) name_sets: Vec<(Box<str>, bool)>,
-    /// Where values are literals of a notation.
+    /// Set if values are written as literals of another notation.
     pub(crate) notated: Option<Box<Notated<'a>>>,
     pub(super) admitted: usize,
 }
@@ -146,7 +146,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What matches texts against an expression, and its copy of it.
+    /// A matcher for texts, and its copy of an expression.
     pub(crate) fn checker(&mut self, expr: ExprId) -> (&mut Deriver, ExprId) {
         let made = || Box::new(Deriver::over(common_exprs(), Limits::default()));
         let checker = self.checker.get_or_insert_with(made);

@@ -1,11 +1,11 @@
 //! Objects whose members are written one by one, each between markers, as models write the arguments of a call.
 //!
-//! One idea: what a schema asks of an object is what it asks of one in JSON, so the same plan of its members is laid out, with
-//! other text around them. Strings stand as they are, up to the marker after them, and so do all values in a style whose
-//! markers nest; what such markers cannot hold is JSON, within the value that needs it.
+//! One idea: what a schema asks of an object is what it asks of one in JSON, so the same plan of its members is laid
+//! out, with other text around them. Strings stand as they are, up to the marker after them, and so do all values in a
+//! style whose markers nest; what such markers cannot hold is JSON, within the value that needs it.
 //!
-//! Members in a fixed order are a sequence. Where they mix, or are counted, they are the elements of a bare array, whose
-//! counters know which of them have come.
+//! Members in a fixed order are a sequence. Where they mix, or are counted, they are the elements of a bare array,
+//! whose counters know which of them have come.
 
 use stencilm_regex::{ByteSet, ExprId};
 
@@ -24,7 +24,7 @@ use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{SchemaId, Types, type_of};
 
 impl<'a> Lowering<'a> {
-    /// Makes ready what values between markers are made of.
+    /// Prepares the expressions that values between markers consist of.
     pub(crate) fn prepare_marking(&mut self) {
         let Some(marking) = &mut self.marking else { return };
         let exprs = &mut self.builder.exprs;
@@ -34,7 +34,7 @@ impl<'a> Lowering<'a> {
         let unended = without(exprs, &[stop]);
         let clean = without(exprs, &excludes);
         marking.clean = exprs.and(&[unended, clean]);
-        // Quotes are no part of what is excluded.
+        // The quotes are not part of the excluded text.
         let quote = exprs.literal(b"\"");
         let clean = exprs.concat_all(&[quote, clean, quote]);
         let strings = if excludes.is_empty() { unended } else { exprs.and(&[unended, clean]) };
@@ -46,7 +46,7 @@ impl<'a> Lowering<'a> {
         self.marking.as_mut().expect("only a lowering with markers asks for them")
     }
 
-    /// Exchanges the strings of JSON with those as they are, or back.
+    /// Swaps the JSON strings with the bare ones, or back.
     pub(super) fn exchange_strings(&mut self) {
         let (strings, patterns) = match (&mut self.marking, &mut self.notated) {
             (Some(marking), _) => (&mut marking.strings, &mut marking.patterns),
@@ -57,7 +57,7 @@ impl<'a> Lowering<'a> {
         std::mem::swap(&mut self.patterns, patterns);
     }
 
-    /// Does something with strings as they are.
+    /// Calls a function while strings are bare.
     pub(super) fn with_bare<T>(
         &mut self,
         then: impl FnOnce(&mut Self) -> Result<T, GrammarError>,
@@ -119,12 +119,12 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
-    /// An object, with strings as they are.
+    /// An object with bare strings.
     fn marked_object(&mut self, merged: &Merged<'a>, at: SchemaId) -> Result<(NodeId, Branch), GrammarError> {
         self.object(merged, at, 0)
     }
 
-    /// The members of an object that is given, in their order.
+    /// The members of a given object, in their order.
     fn given_arguments(&mut self, value: JsonId, at: SchemaId) -> Result<NodeId, GrammarError> {
         let document = &self.schemas.document;
         let Json::Object(entries) = document.get(value) else {
@@ -151,7 +151,7 @@ impl<'a> Lowering<'a> {
         self.laid_out(arguments, mixed, Vec::new(), (0, None), at)
     }
 
-    /// The members of an object as they are written; the rest of [`Lowering::object`] where these are between markers.
+    /// The members of an object between markers; the last step of [`Lowering::object`] in this case.
     pub(crate) fn marked_members(
         &mut self,
         merged: &Merged,
@@ -176,7 +176,8 @@ impl<'a> Lowering<'a> {
         let mut others = Vec::new();
         for class in classes {
             if marked.close.contains("{}") {
-                // No grammar repeats a name that it does not know. What the schema says nothing of is left out.
+                // A grammar cannot prevent the repetition of an unknown name. Unknown members without requirements are
+                // simply left out.
                 let asks = |&term: &Term| !matches!(term, Term::Holds(id) if self.normal.always_holds(id));
                 if class.some.is_some() || class.value.iter().any(asks) {
                     let reason = "names that a schema does not declare cannot be written between markers that nest, \
@@ -211,7 +212,7 @@ impl<'a> Lowering<'a> {
         Ok((node, if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) }))
     }
 
-    /// Members in order, then those that mix with others, in all `min` to `max` of them.
+    /// The ordered members, then the others, `min` to `max` members in all.
     fn laid_out(
         &mut self,
         mut ordered: Vec<Argument>,
@@ -246,8 +247,8 @@ impl<'a> Lowering<'a> {
             parts.push(self.bare_array(Items { min, max, ..rest }));
             return Ok(self.builder.sequence(&parts));
         }
-        // After every member in order, by how many have come: a count makes no difference from the least number on where
-        // there is no greatest.
+        // What follows each ordered member, by how many members have come. Without a greatest number, counts from the
+        // least number on are equivalent.
         let most = max.unwrap_or(min) as usize;
         if (ordered.len() + 1).saturating_mul(most.min(ordered.len()) + 1) > MAX_STATES {
             let reason = "too many members are in order and counted at once; leave one of the two out";
@@ -283,7 +284,7 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.sequence(&parts))
     }
 
-    /// Members in any order: a bare array of them.
+    /// Members in any order, as a bare array.
     fn mixed(&mut self, mixed: Vec<Argument>, others: Vec<Others>) -> Items {
         let mut contains = Vec::new();
         let mut rest = Vec::new();
@@ -303,7 +304,7 @@ impl<'a> Lowering<'a> {
         Items { prefix: Vec::new(), rest: rest.into(), min: 0, max: None, contains, repeats: Repeats::Any, surface }
     }
 
-    /// A bare array; a plain repetition where nothing in it is distinguished.
+    /// A bare array; a plain repetition if it needs no counters.
     pub(super) fn bare_array(&mut self, items: Items) -> NodeId {
         if !items.contains.is_empty() {
             return self.builder.array(items);
@@ -314,7 +315,7 @@ impl<'a> Lowering<'a> {
         self.builder.repeat(value, items.min, max)
     }
 
-    /// A name that no schema names, of a class of them; `None` where there is none.
+    /// A name of a class that no schema names; `None` if there is none.
     fn other_name(&mut self, key: ExprId, known: &[Member]) -> Result<Option<NodeId>, GrammarError> {
         let written = self.marked_names(key);
         let exprs = &mut self.builder.exprs;
@@ -325,9 +326,9 @@ impl<'a> Lowering<'a> {
         self.name_unless_dead(name, key)
     }
 
-    /// A lexeme of names that are not known, of a class of them; `None` where there is none.
+    /// A lexeme of unknown names of a class; `None` if there is none.
     pub(super) fn name_unless_dead(&mut self, name: ExprId, of_class: ExprId) -> Result<Option<NodeId>, GrammarError> {
-        // Of all names there are more than are known and excluded.
+        // There are more names than the known and excluded ones.
         let every = self.with_bare(|this| Ok(this.strings.any_string(&mut this.builder.exprs, 0, None)))?;
         if every == of_class && self.options.excludes.is_empty() {
             return Ok(Some(self.builder.live_lexeme(name)));
@@ -335,7 +336,7 @@ impl<'a> Lowering<'a> {
         Ok(match self.matches_some(name)? {
             Some(true) => Some(self.builder.live_lexeme(name)),
             Some(false) => None,
-            // Where that is too hard to decide, the grammar as a whole reports it.
+            // If that is too hard to decide, compiling the whole grammar reports it.
             None => Some(self.builder.lexeme(name)),
         })
     }
@@ -373,7 +374,7 @@ impl<'a> Lowering<'a> {
         written
     }
 
-    /// A fixed text, whose markers may each be the special token of that name.
+    /// A fixed text; each of its markers may be the special token of that name.
     pub(super) fn fixed(&mut self, text: &str) -> NodeId {
         if let Some(&known) = self.marking().texts.get(&(false, Box::from(text))) {
             return known;
@@ -383,7 +384,7 @@ impl<'a> Lowering<'a> {
         node
     }
 
-    /// The same with whitespace before it.
+    /// As [`Lowering::fixed`], with whitespace before the text.
     fn with_whitespace(&mut self, text: &str) -> NodeId {
         if let Some(&known) = self.marking().texts.get(&(true, Box::from(text))) {
             return known;
@@ -394,7 +395,7 @@ impl<'a> Lowering<'a> {
         node
     }
 
-    /// What may be left out.
+    /// A node that may be left out.
     fn optional(&mut self, node: NodeId) -> NodeId {
         if let Some(&known) = self.marking().optional.get(&node) {
             return known;
@@ -404,7 +405,8 @@ impl<'a> Lowering<'a> {
         optional
     }
 
-    /// A member of a declared name, with the reasons of its value; `None` where the name cannot be written and is left out.
+    /// A member with a declared name, with the reasons of its value; `None` if the name cannot be written and the
+    /// member is left out.
     pub(super) fn argument(
         &mut self,
         name: &str,
@@ -440,7 +442,7 @@ impl<'a> Lowering<'a> {
         Ok(Some(node))
     }
 
-    /// A member of a name that is not known.
+    /// A member with an unknown name.
     fn unnamed_argument(&mut self, name: NodeId, renderings: &[Rendering]) -> NodeId {
         let marked = self.marking().marked;
         let open = self.fixed(marked.open);
@@ -448,7 +450,7 @@ impl<'a> Lowering<'a> {
         self.between(open, marked.middle, renderings, marked.close)
     }
 
-    /// A value as one of these renderings, from after the name to the whitespace before the next one.
+    /// A value in one of these renderings, from after the name up to the whitespace before the next member.
     pub(super) fn between(&mut self, open: NodeId, middle: &str, renderings: &[Rendering], close: &str) -> NodeId {
         let whitespace = self.marking().whitespace;
         let whitespace = self.lexeme(whitespace);
@@ -489,7 +491,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Texts that hold none of these.
+/// Texts that contain none of these.
 pub(super) fn without(exprs: &mut stencilm_regex::ExprSet, texts: &[&str]) -> ExprId {
     let any = exprs.bytes(ByteSet::ALL);
     let any = exprs.repeat(any, 0, None);
@@ -498,7 +500,7 @@ pub(super) fn without(exprs: &mut stencilm_regex::ExprSet, texts: &[&str]) -> Ex
     exprs.not(holding)
 }
 
-/// A run of whitespace between members and around JSON.
+/// The whitespace between members and around JSON.
 fn whitespace(exprs: &mut stencilm_regex::ExprSet, options: &JsonSchemaOptions) -> ExprId {
     if !options.any_whitespace {
         let line = exprs.literal(b"\n");

@@ -39,7 +39,7 @@ impl<'a> Lowering<'a> {
         Ok(renderings)
     }
 
-    /// Adds the rendering of a string as it is, or what is in its way; answers whether it may be any string at all.
+    /// Adds the bare rendering of a string, or the reasons against it; returns whether the value may be any string.
     fn string_rendering(
         &mut self,
         all: &[Term],
@@ -81,12 +81,12 @@ impl<'a> Lowering<'a> {
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         let marked = self.marking().marked;
         let mut renderings = Vec::new();
-        // What may stand in the way of types that no value has.
+        // The reasons against types that no value has.
         let mut missed = Vec::new();
         let is_any = self.string_rendering(all, at, &mut renderings, &mut missed)?;
         let mut words = marked.other_words();
         if marked.item.is_some() {
-            // Null is left out with its name, and stands only where it is all that there may be.
+            // A null is left out together with its name; it's written only if it's the only possible value.
             words = words.into_iter().map(|(word, types)| (word, types.without(Types::NULL))).collect();
             words.push((marked.string, Types::NULL));
         }
@@ -94,7 +94,7 @@ impl<'a> Lowering<'a> {
             if types == Types::NULL && marked.item.is_some() && !renderings.is_empty() {
                 continue;
             }
-            // Any text at all is among the strings already.
+            // The strings already include every text.
             let is_said = is_any && word == marked.string;
             if is_said && marked.item.is_none() {
                 continue;
@@ -103,7 +103,7 @@ impl<'a> Lowering<'a> {
             let (nested, json) = match (marked.item, &marked.parts) {
                 (None, None) => (Vec::new(), containers),
                 (Some(_), _) => self.nested_values(containers, at),
-                // These may be JSON as well.
+                // These may be written as JSON, too.
                 (None, Some(_)) => (self.nested_values(containers.clone(), at).0, containers),
             };
             let scalars = if is_said { ExprId::NOTHING } else { scalars };
@@ -144,7 +144,7 @@ impl<'a> Lowering<'a> {
             }
         }
         if renderings.is_empty() {
-            // A reason is looked for at a node.
+            // Reasons are attached to a node.
             let value = self.builder.choice(&[]);
             self.reasons.add(value, at, &mut missed);
             renderings.push(Rendering { word: marked.string, value, end: End::Read });
@@ -152,7 +152,7 @@ impl<'a> Lowering<'a> {
         Ok(renderings)
     }
 
-    /// Whether a text is among some.
+    /// Whether a text is one of those of an expression.
     pub(super) fn has_text(&mut self, texts: ExprId, text: &str) -> Result<bool, GrammarError> {
         let exprs = &mut self.builder.exprs;
         let text = exprs.literal(text.as_bytes());
@@ -163,15 +163,15 @@ impl<'a> Lowering<'a> {
         Ok(self.matches_some(both)? == Some(true))
     }
 
-    /// Whether some text does not hold what ends it or is excluded.
+    /// Whether some text contains neither its end marker nor an excluded text.
     fn leaves_marker_out(&mut self, text: ExprId) -> Result<bool, GrammarError> {
         let clean = self.marking().clean;
         let left = self.builder.exprs.and(&[text, clean]);
-        // Where that is too hard to decide, the grammar as a whole reports it.
+        // If that is too hard to decide, compiling the whole grammar reports it.
         Ok(self.matches_some(left)? != Some(false))
     }
 
-    /// Whether some text holds none of these.
+    /// Whether some text contains none of these.
     fn has_clean_text(&mut self, text: ExprId, never: &[&str]) -> Result<bool, GrammarError> {
         let exprs = &mut self.builder.exprs;
         let clean = without(exprs, never);
@@ -179,13 +179,13 @@ impl<'a> Lowering<'a> {
         Ok(self.matches_some(left)? != Some(false))
     }
 
-    /// Whether an expression has a match; `None` where that is too hard to decide.
+    /// Whether an expression matches something; `None` if that is too hard to decide.
     pub(super) fn matches_some(&mut self, expr: ExprId) -> Result<Option<bool>, GrammarError> {
         let (checker, copy) = self.checker(expr);
         GrammarError::decided("", || checker.is_live(copy))
     }
 
-    /// Whether an object has no members but those of its plain properties, by a schema that nothing fits.
+    /// Whether a schema that nothing fits forbids all members except the plain properties.
     fn forbids_others(&self, merged: &Merged<'a>) -> bool {
         let never = |term: &Term| matches!(*term, Term::Holds(id) if self.schemas.get(id).never);
         merged.some.is_empty()
@@ -194,7 +194,7 @@ impl<'a> Lowering<'a> {
             && merged.additional.iter().any(never)
     }
 
-    /// Those of some arrays and objects that markers hold, as rules to be laid out, and those that they do not.
+    /// Splits arrays and objects into those that markers can hold, as rules still to be defined, and the others.
     pub(super) fn nested_values(
         &mut self,
         containers: Vec<Container<'a>>,
@@ -251,7 +251,7 @@ impl<'a> Lowering<'a> {
         Ok((self.builder.sequence(&[whitespace, items]), Branch::Possible))
     }
 
-    /// One element, between markers of the name of elements, or without a name.
+    /// One element, between markers with the name for elements, or without a name.
     fn element(&mut self, item: &str, renderings: &[Rendering], at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
         let marked = self.marking().marked;
         let Some(parts) = &marked.parts else { return self.argument(item, renderings, at) };
@@ -259,7 +259,7 @@ impl<'a> Lowering<'a> {
         Ok(Some(self.between(open, parts.middle, renderings, marked.close)))
     }
 
-    /// A string, any where it is `None`, up to and with the marker that ends it; where that repeats the name, up to it.
+    /// A string (any, if `None`) with its end marker; without the marker if that repeats the name.
     pub(super) fn text_rendering(&mut self, text: Option<ExprId>) -> Rendering {
         let marked = self.marking().marked;
         let stop = marked.stop();
@@ -294,7 +294,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether markers that nest can hold the members that an object may have: those of names that are known.
+/// Whether nested markers can hold all members of an object, that is, all of its names are known.
 fn can_nest_members(merged: &Merged) -> bool {
     let has_known = merged.known.iter().any(|(_, known)| known.forbidden.is_none());
     let has_none = merged.closed || merged.max_members == Some(0);
@@ -306,7 +306,7 @@ fn can_nest_members(merged: &Merged) -> bool {
         || has_none
 }
 
-/// Whether markers that nest can hold the elements that an array may have.
+/// Whether nested markers can hold the elements of an array.
 fn can_nest_elements(merged: &Merged) -> bool {
     merged.unique.is_none()
         && merged.repeated.is_none()
@@ -314,8 +314,8 @@ fn can_nest_elements(merged: &Merged) -> bool {
         && (merged.closed_items || !merged.rest.is_empty() || !merged.prefix.is_empty())
 }
 
-/// The renderings of a text whose reader takes one line break away before it and one after it. A text that begins or ends
-/// with a line break is written with one more there.
+/// The renderings of a text whose reader removes one line break before it and one after it. If the text itself begins
+/// or ends with a line break, another one is written there.
 fn on_own_lines(exprs: &mut stencilm_regex::ExprSet, text: ExprId) -> ExprId {
     let line = exprs.literal(b"\n");
     let any = exprs.bytes(ByteSet::ALL);

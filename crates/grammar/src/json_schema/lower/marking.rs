@@ -14,10 +14,10 @@ use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::schema::{SchemaId, Types};
 
-/// How the arguments of a call are written that are no JSON text.
+/// How the arguments of a call are written, if not as JSON.
 #[derive(Clone, Copy)]
 pub(crate) enum Arguments {
-    /// Each between markers.
+    /// Each one between markers.
     Marked(&'static Marked),
     /// As literals.
     Notated(&'static Notation),
@@ -28,27 +28,30 @@ pub(crate) enum Arguments {
 pub(crate) struct Marked {
     /// Before the name.
     pub open: &'static str,
-    /// From the name to the value; `{}` is the word for the type of the value, and whitespace may stand where a line ends.
+    /// Between the name and the value. `{}` is the word for the type of the value, and whitespace may stand where a
+    /// line ends.
     pub middle: &'static str,
     /// After the value; `{}` is the name.
     pub close: &'static str,
-    /// The word for a string, which is written as it is.
+    /// The word for a string, which is written bare.
     pub string: &'static str,
-    /// The words for other types, which are written as JSON.
+    /// The words for the other types, which are written as JSON.
     pub other: Words,
-    /// Whether true, false and null may also be written as Python prints them, as chat templates do.
+    /// Whether `true`, `false` and `null` may also be written as in Python, as chat templates do.
     pub python_words: bool,
-    /// Whether a value may stand on lines of its own: one line break before it and one after it are not part of it.
+    /// Whether a value may stand on lines of its own: a line break before it and one after it are not part of the
+    /// value.
     pub own_lines: bool,
-    /// Names do not hold this, which ends them.
+    /// The end of a name, which names therefore cannot contain.
     pub name_end: &'static str,
-    /// What is written for characters of a name that would mean something else.
+    /// Replacements for characters of a name that would have another meaning.
     pub name_escapes: &'static [(char, &'static str)],
-    /// The marker around each element where objects and arrays are written between markers, too.
+    /// The marker around each element, if objects and arrays are written between markers, too.
     pub item: Option<&'static str>,
-    /// The words for objects and arrays whose parts are between markers, where that is known from JSON.
+    /// The words for objects and arrays whose parts are written between markers, if these words distinguish them from
+    /// JSON.
     pub parts: Option<Parts>,
-    /// Other markers that no string holds, as they would be tokens that mean something else.
+    /// Other markers that no string may contain, because they would be tokens with another meaning.
     pub control: &'static [&'static str],
 }
 
@@ -61,27 +64,27 @@ pub(crate) struct Parts {
     pub array: &'static str,
     /// Before the word for the type of an element, which has no name.
     pub open: &'static str,
-    /// From there to the element, as in [`Marked::middle`].
+    /// From that word to the element, as in [`Marked::middle`].
     pub middle: &'static str,
 }
 
-/// The words for the types of values that are no strings.
+/// The words for the types of values that are not strings.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Words {
-    /// The same for all.
+    /// The same word for all.
     One(&'static str),
-    /// The names of the types in JSON Schema, where an integer is a number.
+    /// The type names of JSON Schema, with `number` for integers.
     Types,
 }
 
 impl Marked {
-    /// What no value holds: the first marker of what ends it.
+    /// The text that no value contains: the beginning of its end marker.
     pub(super) fn stop(&self) -> &'static str {
         let fixed = self.close.split("{}").next().unwrap_or(self.close);
         markers::first(fixed).unwrap_or(fixed)
     }
 
-    /// A name as it is written; `None` where it cannot be.
+    /// The written form of a name; `None` if it cannot be written.
     pub(super) fn written(&self, name: &str) -> Option<String> {
         let is_space_or_control = |c: char| c.is_whitespace() || c.is_control();
         let mut text = String::with_capacity(name.len());
@@ -114,32 +117,32 @@ impl Marked {
     }
 }
 
-/// What a lowering knows whose root is written between markers.
+/// The state of a lowering whose root is written between markers.
 pub(crate) struct Marking<'a> {
     pub(crate) marked: &'static Marked,
-    /// Strings as they are, in exchange with those in JSON.
+    /// Bare strings; swapped with the JSON strings when needed.
     pub(super) strings: Strings,
     pub(super) patterns: Map<&'a str, ExprId>,
     /// The names of a class that can be written.
     pub(super) names: Map<ExprId, ExprId>,
-    /// The renderings of values that were seen, by what is asked of them.
+    /// The renderings of values that were seen, by their terms.
     pub(super) values: Map<Box<[Term]>, Rc<[Rendering]>>,
-    /// The same by what schemas say, where they mean the same.
+    /// The same by structural key, for schemas that mean the same.
     pub(super) by_key: Map<Box<[u8]>, Rc<[Rendering]>>,
-    /// Members that were written, by their names and the renderings of their values: many tools have the same.
+    /// Members that were written, by their names and the renderings of their values: many tools have the same members.
     pub(super) arguments: Map<(Box<str>, Box<[Rendering]>), NodeId>,
     /// Fixed texts, and whether whitespace may stand before them.
     pub(super) texts: Map<(bool, Box<str>), NodeId>,
-    /// The same nodes where they may be left out.
+    /// The optional form of nodes.
     pub(super) optional: Map<NodeId, NodeId>,
-    /// Values whose rules are still to be laid out, where markers nest.
+    /// Values whose rules still have to be defined, if markers nest.
     pub(crate) work: Vec<Nested<'a>>,
     pub(super) whitespace: ExprId,
-    /// Texts that hold nothing that ends a value or is excluded.
+    /// Texts that contain neither the end of a value nor an excluded text.
     pub(super) clean: ExprId,
 }
 
-/// A rendering of a value: the word for its type, and what stands after the name's marker.
+/// A rendering of a value: the word for its type, and what follows the marker of the name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Rendering {
     pub(super) word: &'static str,
@@ -147,14 +150,14 @@ pub(super) struct Rendering {
     pub(super) end: End,
 }
 
-/// How the marker that ends a value follows it.
+/// How the end marker follows a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
-    /// The value has read it.
+    /// It's already part of the value's node.
     Read,
-    /// At once: whitespace would be part of the value.
+    /// Immediately: whitespace would be part of the value.
     AtOnce,
-    /// With whitespace before it, and before the value.
+    /// After whitespace; whitespace may also come before the value.
     AfterWhitespace,
 }
 
@@ -185,14 +188,14 @@ impl<'a> Marking<'a> {
     }
 }
 
-/// A member that is written, and whether it must come.
+/// A written member, and whether it is required.
 #[derive(Clone, Copy)]
 pub(super) struct Argument {
     pub(super) node: NodeId,
     pub(super) required: bool,
 }
 
-/// Members of names that no schema names: what one of them is, and what one at least must be.
+/// Members with names that no schema names: the node of each, and what at least one must be.
 pub(super) struct Others {
     pub(super) node: NodeId,
     pub(super) some: Option<NodeId>,

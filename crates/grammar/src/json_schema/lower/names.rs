@@ -12,7 +12,7 @@ use crate::json_schema::read::document::Json;
 use crate::json_schema::read::schema::{NameUse, Types};
 
 impl Lowering<'_> {
-    /// Whether what is said of names can be kept; refuses it where not, or drops it where that was asked for.
+    /// Whether the uses of names can be enforced. If not, refuses them, or drops them if relaxing is allowed.
     pub(crate) fn admits_names(&mut self, merged: &Merged) -> Result<bool, GrammarError> {
         let Some(name) = merged.name_uses.first() else { return Ok(false) };
         let is_bound = !(merged.patterns.is_empty() && merged.formats.is_empty() && merged.texts.is_empty())
@@ -41,7 +41,8 @@ impl Lowering<'_> {
         Ok(false)
     }
 
-    /// Whether the names of a set are written as they were where it was seen before: as JSON strings, or as they are.
+    /// Whether the names of a set are written in the same way as where the set was seen before: as JSON strings, or
+    /// bare.
     fn is_written_as_before(&mut self, name: NameUse) -> bool {
         let (set, quoted) = (self.set_of(name), !self.strings.are_bare());
         match self.name_sets.iter().find(|(known, _)| *known == set) {
@@ -53,7 +54,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// What the set of a name is called.
+    /// The name of the set that a name is in.
     fn set_of(&self, name: NameUse) -> Box<str> {
         let Json::String(set) = self.schemas.document.get(name.set) else {
             unreachable!("the name of a set was checked when it was read")
@@ -61,7 +62,7 @@ impl Lowering<'_> {
         (&**set).into()
     }
 
-    /// What may be a name where strings stand as they are: it is not empty and ends where its marker does.
+    /// What may be a name where strings are bare: it's not empty and ends where its marker does.
     fn bare_names(&mut self) -> ExprId {
         let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
         let (mut never, mut own_lines) = (excludes, false);
@@ -77,7 +78,7 @@ impl Lowering<'_> {
         let held = FreeText::of(exprs, ExprId::ANYTHING, &[], &never).unended(exprs);
         let mut all = vec![held, exprs.not(ExprId::EMPTY)];
         if own_lines {
-            // A line break at either end is none of the value.
+            // A line break at either end is not part of the value.
             let (line, any) = (exprs.literal(b"\n"), ExprId::ANYTHING);
             for lined in [exprs.concat(line, any), exprs.concat(any, line)] {
                 all.push(exprs.not(lined));
@@ -86,7 +87,7 @@ impl Lowering<'_> {
         exprs.and(&all)
     }
 
-    /// The node of a string that declares a name, or refers to one.
+    /// The node of a string that declares a name or refers to one.
     pub(crate) fn name(&mut self, merged: &Merged) -> Result<NodeId, GrammarError> {
         let name = merged.name_uses[0].value;
         let set = NameSet { name: self.set_of(name), quoted: !self.strings.are_bare() };

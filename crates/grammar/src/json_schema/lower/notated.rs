@@ -1,10 +1,10 @@
-//! Arguments and values as literals of a notation of its own: keywords of a call in Python, or names and values as the Gemma
-//! models write them.
+//! Arguments and values as literals of a notation of its own: keywords of a call in Python, or names and values as the
+//! Gemma models write them.
 //!
-//! One idea: such a notation is JSON with other words and marks. What a schema asks is merged and planned as for JSON; here the
-//! members of objects, strings and the words for true, false and null are spelled, and arrays are those of JSON. As members of
-//! other names cannot be distinguished from declared ones by an object of JSON, members are a sequence, or where they mix a
-//! bare array whose counters know which of them have come.
+//! One idea: such a notation is JSON with other words and marks. What a schema asks is merged and planned as for JSON;
+//! here the members of objects, strings and the words for true, false and null are spelled, and arrays are those of
+//! JSON. As members of other names cannot be distinguished from declared ones by an object of JSON, members are a
+//! sequence, or where they mix a bare array whose counters know which of them have come.
 
 use rustc_hash::FxHashMap;
 use stencilm_regex::syntax::{Alphabet, Utf8};
@@ -29,7 +29,7 @@ use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{SchemaId, Types};
 
 impl<'a> Lowering<'a> {
-    /// The same for roots whose members are the arguments of a call in this notation.
+    /// Configures a lowering for roots whose members are the arguments of a call in this notation.
     pub(crate) fn with_notation(mut self, notation: &'static Notation) -> Result<Lowering<'a>, GrammarError> {
         let separators = (notation.comma.to_string(), notation.colon.to_string());
         let layout = LayoutOptions {
@@ -40,7 +40,7 @@ impl<'a> Lowering<'a> {
             max_whitespace: None,
         };
         self.surfaces = Surfaces::new(&layout)?;
-        // Python reads the escapes of JSON but for a slash and for pairs of surrogates.
+        // Python reads the escapes of JSON, except for the escaped slash and for surrogate pairs.
         self.strings = Strings::minimal(self.options.spelling);
         if !self.options.excludes.is_empty() {
             let excludes: Vec<&str> = self.options.excludes.iter().map(|exclude| &**exclude).collect();
@@ -64,7 +64,7 @@ impl<'a> Lowering<'a> {
         self.notated().notation
     }
 
-    /// The arguments that a schema allows, without what stands around them.
+    /// The arguments that a schema allows, without their brackets.
     pub(crate) fn notated_arguments(&mut self, root: SchemaId) -> Result<NodeId, GrammarError> {
         let all = [Term::Holds(root)];
         let alternatives = self.alternatives_or_more(&all)?;
@@ -136,7 +136,7 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
-    /// Lays out the rule of a value.
+    /// Defines the rule of a value.
     fn define_notated(&mut self, value: &Value) -> Result<(), GrammarError> {
         let all = &*value.all;
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
@@ -180,7 +180,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// An array, which is one of JSON but for what its elements are.
+    /// An array: as in JSON, except for its elements.
     fn notated_array(&mut self, merged: &Merged<'a>, at: SchemaId) -> Result<(NodeId, Branch), GrammarError> {
         let Some(unique) = merged.unique else { return self.array(merged, at, 0) };
         let notation = self.notation();
@@ -233,7 +233,7 @@ impl<'a> Lowering<'a> {
         Ok(renderings)
     }
 
-    /// The strings for which all these terms hold, as they are, and whether these are all there are.
+    /// The bare strings for which all these terms hold, and whether these are all strings.
     fn bare_text(
         &mut self,
         all: &[Term],
@@ -246,8 +246,8 @@ impl<'a> Lowering<'a> {
         Ok((text, text == any))
     }
 
-    /// A string in single quotes, as Python writes most; any where it is `None`. One that needs escapes is left to double
-    /// quotes where a schema bounds it.
+    /// A string in single quotes, as Python usually writes it; any string if `None`. If a schema constrains the string
+    /// and it needs escapes, it's written in double quotes only.
     fn single_quoted(&mut self, text: Option<ExprId>) -> NodeId {
         let excludes: Vec<&str> = self.options.excludes.iter().map(|text| &**text).collect();
         let exprs = &mut self.builder.exprs;
@@ -279,7 +279,7 @@ impl<'a> Lowering<'a> {
         self.builder.lexeme(whole)
     }
 
-    /// A string between the marks of the notation, any where it is `None`; it never holds the mark.
+    /// A string between the quotation marks of the notation, any if `None`; it never contains the mark.
     fn quoted_text(&mut self, text: Option<ExprId>, quote: &'static str) -> NodeId {
         let excludes: Vec<&str> = self.options.excludes.iter().map(|text| &**text).collect();
         let exprs = &mut self.builder.exprs;
@@ -296,7 +296,7 @@ impl<'a> Lowering<'a> {
         self.builder.sequence(&[open, text])
     }
 
-    /// A value that is given, its members in their order; parts come before what they are parts of.
+    /// A given value, with its members in their order. Parts come before what contains them.
     pub(super) fn given(&mut self, value: JsonId, at: SchemaId, place: Place) -> Result<NodeId, GrammarError> {
         let schemas = self.schemas;
         let document = &schemas.document;
@@ -330,7 +330,7 @@ impl<'a> Lowering<'a> {
                 }
                 Json::String(text) => self.given_string(text),
             };
-            // Containers inside are rules of their own, which keeps the nodes shallow however deep the value is.
+            // Nested containers are separate rules, which keeps the nodes shallow however deep the value is.
             let node = if matches!(document.get(id), Json::Array(_) | Json::Object(_)) && !is_root {
                 let rule = self.builder.declare_rule("value");
                 self.builder.define_rule(rule, body);
@@ -357,7 +357,7 @@ impl<'a> Lowering<'a> {
         self.builder.choice(&[double, single])
     }
 
-    /// Parts with a comma between each two.
+    /// The parts, separated by commas.
     pub(super) fn with_commas(&mut self, parts: &[NodeId]) -> NodeId {
         let comma = self.notation().comma;
         let comma = self.spelled(comma);

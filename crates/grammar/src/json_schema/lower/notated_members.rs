@@ -12,17 +12,17 @@ use crate::ir::grammar::{ArraySurface, Element, Items, Node, NodeId, Repeats};
 use crate::json_schema::normal_form::merged::{Clash, Merged};
 use crate::json_schema::read::schema::SchemaId;
 
-/// Words that cannot name an argument in Python.
+/// Words that cannot be names of arguments in Python.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
-/// What no name holds that is written without quotes.
+/// Characters that an unquoted name cannot contain.
 const NOT_IN_NAMES: [char; 8] = ['{', '}', '[', ']', ':', ',', '<', ' '];
 
 impl<'a> Lowering<'a> {
-    /// The members of an object; the rest of [`Lowering::object`] where they are literals.
+    /// The members of an object as literals; the last step of [`Lowering::object`] in this case.
     pub(crate) fn notated_members(
         &mut self,
         merged: &Merged,
@@ -81,7 +81,7 @@ impl<'a> Lowering<'a> {
         Ok((node, if needs.is_empty() { Branch::Possible } else { Branch::Needs(needs) }))
     }
 
-    /// Members in the order of the schema, or of their names where the notation sorts them.
+    /// Members in the order of the schema, and also in the order of their names if the notation may sort them.
     fn in_orders(
         &mut self,
         mut ordered: Vec<(&str, NodeId, bool)>,
@@ -117,13 +117,13 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.choice(&[in_order, sorted]))
     }
 
-    /// Members one after the other, those that may be left out or not, then those that mix, with commas between those that are
-    /// there, in all `min` to `max` of them.
+    /// The ordered members, each required or optional, then those in any order, with commas between the present ones;
+    /// `min` to `max` members in all.
     fn in_order(&mut self, ordered: &[(NodeId, bool)], mixed: &Mixed, (min, max): (u32, Option<u32>)) -> NodeId {
         let comma = self.notation().comma;
         let comma = self.spelled(comma);
-        // After every member, by how many have come; where that makes no difference any more, the greatest stands for all that
-        // are more. One and none always differ, by the comma.
+        // What follows each member, by how many have come. Greater counts that make no difference are joined into one.
+        // Zero and one always differ, because of the comma.
         let most = max.unwrap_or(min).max(1) as usize;
         let counts = if max.is_some() { most.min(ordered.len()) } else { most.min(ordered.len().max(1)) };
         let mut after = Vec::with_capacity(counts + 1);
@@ -138,7 +138,8 @@ impl<'a> Lowering<'a> {
         let mut required = ordered.iter().filter(|(_, is_required)| *is_required).count();
         for (place, &(member, is_required)) in ordered.iter().enumerate().rev() {
             required -= usize::from(is_required);
-            // Only what can have come before it is laid out: those that are required, and of the others any.
+            // Only counts that are possible there are built: at least the required members before it, at most all of
+            // them.
             let mut before = vec![after[0]; counts + 1];
             for count in required.min(counts)..=place.min(counts) {
                 let mut renderings = Vec::with_capacity(2);
@@ -160,7 +161,7 @@ impl<'a> Lowering<'a> {
         after[0]
     }
 
-    /// Members in any order where nothing stands before them.
+    /// Members in any order, with none before them.
     fn first_mixed(&mut self, mixed: &Mixed, comma: NodeId, (min, max): (u32, Option<u32>)) -> NodeId {
         let needs_one = min > 0
             || mixed.named.iter().any(|(_, is_required)| *is_required)
@@ -187,8 +188,8 @@ impl<'a> Lowering<'a> {
         if let [only] = renderings[..] { only } else { self.builder.choice(&renderings) }
     }
 
-    /// Members in any order where others stand before them, each after a comma: a bare array, or a plain repetition where nothing
-    /// in it is distinguished.
+    /// Members in any order after others, each preceded by a comma: a bare array, or a plain repetition if it needs no
+    /// counters.
     fn more_mixed(&mut self, mixed: &Mixed, comma: NodeId, (min, max): (u32, Option<u32>)) -> NodeId {
         let mut contains = Vec::new();
         let mut rest = Vec::new();
@@ -224,8 +225,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The name of a member with what stands between it and its value; `None` where the notation has no such name, and it is
-    /// left out.
+    /// The name of a member with what stands between it and its value; `None` if the notation cannot write the name and
+    /// the member is left out.
     pub(super) fn notated_key(&mut self, name: &str, at: SchemaId) -> Result<Option<NodeId>, GrammarError> {
         let notation = self.notation();
         let place = self.notated().place;
@@ -286,7 +287,7 @@ impl<'a> Lowering<'a> {
         written
     }
 
-    /// A name of a class of those that no schema names, with what stands before the value; `None` where there is none.
+    /// A name of a class that no schema names, with what stands before the value; `None` if there is none.
     fn other_key(&mut self, of_class: ExprId, known: &[Member]) -> Result<Option<NodeId>, GrammarError> {
         let notation = self.notation();
         let place = self.notated().place;
@@ -307,7 +308,7 @@ impl<'a> Lowering<'a> {
             let exprs = &mut self.builder.exprs;
             let mut renderings = Vec::with_capacity(marks.len());
             for &mark in marks {
-                // Names that need no escapes.
+                // Only names that need no escapes.
                 let letters = (b' '..=u8::MAX).filter(|&byte| byte != mark && byte != b'\\' && byte != 0x7f).collect();
                 let letter = exprs.bytes(letters);
                 let plain = exprs.repeat(letter, 0, None);

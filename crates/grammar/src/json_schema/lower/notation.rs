@@ -1,5 +1,5 @@
-//! The words and marks of a notation of literals, and what is known of a schema whose values are written in it: keywords of a
-//! call in Python, or names and values as the Gemma models write them.
+//! The words and marks of a notation of literals, and what is known of a schema whose values are written in it:
+//! keywords of a call in Python, or names and values as the Gemma models write them.
 
 use stencilm_regex::ExprId;
 use stencilm_support::Map;
@@ -21,41 +21,41 @@ pub(crate) struct Notation {
     pub colon: &'static str,
     /// The words for true, false and null.
     pub words: [&'static str; 3],
-    /// What stands around a string, which is written as it is; without it strings and keys are those of JSON, or the same in
-    /// single quotes.
+    /// What stands around a string, which is written bare. If `None`, strings and keys are written as in JSON, or in
+    /// the same way in single quotes.
     pub quote: Option<&'static str>,
-    /// Whether arguments and members may also come in the order of their names, as chat templates sort them.
+    /// Whether arguments and members may also come sorted by name, as chat templates do.
     pub sorted: bool,
 }
 
-/// Where members stand: as the arguments of the call, or within a value.
+/// The place of members: arguments of the call, or within a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Call,
     Value,
 }
 
-/// What a lowering knows whose values are written in a notation.
+/// The state of a lowering whose values are written in a notation.
 pub(crate) struct Notated<'a> {
     pub(super) notation: &'static Notation,
-    /// Strings as they are, in exchange with those in JSON.
+    /// Bare strings; swapped with the JSON strings when needed.
     pub(super) strings: Strings,
     pub(super) patterns: Map<&'a str, ExprId>,
     /// The names of a class that can be written, for each place.
     pub(super) names: Map<(ExprId, Place), ExprId>,
-    /// Where the object stands that is laid out.
+    /// The place of the object that is being defined.
     pub(super) place: Place,
-    /// Whether every string is written in one way: elements that must differ are distinguished by how they are written.
+    /// Whether every string has only one spelling: elements that must differ are then compared by spelling.
     pub(super) in_one_way: bool,
-    /// The rules of values that were seen, by what is asked of them, and of those in one way.
+    /// The rules of values that were seen, by their terms, without and with a single spelling.
     pub(super) values: [Map<Box<[Term]>, NodeId>; 2],
-    /// The same by what schemas say, where they mean the same.
+    /// The same by structural key, for schemas that mean the same.
     pub(super) by_key: [Map<Box<[u8]>, NodeId>; 2],
-    /// Values whose rules are still to be laid out.
+    /// Values whose rules still have to be defined.
     pub(super) work: Vec<Value>,
 }
 
-/// A rule for a value, and what is asked of it.
+/// A rule for a value, and the terms of the value.
 pub(super) struct Value {
     pub(super) rule: RuleId,
     pub(super) node: NodeId,
@@ -79,11 +79,11 @@ impl<'a> Notated<'a> {
     }
 }
 
-/// The members of an object that may mix, and what one that no schema names may be.
+/// The members of an object that come in any order, and the members that no schema names.
 #[derive(Clone, Default)]
 pub(super) struct Mixed {
-    /// Each at most once, and whether it must come.
+    /// Each comes at most once; the flag says whether it's required.
     pub(super) named: Vec<(NodeId, bool)>,
-    /// Any number of each; and where there is one, what one of them at least must be.
+    /// Any number of each; and, if given, what at least one of them must be.
     pub(super) others: Vec<(NodeId, Option<NodeId>)>,
 }

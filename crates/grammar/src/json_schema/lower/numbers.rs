@@ -12,20 +12,20 @@ use crate::json_schema::read::schema::{SchemaId, Types};
 use crate::json_schema::read::vocabulary::Draft;
 
 impl Lowering<'_> {
-    /// Which numbers the types leave.
+    /// Which kind of numbers the types allow.
     pub(crate) fn number_kind(&self, merged: &Merged) -> Kind {
         let root = self.schemas.root;
         match (merged.types.meets(Types::INTEGER), merged.types.meets(Types::FRACTION)) {
             (true, false) if self.schemas.is_pointless(root) => Kind::Pointless,
             (true, false) => Kind::Integer,
-            // Digits are how integers are written; only in draft 4 are they what an integer is.
+            // Usually integers are only written as digits; in draft 4 digits define what an integer is.
             (false, true) if self.schemas.draft(root) == Draft::D4 => Kind::Pointed,
             (false, true) => Kind::Fraction,
             _ => Kind::Number,
         }
     }
 
-    /// The numbers that the constraints leave.
+    /// The numbers that satisfy the constraints.
     pub(crate) fn number(&mut self, merged: &Merged, at: SchemaId) -> Result<ExprId, GrammarError> {
         let steps = |fails: bool| {
             let steps = merged.multiple_of.iter().filter(|step| step.fails == fails);
@@ -52,7 +52,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// Why no number is left, where none is.
+    /// Why there is no number, if there is none.
     pub(crate) fn without_numbers(&self, merged: &Merged, at: SchemaId, number: ExprId) -> Option<Clash> {
         if number != ExprId::NOTHING {
             return None;

@@ -12,9 +12,9 @@ use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::{Clash, KeyRule, Merged, with};
 use crate::json_schema::read::schema::SchemaId;
 
-/// Where members are no members of JSON, most that come in any order: one counter each.
+/// The greatest number of members in any order if members are not those of JSON: each needs a counter.
 pub(super) const MAX_MIXED: usize = 32;
-/// There, most states of members that are in order and counted.
+/// The greatest number of states of ordered and counted members in this case.
 pub(super) const MAX_STATES: usize = 20_000;
 
 impl<'a> Lowering<'a> {
@@ -63,7 +63,7 @@ impl<'a> Lowering<'a> {
             let message = "some member must fail what is negated here, and no member can".to_string();
             Branch::Impossible(vec![Clash { place: self.schemas.place(rule.at), message }])
         } else {
-            // Of several choices, one with a reason to be impossible is named only where all have one.
+            // If one choice is possible, the reasons of the impossible ones don't matter.
             match branches.iter().position(|branch| matches!(branch, Branch::Possible)) {
                 Some(possible) => branches.swap_remove(possible),
                 None => branches.pop().unwrap_or(Branch::Possible),
@@ -103,14 +103,14 @@ impl<'a> Lowering<'a> {
                 is_declared: key.known.is_declared,
             })
             .collect();
-        // A class stands there once for each of its members that is asked for something.
+        // A class is repeated once for each of its members with an existential requirement.
         let mut somes: Vec<(usize, Option<Vec<Term>>)> = Vec::with_capacity(plan.classes.len());
         for (index, KeyClass { value, space, .. }) in plan.classes.iter().enumerate() {
             let mut copy = 0;
             loop {
                 let asked = asked(Witness::Class { index, copy });
                 let some = asked.iter().filter_map(|rule| rule.value).fold(value.clone(), with);
-                // Where keys run out, it is not known for how long one is left to have another value than the rest.
+                // If keys can be exhausted, it isn't known how long a key is left for a member with a different value.
                 let is_lost = matches!(space, KeySpace::Finite(_)) && some != *value;
                 if let Some(rule) = asked.first().filter(|_| is_lost) {
                     let reason = "one of few keys that no property names must have a value that fails what is negated here, \
@@ -179,7 +179,7 @@ impl<'a> Lowering<'a> {
         Ok((self.builder.object(object), branch))
     }
 
-    /// A key that must be there and must not.
+    /// The clash of a key that is both required and forbidden.
     pub(crate) fn forbidden_clash(&self, known: &[Member]) -> Option<Clash> {
         let (first, last): (Vec<&Member>, Vec<&Member>) = known.iter().partition(|member| member.is_declared);
         let mut forbidden = first.into_iter().chain(last).filter(|member| member.is_forbidden);
@@ -189,7 +189,8 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// More members asked for than there may be: `named` is how many those are, where all that may be are named.
+    /// The clash of more required members than allowed; `named` is the number of possible members if all of them are
+    /// named.
     pub(crate) fn count_clash(&self, merged: &Merged, least: u32, named: Option<usize>, at: SchemaId) -> Option<Clash> {
         let message = match (named, merged.max_members) {
             (Some(named), _) if named < least as usize => {
@@ -240,7 +241,7 @@ impl<'a> Lowering<'a> {
         Ok(DeclaredMembers { members, ordered, needs })
     }
 
-    /// The members that none names, by classes of their keys.
+    /// The members that no schema names, by classes of their keys.
     fn other_members(
         &mut self,
         known: &[Member],
@@ -282,13 +283,13 @@ impl<'a> Lowering<'a> {
 /// Members that some schema names, as they are written.
 struct DeclaredMembers {
     members: Vec<DeclaredMember>,
-    /// How many of them come in this order, before all others.
+    /// How many of them come in this order before all others.
     ordered: usize,
-    /// Those that must be there.
+    /// The needs of the required members.
     needs: Vec<Need>,
 }
 
-/// A member that may come, by its key.
+/// A possible member, by its key.
 pub(crate) struct Member<'k> {
     pub(crate) name: &'k str,
     pub(crate) value: &'k [Term],
@@ -297,7 +298,7 @@ pub(crate) struct Member<'k> {
     pub(crate) is_declared: bool,
 }
 
-/// Members that may come, by a class of keys.
+/// Possible members, by a class of keys.
 pub(crate) struct Class<'k> {
     pub(crate) key: stencilm_regex::ExprId,
     pub(crate) space: KeySpace,

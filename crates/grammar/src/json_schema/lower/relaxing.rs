@@ -1,6 +1,7 @@
 //! What is left out where the caller asked for that: keywords that cannot be enforced, and what grows past a limit.
 //!
-//! The texts of a relaxed grammar are those of the schema and more, and the report says of every keyword left out where and why.
+//! The texts of a relaxed grammar are those of the schema and more, and the report says of every keyword left out where
+//! and why.
 
 use rustc_hash::FxHashSet;
 
@@ -22,7 +23,7 @@ impl Schemas<'_> {
         fates.map(|fate| fate.keyword).filter(|keyword| COMBINING.contains(keyword) || keyword.ends_with("ef"))
     }
 
-    /// The schemas that speak of the same value as one of them.
+    /// The schemas that apply to the same value as one of them.
     fn in_place(&self, id: SchemaId) -> Vec<SchemaId> {
         let document = self.document;
         let mut found = Vec::new();
@@ -46,16 +47,16 @@ impl Schemas<'_> {
 }
 
 impl Lowering<'_> {
-    /// Leaves a constraint out if the caller asked for that.
+    /// Drops a constraint if relaxing is allowed; otherwise fails.
     pub(crate) fn relax(&mut self, at: SchemaId, keyword: &str, reason: &str) -> Result<(), GrammarError> {
         let place = self.schemas.place(at);
         let error = GrammarError::new(ErrorKind::Unsupported, place, format!("{keyword}: {reason}"));
         self.relax_error(at, error)
     }
 
-    /// The same for what an error says, which begins with the keywords to blame.
+    /// As [`Lowering::relax`], for an error message, which begins with the responsible keywords.
     pub(crate) fn relax_error(&mut self, at: SchemaId, error: GrammarError) -> Result<(), GrammarError> {
-        // Where the time is up, there is none to go on.
+        // After the deadline nothing may be relaxed.
         self.normal.check_time(at)?;
         if !self.options.relax {
             return Err(error);
@@ -68,7 +69,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The alternatives of a value, or where they are too many, or come back to it, some that allow more.
+    /// The alternatives of a value; if there are too many, or they are circular, a superset of them.
     pub(crate) fn alternatives_or_more(&mut self, all: &[Term]) -> Result<Alternatives, GrammarError> {
         let error = match GrammarError::unless_ended("", || self.normal.alternatives(all))? {
             Err(error) if matches!(error.kind, ErrorKind::Limit | ErrorKind::Unsupported) => error,
@@ -77,7 +78,7 @@ impl Lowering<'_> {
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.relax_error(at, error)?;
         let mut work: Vec<SchemaId> = all.iter().filter_map(|&term| self.normal.schema_of(term)).collect();
-        // What was given up has noted some of them.
+        // The abandoned attempt has noted some of them as used.
         let mut seen = FxHashSet::default();
         while let Some(id) = work.pop() {
             if seen.insert(id) {

@@ -14,12 +14,12 @@ use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::document::Json;
 use crate::json_schema::read::schema::{SchemaId, Types};
 
-/// How a pattern of a schema is read.
+/// How a pattern of a schema is parsed.
 pub(super) const PATTERN: PatternOptions =
     PatternOptions { dialect: Dialect::EcmaScript, anchoring: Anchoring::Search };
 
 impl<'a> Lowering<'a> {
-    /// Adds the expressions of all types but arrays and objects.
+    /// Adds the expressions of all types except arrays and objects.
     pub(crate) fn scalars(
         &mut self,
         merged: &Merged,
@@ -64,8 +64,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The strings of a value, which stands alone: labels of host names in Punycode are checked where nothing but limits of length
-    /// stands beside them. Beside other things the search for a text that fits all would not end soon.
+    /// The strings of a value. Labels of host names in Punycode are checked if there are no other constraints than
+    /// limits of the length. With others, the search for a text that satisfies all of them would take too long.
     fn value_string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
         let document = self.schemas.document;
         let is_text = |value| matches!(document.get(value), Json::String(_));
@@ -85,7 +85,7 @@ impl<'a> Lowering<'a> {
         Ok(self.strings.quoted(exprs, name))
     }
 
-    /// The strings of a value or a key. Without a check, no label in Punycode is allowed, and none that is excluded.
+    /// The strings of a value or a key. If unchecked, no label in Punycode is allowed, and none is excluded.
     pub(crate) fn string(&mut self, merged: &Merged) -> Result<ExprId, GrammarError> {
         let (mut min, mut max) = (merged.min_length, merged.max_length);
         let mut bodies = self.text_bodies(merged, false)?;
@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
             let any = self.strings.any_string(exprs, min, max);
             texts.push(any);
             if !excluded.is_empty() {
-                // In every spelling, since the others may have any.
+                // Excludes every spelling, since the allowed strings may have any.
                 let excluded = self.strings.literals_in_any_spelling(exprs, &excluded);
                 let excluded = excluded.map_err(|limit| GrammarError::limit("", limit))?;
                 texts.push(exprs.not(excluded));
@@ -145,13 +145,13 @@ impl<'a> Lowering<'a> {
             parts.push(exprs.not(excluded));
         }
         if min > 0 || max.is_some() {
-            // Counted between the quotes, where every character is one of its spellings.
+            // Counts between the quotes, where every character is one of its spellings.
             parts.push(self.strings.any_string(exprs, min, max));
         }
         Ok(exprs.and(&parts))
     }
 
-    /// The strings for which one of some alternatives holds.
+    /// The strings for which some alternative holds.
     fn any_text(&mut self, id: u32) -> Result<ExprId, GrammarError> {
         let choices = self.normal.text_alternatives(id);
         let mut strings = Vec::with_capacity(choices.len());
@@ -161,12 +161,12 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.exprs.or(&strings))
     }
 
-    /// Bounds on the lengths that the patterns and formats in force leave.
+    /// Bounds on the length that follow from the patterns and formats.
     fn text_lengths(&self, merged: &Merged) -> Result<Lengths, GrammarError> {
         let holding = merged.formats.iter().filter(|format| !format.fails);
         let mut all = holding.map(|format| lengths::of_format(format.value)).fold(Lengths::ANY, Lengths::and);
         for pattern in merged.patterns.iter().filter(|pattern| !pattern.fails) {
-            // A relaxed pattern is not known here and bounds nothing.
+            // A relaxed pattern isn't in the map and gives no bounds.
             if let Json::String(text) = self.schemas.document.get(pattern.value)
                 && self.patterns.contains_key(&**text)
             {
@@ -177,8 +177,8 @@ impl<'a> Lowering<'a> {
         Ok(all)
     }
 
-    /// A body that is a counted class, `^[a-z]{1,100}$`, and what it is within bounds on the length: the same class in as
-    /// many rounds, and no product of two counters.
+    /// The intersection of a counted class, `^[a-z]{1,100}$`, with bounds on the length: the same class with other
+    /// counts instead of a product of two counters.
     fn counted_class(
         &mut self,
         merged: &Merged,
@@ -190,7 +190,7 @@ impl<'a> Lowering<'a> {
         let (Some(body), None) = (holding.next(), holding.next()) else { return None };
         let exprs = &mut self.builder.exprs;
         let Expr::Repeat { body: round, min: least, max: Some(most) } = *exprs.get(body) else { return None };
-        // With as many characters as rounds at most, and none empty, each round is one character.
+        // If the text has at most as many characters as rounds, and no round is empty, each round is one character.
         let rounds = Lengths { min: least.into(), max: Some(most.into()) };
         if rounds != lengths || exprs.is_nullable(round) || merged.formats.iter().any(|format| !format.fails) {
             return None;
@@ -199,8 +199,9 @@ impl<'a> Lowering<'a> {
         (least <= most).then(|| (body, exprs.repeat(round, least, Some(most))))
     }
 
-    /// What stands between the quotes, once for each pattern and format, and whether it must not. Labels of host names in
-    /// Punycode are checked, or else the names of those that must not stand there are some more, and the others fewer.
+    /// For each pattern and format, what stands between the quotes, and whether it is negated. If not `checked`, labels
+    /// of host names in Punycode are approximated: a negated format excludes more names, and a format that isn't
+    /// negated allows fewer.
     pub(crate) fn text_bodies(&mut self, merged: &Merged, checked: bool) -> Result<Vec<(ExprId, bool)>, GrammarError> {
         let mut bodies = Vec::with_capacity(merged.patterns.len() + merged.formats.len());
         for pattern in &merged.patterns {
@@ -220,7 +221,7 @@ impl<'a> Lowering<'a> {
         Ok(bodies)
     }
 
-    /// The body that contains a match of a pattern; `None` where the pattern is relaxed.
+    /// The body that contains a match of a pattern; `None` if the pattern is relaxed.
     pub(crate) fn pattern(
         &mut self,
         text: &'a str,

@@ -1,7 +1,7 @@
 //! Constraints to rules and nodes: one rule for each conjunction of schemas that may be an array or an object.
 //!
-//! Rules come from a list of work, so neither the depth of a schema nor a recursive `$ref` makes this recurse, and equal
-//! conjunctions are one rule: a schema that doubles at every level costs one rule a level. Alternatives without
+//! Rules come from a list of work, so neither the depth of a schema nor a recursive `$ref` makes this recurse, and
+//! equal conjunctions are one rule: a schema that doubles at every level costs one rule a level. Alternatives without
 //! arrays and objects are one lexeme.
 
 use stencilm_regex::ExprId;
@@ -18,7 +18,7 @@ use crate::json_schema::read::schema;
 use crate::json_schema::read::schema::SchemaId;
 
 impl<'a> Lowering<'a> {
-    /// The same for roots that are the arguments of a call, written so.
+    /// Configures a lowering for roots that are the arguments of a call, written in this way.
     pub(crate) fn with_arguments(mut self, arguments: Option<Arguments>) -> Result<Lowering<'a>, GrammarError> {
         match arguments {
             None => Ok(self),
@@ -37,9 +37,9 @@ impl<'a> Lowering<'a> {
         Ok(self.report())
     }
 
-    /// The grammar of the whole document; with this report, if there is one.
+    /// The grammar of the whole document, with this report if there is one.
     pub(crate) fn grammar(&mut self, report: Option<KeptReport>) -> Result<Grammar, GrammarError> {
-        // What no part of the schema is known to be to blame for is a matter of all of it.
+        // If no part of the schema is known to be responsible, the error is about the root.
         self.grammar_of_parts(report).map_err(|error| match &*error.place {
             "" => GrammarError { place: self.schemas.place(self.schemas.root), ..error },
             _ => error,
@@ -51,14 +51,14 @@ impl<'a> Lowering<'a> {
         let report = report.unwrap_or_else(|| self.report());
         let builder = std::mem::take(&mut self.builder);
         let (schemas, reasons) = (self.schemas, &self.reasons);
-        // Only texts under several patterns can turn out to match nothing without a reason being known.
+        // Only strings with several constraints can turn out to match nothing without a known reason.
         let exprs = reasons.depends_on_lexemes(root).then(|| {
             let mut exprs = builder.exprs.clone();
             exprs.unbound();
             exprs
         });
         builder.finish(root, report).map_err(|error| {
-            // A reason that is known comes before everything else.
+            // A known reason takes precedence over everything else.
             let known = reasons.explain(schemas, None, root);
             let of_texts = || match error.kind {
                 ErrorKind::Unsatisfiable => reasons.explain(schemas, exprs, root),
@@ -70,7 +70,7 @@ impl<'a> Lowering<'a> {
 
     fn root(&mut self) -> Result<NodeId, GrammarError> {
         self.builder.limit_exprs(self.options.max_exprs);
-        // About as many expressions as there are letters in keys.
+        // An estimate: there are about as many expressions as letters in keys.
         self.builder.exprs.reserve(8 * self.schemas.list.len() + 64);
         self.builder.reserve_nodes(2 * self.schemas.list.len());
         self.root_of(self.schemas.root)
@@ -95,7 +95,7 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
-    /// Builds the bodies of all rules that still have none.
+    /// Builds the bodies of all rules that have none yet.
     pub(crate) fn define_all(&mut self) -> Result<(), GrammarError> {
         while let Some(task) = self.work.pop() {
             self.define(task)?;
@@ -103,7 +103,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// One grammar of several schemas, one after the other, and the node of each; with this report, if there is one.
+    /// One grammar for several schemas, which are lowered one after the other, and the node of each; with this report
+    /// if there is one.
     pub(crate) fn together(
         &mut self,
         roots: &[SchemaId],
@@ -142,7 +143,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Refuses, or notes as relaxed, what the schemas used since the last call ask for and is not supported.
+    /// Refuses unsupported keywords of the schemas used since the last call, or records them as relaxed.
     pub(crate) fn admit(&mut self) -> Result<(), GrammarError> {
         while let Some(&id) = self.normal.used.get(self.admitted) {
             self.admitted += 1;
@@ -155,7 +156,7 @@ impl<'a> Lowering<'a> {
 
     fn report(&mut self) -> KeptReport {
         let document = &self.schemas.document;
-        // Schemas that start at the same place of the text do not exist: each has a value of its own.
+        // No two schemas have the same position in the text, because each has a value of its own.
         self.normal.used.sort_by_cached_key(|id| document.position(id.value));
         self.relaxed.sort_by_key(|(id, _)| document.position(id.value));
         self.relaxed.dedup_by(|(_, a), (_, b)| a == b);

@@ -12,11 +12,12 @@ use crate::json_schema::normal_form::merged::Merged;
 use crate::json_schema::read::document::{Entries, Json, JsonId, quoted};
 use crate::json_schema::read::schema::type_of;
 
-/// Deepest value checked against the schemas beside an `enum`.
+/// The greatest nesting depth to which a value is checked against the schemas beside an `enum`.
 pub(super) const MAX_LEVEL: usize = 64;
 
 impl Lowering<'_> {
-    /// The first constraint that a value breaks, in words; `None` when it fits. The list of values itself is not checked.
+    /// The first constraint that a value violates, in words; `None` if it violates none. The list of values itself is
+    /// not checked.
     pub(crate) fn misfit(
         &mut self,
         value: JsonId,
@@ -91,7 +92,7 @@ impl Lowering<'_> {
         !merged.excluded.is_empty() && merged.excluded.iter().any(|excluded| same(excluded.value))
     }
 
-    /// Elements that are to be counted or compared.
+    /// Checks elements that have to be counted or compared.
     fn elements_misfit(
         &mut self,
         items: &[JsonId],
@@ -121,7 +122,7 @@ impl Lowering<'_> {
         Ok(None)
     }
 
-    /// Members whose keys are to be matched.
+    /// Checks members whose keys have to be matched.
     fn members_misfit(
         &mut self,
         entries: &Entries,
@@ -148,7 +149,7 @@ impl Lowering<'_> {
         Ok(met.contains(&false).then(|| "none of its members fails what is negated".into()))
     }
 
-    /// The same for terms that are not merged yet.
+    /// As [`Lowering::misfit`], for terms that are not merged yet.
     fn misfit_all(&mut self, value: JsonId, all: &[Term], level: usize) -> Result<Option<String>, GrammarError> {
         if all.is_empty() {
             return Ok(None);
@@ -222,7 +223,7 @@ fn outside(number: &Decimal, merged: &Merged) -> Option<String> {
     if let Some(end) = merged.upper.as_ref().filter(|end| above(&end.value)) {
         return Some(format!("it is above the maximum, {}", end.value.value));
     }
-    // Steps were checked when they were read, one by one.
+    // Steps were checked one by one when they were read.
     let is_multiple = |step: &Decimal| {
         NumberSet::new(None, None, std::slice::from_ref(step), &[], NumberForm::Any)
             .is_ok_and(|set| set.contains(number))

@@ -1,8 +1,9 @@
 //! Elements that must differ and are counted, where values may run out: counters notice that, too.
 //!
-//! Values are sorted into classes by everything that is asked of some element: of one place, or of those that `contains` counts. A
-//! class has all its values in common with each of these conditions, or none. So what may still come hangs on how many elements
-//! each class has, and of a class with `n` values at most `n` may come: one more counter, unless one that is there says so.
+//! Values are sorted into classes by everything that is asked of some element: of one place, or of those that
+//! `contains` counts. A class has all its values in common with each of these conditions, or none. So what may still
+//! come hangs on how many elements each class has, and of a class with `n` values at most `n` may come: one more
+//! counter, unless one that is there says so.
 
 use stencilm_regex::Cardinality;
 
@@ -18,18 +19,18 @@ use crate::json_schema::normal_form::atoms::Term;
 use crate::json_schema::normal_form::merged::{Clash, with};
 use crate::json_schema::read::schema::SchemaId;
 
-/// Values that are equivalent in all that is asked of elements.
+/// Values that are equivalent for all requirements on elements.
 struct ValueClass {
     terms: Vec<Term>,
-    /// Whether they meet what is asked at some place, for each of the different things that are.
+    /// For each different requirement on a position, whether these values meet it.
     bases: Vec<bool>,
-    /// The conditions on how many elements match that they match.
+    /// The `contains` conditions that these values match.
     rules: u32,
     count: Cardinality,
 }
 
 impl ValueClass {
-    /// The number of values, if an array could have as many.
+    /// The number of values, if it's small enough to be reached in an array.
     fn most(&self) -> Option<u32> {
         match self.count {
             Cardinality::Finite(count) if count < BEYOND_ANY_TEXT => Some(count as u32),
@@ -38,14 +39,15 @@ impl ValueClass {
     }
 }
 
-/// The bounds of all counters, and those that each class counts for.
+/// The bounds of all counters, and the counters that each class counts for.
 struct Counters {
     bounds: Vec<(u32, Option<u32>)>,
     of_classes: Vec<u32>,
 }
 
 impl Lowering<'_> {
-    /// An array whose elements differ, with counters that show when values run out; `None` where they need not, or cannot.
+    /// An array whose elements differ, with counters that show when values are exhausted; `None` if they aren't needed
+    /// or aren't possible.
     pub(super) fn counted_by_class(
         &mut self,
         at: SchemaId,
@@ -88,7 +90,7 @@ impl Lowering<'_> {
         Ok(Some((self.builder.choice(&[]), Branch::Impossible(vec![clash]))))
     }
 
-    /// The classes that have a value; `None` where they are too many, or it is not known how many values one has.
+    /// The classes with at least one value; `None` if there are too many classes, or if the size of one isn't known.
     fn value_classes(&mut self, asked: &Asked, bases: &[&[Term]]) -> Result<Option<Vec<ValueClass>>, GrammarError> {
         let mut choices: Vec<(Vec<Term>, Vec<bool>)> = vec![(Vec::new(), Vec::new())];
         let rules = asked.contains.iter().map(|rule| &rule.terms[..]);
@@ -97,7 +99,7 @@ impl Lowering<'_> {
             for (terms, met) in choices {
                 let meets = |is_met: bool| [&met[..], &[is_met]].concat();
                 next.push((condition.iter().copied().fold(terms.clone(), with), meets(true)));
-                // Where there is one base, all values meet it, and what is nothing asked is met by all.
+                // If there is only one base, all values meet it; all values meet an empty condition, too.
                 if (index == 0 && bases.len() == 1) || condition.is_empty() {
                     continue;
                 }
@@ -131,7 +133,7 @@ impl Lowering<'_> {
         Ok(Some(classes))
     }
 
-    /// Whether it is certain at first sight that no value meets all these terms.
+    /// Whether it's immediately certain that no value meets all these terms.
     fn is_hopeless_class(&mut self, terms: &[Term]) -> Result<bool, GrammarError> {
         let Some(alternatives) = self.alternatives_if_few(terms)? else { return Ok(false) };
         for alternative in alternatives.iter() {
@@ -171,7 +173,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Counters that no class has more elements for than it has values; `None` where they are too many.
+/// Counters such that no class gets more elements than it has values; `None` if there are too many.
 fn counters(asked: &Asked, bases: &[&[Term]], classes: &[ValueClass]) -> Option<Counters> {
     let mut bounds: Vec<(u32, Option<u32>)> = asked.contains.iter().map(|rule| (rule.min, rule.max)).collect();
     let mut of_classes: Vec<u32> = classes.iter().map(|class| class.rules).collect();

@@ -1,7 +1,7 @@
 //! How many values meet some terms, where that can be counted exactly: whether elements that must differ can run out.
 //!
-//! Scalars are counted as texts that spell each value in one way, whatever alternatives they come from; listed values one by
-//! one; objects and arrays by what their parts have, where one alternative alone speaks of them.
+//! Scalars are counted as texts that spell each value in one way, whatever alternatives they come from; listed values
+//! one by one; objects and arrays by what their parts have, where one alternative alone speaks of them.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::Cardinality;
@@ -20,7 +20,7 @@ use crate::json_schema::normal_form::merge::merge;
 use crate::json_schema::normal_form::merged::{Merged, with};
 use crate::json_schema::read::schema::{SchemaId, Types};
 
-/// The counts that are known; [`Cardinality::Unknown`] also of what is being counted.
+/// The known counts; [`Cardinality::Unknown`] also marks those that are being computed.
 #[derive(Default)]
 pub(super) struct ValueCounts(Map<Box<[Term]>, Cardinality>);
 
@@ -43,7 +43,7 @@ fn product(one: Cardinality, other: Cardinality) -> Cardinality {
 
 const NONE: Cardinality = Cardinality::Finite(0);
 
-/// How many lists there are of elements with so many values, of between `least` and `most` elements.
+/// The number of lists of `least` to `most` elements, given the number of values of an element.
 fn number_of_lists(of_element: Cardinality, least: u32, most: Option<u32>) -> Cardinality {
     if most.is_some_and(|most| most < least) {
         return NONE;
@@ -56,7 +56,7 @@ fn number_of_lists(of_element: Cardinality, least: u32, most: Option<u32>) -> Ca
         Cardinality::Finite(count) => match most {
             None => Cardinality::Infinite,
             Some(most) if count == 1 => Cardinality::Finite(u64::from(most - least) + 1),
-            // Past this the sum is above what is counted.
+            // From here on the sum exceeds what can be counted.
             Some(most) => (least..=most.min(least.saturating_add(u64::BITS)))
                 .fold(NONE, |all, length| sum(all, Cardinality::Finite(count.saturating_pow(length)))),
         },
@@ -64,7 +64,7 @@ fn number_of_lists(of_element: Cardinality, least: u32, most: Option<u32>) -> Ca
 }
 
 impl<'a> Lowering<'a> {
-    /// The alternatives of some terms; `None` where they are too many, or are to be relaxed.
+    /// The alternatives of some terms; `None` if there are too many, or if something would have to be relaxed.
     pub(super) fn alternatives_if_few(&mut self, all: &[Term]) -> Result<Option<Alternatives>, GrammarError> {
         match GrammarError::unless_ended("", || self.normal.alternatives(all))? {
             Ok(alternatives) => Ok(Some(alternatives)),
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// How many values meet these terms.
+    /// The number of values that meet these terms.
     pub(super) fn number_of_values(
         &mut self,
         all: &[Term],
@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
         if level > MAX_LEVEL {
             return Ok(Cardinality::Unknown);
         }
-        // What holds itself is reached again on the path.
+        // A recursive value is reached again while it is being counted.
         counts.0.insert(all.into(), Cardinality::Unknown);
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.normal.check_time(at)?;
@@ -133,7 +133,7 @@ impl<'a> Lowering<'a> {
                     _ => self.count_objects(merged, at, counts, level + 1)?,
                 };
                 most = match (most, found) {
-                    // Several alternatives may have values in common.
+                    // Different alternatives may have values in common.
                     (Cardinality::Finite(1..) | Cardinality::Unknown, Cardinality::Finite(1..)) => Cardinality::Unknown,
                     (known, found) => sum(known, found),
                 };
@@ -143,12 +143,12 @@ impl<'a> Lowering<'a> {
         Ok(count)
     }
 
-    /// Whether numbers are distinguished by how they are written: then two of different kinds may be equal.
+    /// Whether numbers are distinguished by their spelling: then two of different kinds may be equal.
     fn is_given_by_its_point(&self, merged: &Merged) -> bool {
         merged.types.meets(Types::NUMBER) && self.number_kind(merged) == Kind::Pointed
     }
 
-    /// How many of the listed values no other alternative has.
+    /// The number of listed values that no other alternative contains.
     fn count_listed(&mut self, listing: &[Merged<'a>], others: &[Merged<'a>]) -> Result<u64, GrammarError> {
         let document = self.schemas.document;
         let mut found = FxHashSet::default();
@@ -194,7 +194,7 @@ impl<'a> Lowering<'a> {
         if merged.contains.is_empty() && merged.unique.is_none() && merged.repeated.is_none() {
             return Ok(sum(all, product(of_length, number_of_lists(of_rest, least, more))));
         }
-        // Elements can come without end, among them those that must match.
+        // There can be arbitrarily many elements, also of those that must match.
         let mut is_infinite = more.is_none();
         is_infinite &= match merged.unique {
             Some(_) => merged.prefix.is_empty() && of_rest == Cardinality::Infinite,
@@ -229,7 +229,7 @@ impl<'a> Lowering<'a> {
             Err(error) if error.kind == ErrorKind::Limit => return Ok(Cardinality::Unknown),
             Err(error) => return Err(error),
         };
-        // By the number of members.
+        // The number of objects by their number of members.
         let mut of_size = vec![Cardinality::Finite(1)];
         let mut required = 0;
         for KnownKey { known, .. } in &plan.known {
@@ -254,7 +254,7 @@ impl<'a> Lowering<'a> {
         self.with_other_members(&plan, (named, of_size[required]), room, counts, level)
     }
 
-    /// How many objects there are, where so many have named members only, and so many no others than those that they must have.
+    /// The number of objects, given how many have only named members, and how many have only required ones.
     fn with_other_members(
         &mut self,
         plan: &KeyPlan,
@@ -263,7 +263,8 @@ impl<'a> Lowering<'a> {
         counts: &mut ValueCounts,
         level: usize,
     ) -> Result<Cardinality, GrammarError> {
-        // Of each thing that one member must be: whether one of infinitely many keys can be, where there is room.
+        // For each existential requirement: whether infinitely many keys can satisfy it, if there is room for such a
+        // member.
         let mut are_met = room.is_none_or(|room| room > 0);
         are_met &= plan.some.is_empty() || room.is_none();
         for (place, rule) in plan.some.iter().enumerate() {

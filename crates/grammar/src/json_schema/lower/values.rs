@@ -21,7 +21,8 @@ use crate::json_schema::normal_form::merged::{Clash, Merged};
 use crate::json_schema::read::document::Json;
 use crate::json_schema::read::schema::{SchemaId, Types};
 
-/// Most terms in the alternatives of all values together: bounds the time to lower them, to some seconds.
+/// The greatest number of terms in the alternatives of all values together: bounds the time of lowering to some
+/// seconds.
 const MAX_LOWERED: usize = 500_000;
 
 impl<'a> Lowering<'a> {
@@ -54,7 +55,7 @@ impl<'a> Lowering<'a> {
         node
     }
 
-    /// The node of a value that none has yet; `said` is what others that mean the same say, too.
+    /// A new node for a value; `said` is the structural key, which values that mean the same share.
     fn new_value(&mut self, all: &[Term], depth: u32, said: Option<&[u8]>) -> Result<NodeId, GrammarError> {
         let at = all.iter().find_map(|&term| self.normal.schema_of(term)).unwrap_or(self.schemas.root);
         self.normal.check_time(at)?;
@@ -102,8 +103,8 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
-    /// What is neither array nor object among the values of these types for which all these terms hold, those that are,
-    /// and what may stand in their way.
+    /// The scalars of these types for which all these terms hold, the containers, and the reasons that may make the
+    /// value impossible.
     pub(crate) fn parts_of_types(
         &mut self,
         all: &[Term],
@@ -122,7 +123,7 @@ impl<'a> Lowering<'a> {
         Ok((self.builder.exprs.or(&parts.scalars), parts.containers, parts.branches))
     }
 
-    /// Makes one expression each of the strings and of the numbers that an `enum` lists.
+    /// Joins the strings that an `enum` lists into one expression, and the numbers likewise.
     fn join_listed(&mut self, parts: &mut Parts<'a>, at: SchemaId) -> Result<(), GrammarError> {
         let Parts { scalars, texts, numbers, .. } = parts;
         if !texts.is_empty() {
@@ -136,13 +137,13 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Counts terms that are lowered.
+    /// Counts the lowered terms.
     fn count(&mut self, terms: usize, at: SchemaId) -> Result<(), GrammarError> {
         self.values.lowered += terms;
         if self.values.lowered > MAX_LOWERED { Err(self.normal.too_many(at)) } else { Ok(()) }
     }
 
-    /// Adds what one conjunction comes to, of values of these types.
+    /// Adds the parts of one conjunction, of values of these types.
     fn alternative(
         &mut self,
         all: &[Atom],
@@ -209,7 +210,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The place of a value that is known by its schema alone.
+    /// The index for a value that is given by its schema alone.
     fn place_of(&self, all: &[Term]) -> Option<usize> {
         match *all {
             _ if self.surfaces.depends_on_depth() => None,
@@ -219,7 +220,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What may stand where an indented text is as deep as it gets: unconstrained values stop nesting there.
+    /// What may stand at the greatest depth of an indented text: unconstrained values stop nesting there.
     fn cut_at_depth(&mut self, all: &[Term], at: SchemaId, scalars: &mut Vec<ExprId>) -> Result<(), GrammarError> {
         if !all.is_empty() {
             let message = format!(
@@ -232,7 +233,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Sorts the values of an `enum` that fit all other constraints into texts, other scalars and containers.
+    /// Sorts the values of an `enum` that fit all other constraints into strings, other scalars and containers.
     fn listed_values(&mut self, merged: &Merged<'a>, parts: &mut Parts<'a>) -> Result<(), GrammarError> {
         let Parts { scalars, texts, numbers, containers, branches } = parts;
         let of_types = self.number_kind(merged);

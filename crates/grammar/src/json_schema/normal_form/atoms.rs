@@ -3,60 +3,61 @@
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// What is asked of a value inside another one.
+/// A requirement on a value inside another value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Term {
-    /// It is an instance.
+    /// It is an instance of the schema.
     Holds(SchemaId),
-    /// It is not.
+    /// It is not an instance of the schema.
     Fails(SchemaId),
-    /// It is another value than this one.
+    /// It differs from this value.
     Differs(JsonId),
-    /// Any of a list of terms, by its position among those of the normal form.
+    /// One of a list of terms holds; the list is given by its index in the normal form.
     Any(u32),
-    /// It is one of a list of values, by its position among those of the normal form.
+    /// It is one of a list of values; the list is given by its index in the normal form.
     Among(u32),
-    /// It is none of them.
+    /// It is none of these values.
     Outside(u32),
 }
 
-/// One thing asked of a value.
+/// One requirement on a value: a literal of the normal form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Atom {
-    /// All keywords of a schema that speak of the value itself hold.
+    /// All keywords of a schema that constrain the value itself hold.
     Own(SchemaId),
-    /// One of them does not hold. Where it speaks of several parts, each of which may be the reason, `part` is one of them:
-    /// a place in a list, or the JSON value that stands for it.
+    /// One of these keywords does not hold. If it has several parts, each of which may be violated, `part` is one of
+    /// them: an index in a list, or the JSON value of the part.
     Broken { schema: SchemaId, keyword: u32, part: u32 },
-    /// It is an object whose member, if it has one of this name, is no instance of the property's schema.
+    /// It is an object; its member of this name, if present, is not an instance of the property's schema.
     MemberFails { schema: SchemaId, name: JsonId },
-    /// It is another value than this one, for the reason of this number (see [`super::negation`]).
+    /// It differs from this value, in the way with this number (see [`super::negation`]).
     Differs { value: JsonId, reason: u32 },
-    /// It is an object with this key: the string, or the key of the value.
+    /// It is an object with this key: the string `name`, or the key of the value `name`.
     Has { name: JsonId, at: SchemaId },
-    /// It is not.
+    /// It is not an object with this key.
     Lacks { name: JsonId, at: SchemaId },
-    /// Nothing fits: the schema at hand allows every value and is negated.
+    /// Nothing fits: this schema allows every value and is negated.
     Never(SchemaId),
-    /// Asks nothing: the annotations of this schema count.
+    /// No requirement: the annotations of this schema count.
     Seen(SchemaId),
-    /// The members or elements that none of the seen schemas speaks of are instances of the schema that the keyword
-    /// holds; or else, one of them is not.
+    /// The members or elements that none of the seen schemas evaluates are instances of the keyword's schema; if
+    /// `broken`, one of them is not.
     Unevaluated { schema: SchemaId, keyword: u32, seen: u32, broken: bool },
-    /// It is one of a list of values, by its position among those of the normal form.
+    /// It is one of a list of values, given by its index in the normal form.
     Among(u32),
-    /// It is none of them.
+    /// It is none of these values.
     Outside(u32),
-    /// One of its members is as a case says, by its position among those of the normal form.
+    /// One of its members is as in a case, given by its index in the normal form.
     Case(u32),
-    /// Any of some alternatives holds, which speak of types and texts only, by its position among those of the normal form.
+    /// One of some alternatives holds, all of which only constrain types and strings; given by their index in the
+    /// normal form.
     Texts(u32),
-    /// Nothing fits: a cycle of references, by its position among those of the normal form.
+    /// Nothing fits, because of a cycle of references, given by its index in the normal form.
     Circular(u32),
 }
 
 impl Atom {
-    /// The schema to name in messages.
+    /// The schema that messages should name.
     pub(crate) fn at(self) -> Option<SchemaId> {
         match self {
             Atom::Own(at)

@@ -17,13 +17,13 @@ use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// Most values distinguished for one member.
+/// The greatest number of values that are distinguished for one member.
 const MAX_VALUES: usize = 1_000;
-/// How far the schema of a member is looked into.
+/// The greatest depth to which the schema of a member is examined.
 const MAX_LEVEL: usize = 6;
 
 impl<'a> Normal<'a> {
-    /// The position of a list of values.
+    /// The index of a list of values.
     pub(crate) fn list(&mut self, values: &[JsonId]) -> ListId {
         if let Some(&known) = self.list_ids.get(values) {
             return known;
@@ -39,7 +39,7 @@ impl<'a> Normal<'a> {
         Atom::Case(self.cases.insert_full(case).0 as u32)
     }
 
-    /// The properties of a schema whose values it lists, each with its schema.
+    /// The properties for which a schema lists the values, each with its schema.
     pub(crate) fn listed_members(&mut self, id: SchemaId) -> Rc<[(&'a str, SchemaId)]> {
         if let Some(known) = self.listed.get(&id) {
             return known.clone();
@@ -59,7 +59,7 @@ impl<'a> Normal<'a> {
         members
     }
 
-    /// The values that a schema lists, in order to allow or to forbid them; `None` where they are no scalars or too many.
+    /// The values that a schema lists, to allow or to forbid them; `None` if they are not scalars or too many.
     fn mentioned(&self, id: SchemaId, level: usize) -> Option<Vec<JsonId>> {
         let mut values = Vec::new();
         if level > MAX_LEVEL {
@@ -81,7 +81,7 @@ impl<'a> Normal<'a> {
         (values.len() <= MAX_VALUES && values.iter().all(is_scalar)).then_some(values)
     }
 
-    /// The cases of a member that these schemas speak of; `None` where they are too many.
+    /// The cases of a member that these schemas mention; `None` if there are too many.
     pub(crate) fn cases_of(
         &mut self,
         name: &'a str,
@@ -89,7 +89,7 @@ impl<'a> Normal<'a> {
         is_object: bool,
     ) -> Option<Vec<Case<'a>>> {
         let document = self.schemas.document;
-        // Which schemas list a value.
+        // For each listed value, the schemas that list it.
         let mut listed: IndexMap<ValueId, (JsonId, Vec<u32>)> = IndexMap::new();
         for (place, &property) in (0..).zip(properties) {
             for value in self.mentioned(property, 0)? {
@@ -120,7 +120,7 @@ impl<'a> Normal<'a> {
         Some(cases)
     }
 
-    /// The case that is one or the other of two cases of the same member.
+    /// The union of two cases of the same member.
     pub(crate) fn either(&mut self, one: &Case<'a>, other: &Case<'a>) -> Case<'a> {
         let values = match (one.values, other.values) {
             (MemberValues::None, values) | (values, MemberValues::None) => values,
@@ -145,7 +145,7 @@ impl<'a> Normal<'a> {
         Case { name: one.name, others: one.others || other.others, lacking: one.lacking || other.lacking, values }
     }
 
-    /// The values of one list that are not in another one.
+    /// The values of one list that are not in the other.
     fn without(&self, from: ListId, taken: ListId) -> Vec<JsonId> {
         let document = self.schemas.document;
         let taken: Vec<ValueId> = self.lists[taken as usize].iter().map(|&value| document.value_id(value)).collect();
@@ -153,7 +153,7 @@ impl<'a> Normal<'a> {
         from.filter(|&value| !taken.contains(&document.value_id(value))).collect()
     }
 
-    /// Whether all values of a member in some case are instances of a schema, or none is; `None` where that is not clear.
+    /// Whether all values of a member in some case are instances of a schema, or none is; `None` if that isn't clear.
     pub(crate) fn fits(&mut self, id: SchemaId, values: MemberValues) -> Option<bool> {
         if let Some(&known) = self.fitting.get(&(id, values)) {
             return known;
@@ -172,7 +172,7 @@ impl<'a> Normal<'a> {
         found
     }
 
-    /// Whether a scalar is an instance of a schema, where its plain keywords decide that.
+    /// Whether a scalar is an instance of a schema, if the schema's simple keywords decide that.
     fn value_fits(&self, id: SchemaId, value: JsonId, level: usize) -> Option<bool> {
         let document = self.schemas.document;
         let schema = self.schemas.get(id);
@@ -185,7 +185,7 @@ impl<'a> Normal<'a> {
         let of_type = type_of(document.get(value));
         let inner = |part: SchemaId| self.value_fits(part, value, level + 1);
         let verdicts = schema.keywords.iter().map(|keyword| match keyword {
-            // There, a number is an integer by its text.
+            // In this case the text of a number decides whether it is an integer.
             Keyword::Type(types) if of_type.meets(Types::NUMBER) && self.schemas.is_pointless(id) => {
                 match types.and(Types::NUMBER) {
                     Types::NUMBER => Some(true),

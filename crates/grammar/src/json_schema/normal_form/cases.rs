@@ -2,22 +2,22 @@
 
 use crate::json_schema::read::schema::Types;
 
-/// A list of values, by its position among those of the normal form.
+/// A list of values, given by its index in the normal form.
 pub(crate) type ListId = u32;
 
-/// What is asked of a value and of its member of one name, in one case.
+/// The requirements on a value and on its member of one name, in one case.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Case<'a> {
     pub(crate) name: &'a str,
-    /// Whether values fit that are no objects.
+    /// Whether the case contains values that are not objects.
     pub(crate) others: bool,
-    /// Whether objects fit that lack the member.
+    /// Whether the case contains objects without the member.
     pub(crate) lacking: bool,
-    /// The values of the member in objects that fit.
+    /// The values of the member in the objects of the case.
     pub(crate) values: MemberValues,
 }
 
-/// Which values of a member.
+/// A set of values of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum MemberValues {
     None,
@@ -27,7 +27,7 @@ pub(crate) enum MemberValues {
 }
 
 impl Case<'_> {
-    /// The types of values that fit.
+    /// The types of the values in the case.
     pub(crate) fn types(&self) -> Types {
         let objects = if self.lacking || self.values != MemberValues::None { Types::OBJECT } else { Types::NONE };
         if self.others { objects.or(Types::ALL.without(Types::OBJECT)) } else { objects }

@@ -1,9 +1,9 @@
 //! Normal form: every schema as a disjunction of conjunctions, as far as one value is concerned.
 //!
-//! References, `allOf`, `anyOf`, `oneOf`, `not`, `if` and dependencies speak of the same value as the schema they stand in.
-//! Multiplying them out leaves alternatives, each a list of atoms that must all hold. What a schema says of the values
-//! inside stays untouched: those are lists of terms, normalised when they are reached. The walk has its own stack, and
-//! every goal is normalised once.
+//! References, `allOf`, `anyOf`, `oneOf`, `not`, `if` and dependencies speak of the same value as the schema they stand
+//! in. Multiplying them out leaves alternatives, each a list of atoms that must all hold. What a schema says of the
+//! values inside stays untouched: those are lists of terms, normalised when they are reached. The walk has its own
+//! stack, and every goal is normalised once.
 
 use std::rc::Rc;
 
@@ -20,16 +20,16 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::read::schema::{Keyword, SchemaId};
 
 impl<'a> Normal<'a> {
-    /// The alternatives of a value of which all these terms must hold.
+    /// The alternatives of a value for which all these terms hold.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a cycle of references that comes back to the same value through a choice or a
-    /// negation, [`ErrorKind::Limit`] when there are too many alternatives.
+    /// [`ErrorKind::Unsupported`] for a cycle of references that returns to the same value through a choice or a
+    /// negation, [`ErrorKind::Limit`] if there are too many alternatives.
     pub(crate) fn alternatives(&mut self, all: &[Term]) -> Result<Alternatives, GrammarError> {
         self.alternatives_in(all, Mode::Plain)
     }
 
-    /// The same in a mode.
+    /// As [`Normal::alternatives`], in a mode.
     pub(crate) fn alternatives_in(&mut self, all: &[Term], mode: Mode) -> Result<Alternatives, GrammarError> {
         let mut factors = Vec::with_capacity(all.len());
         for &term in all {
@@ -63,7 +63,7 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// What terms ask for where there is nothing to multiply out, as in most schemas: one atom, or none.
+    /// The requirement of some terms if there is nothing to multiply out, as in most schemas: one atom, or none.
     pub(crate) fn alone(&mut self, all: &[Term]) -> Option<Option<Atom>> {
         let id = match *all {
             [] => return Some(None),
@@ -78,7 +78,7 @@ impl<'a> Normal<'a> {
         Some(schema.constrains().then_some(Atom::Own(id)))
     }
 
-    /// The schema that a term speaks of.
+    /// The schema of a term.
     pub(crate) fn schema_of(&self, term: Term) -> Option<SchemaId> {
         match term {
             Term::Holds(schema) | Term::Fails(schema) => Some(schema),
@@ -90,7 +90,7 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// The term for any of some terms; `None` where the list has not been made known.
+    /// The term for a disjunction of terms; `None` if the list has no index yet.
     pub(crate) fn known_any(&self, terms: &[Term]) -> Option<Term> {
         match *terms {
             [only] => Some(only),
@@ -111,11 +111,11 @@ impl<'a> Normal<'a> {
             self.known.insert(root, alternatives.clone());
             return Ok(alternatives);
         }
-        // What is being normalised, outermost first, with goals still to come between; meeting one of the former again
-        // is a cycle.
+        // The goals that are being normalised, outermost first, with goals still to be visited in between. Reaching one
+        // of the former again is a cycle.
         let mut work = vec![root];
         let mut inside: FxHashSet<Goal> = FxHashSet::default();
-        // Goals that a cycle comes back to, where more may be allowed: until they are reached, anything holds there.
+        // Goals that a cycle returns to, in loose mode: until they are known, they are assumed to allow everything.
         let mut cut: FxHashSet<Goal> = FxHashSet::default();
         while let Some(&goal) = work.last() {
             if !cut.remove(&goal) && self.known.contains_key(&goal) {
@@ -128,7 +128,7 @@ impl<'a> Normal<'a> {
             let missing = self.missing(goal)?;
             if missing.is_empty() {
                 let alternatives = self.combine(goal)?;
-                // In a chain of schemas each may have all alternatives of the next one, and some more.
+                // In a chain of schemas, each may have all alternatives of the next one and some more.
                 self.kept += alternatives.len();
                 if self.kept > MAX_KEPT {
                     return Err(self.too_many(goal.schema));
@@ -143,7 +143,7 @@ impl<'a> Normal<'a> {
                 let start = entered.iter().position(|&goal| goal == again).unwrap_or(0);
                 let cycle = &entered[start..];
                 if self.asks_for_itself(cycle) {
-                    // Nothing fits what asks for itself first, here and wherever it is asked for.
+                    // A goal that requires itself is satisfied by nothing, here and wherever it occurs.
                     let atom = Atom::Circular(self.cycles.len() as u32);
                     let clash = self.circular(cycle);
                     self.cycles.push(clash);
@@ -232,7 +232,7 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// For a schema that speaks of what is not evaluated: the goal that says what is.
+    /// For a schema with `unevaluated...` keywords: the goal that determines what is evaluated.
     fn base(&self, goal: Goal) -> Option<Goal> {
         let speaks = match goal.mode {
             Mode::Plain => self.schemas.get(goal.schema).keywords.iter().any(Keyword::is_unevaluated),
@@ -251,7 +251,7 @@ impl<'a> Normal<'a> {
             return Ok(base.iter().map(|all| all.iter().filter(is_asked).copied().collect()).collect());
         }
         let plan = self.plan_of(goal);
-        // What holds in any case, which settles much of what the disjuncts would be multiplied out to.
+        // What holds in every case; it often decides most of the disjuncts that would be multiplied out.
         let mut common: Vec<Atom> = Vec::new();
         for factor in &plan {
             if let (Factor::Disjuncts(disjuncts), false) = (factor, goal.mode.is_tracked())
@@ -282,12 +282,13 @@ impl<'a> Normal<'a> {
             return Ok(product);
         }
         if goal.mode == Mode::Loose {
-            // Whatever it says of the rest only allows less; failing to say it may allow everything.
+            // When it holds, omitting the keyword is a safe superset. When it fails, the superset must allow
+            // everything.
             return Ok(if goal.fails { [Conjunction::from([])].into() } else { product });
         }
         let mut result: Vec<Conjunction> = Vec::new();
         if let Some(base) = base {
-            // It fails where another keyword does, or where all others hold and this one does not.
+            // The schema fails if another keyword fails, or if all others hold and this one doesn't.
             result.extend(product.iter().cloned());
             for all in base.iter() {
                 for &keyword in &speaks {
@@ -323,7 +324,7 @@ impl<'a> Normal<'a> {
         Ok(result.into())
     }
 
-    /// What a disjunct asks for, where that is no choice itself.
+    /// The atoms of a disjunct, if it contains no choice.
     fn only_disjunct(&self, disjunct: &Disjunct) -> Option<Vec<Atom>> {
         let mut all = Vec::new();
         for piece in disjunct {
@@ -338,7 +339,7 @@ impl<'a> Normal<'a> {
         Some(all)
     }
 
-    /// Any of the disjuncts, where what is common to all of them holds in any case.
+    /// The disjunction of the disjuncts, where what is common to all of them holds in every case.
     fn sum(
         &mut self,
         goal: Goal,
@@ -369,7 +370,7 @@ impl<'a> Normal<'a> {
         Ok(sum.absorbed(goal.mode))
     }
 
-    /// Alternatives for every choice of schemas that hold, where their annotations count.
+    /// The alternatives for every choice of schemas that hold, if their annotations count.
     fn at_least_one(&mut self, goal: Goal, parts: &[SchemaId]) -> Result<Alternatives, GrammarError> {
         let parts = parts.iter().map(|&schema| (schema, self.known[&Goal { schema, ..goal }].clone()));
         let has_seen = |(_, alternatives): &(SchemaId, Alternatives)| {
@@ -387,7 +388,7 @@ impl<'a> Normal<'a> {
                 sum.add(&self.product(goal.schema, &[with_some.clone(), fails.clone()], goal.mode)?);
                 with_none = self.product(goal.schema, &[with_none.clone(), fails], goal.mode)?;
             } else {
-                // Fewer annotations only allow less, so it need not be said that the others fail.
+                // Fewer annotations only allow less, so it isn't necessary to require that the others fail.
                 sum.add(&with_some);
             }
             if sum.list.len() > MAX_ALTERNATIVES {
@@ -403,7 +404,7 @@ impl<'a> Normal<'a> {
         Ok(sum.list.into())
     }
 
-    /// Whether each of these goals has no disjunct but the next one, and the last none but the first.
+    /// Whether each of these goals has only one disjunct, which is the next goal; for the last one, the first goal.
     fn asks_for_itself(&self, cycle: &[Goal]) -> bool {
         let next = cycle.iter().cycle().skip(1);
         cycle.iter().zip(next).all(|(&goal, next)| {
@@ -418,7 +419,7 @@ impl<'a> Normal<'a> {
         })
     }
 
-    /// Why nothing fits a cycle of goals that ask for each other and nothing else.
+    /// Why nothing satisfies a cycle of goals that require only each other.
     #[cold]
     fn circular(&self, cycle: &[Goal]) -> Clash {
         let chain = self.chain(cycle);
@@ -429,8 +430,8 @@ impl<'a> Normal<'a> {
         Clash { place: self.schemas.place(cycle[0].schema), message }
     }
 
-    /// Why a cycle is refused that goes through a choice or a negation. Some values may fit: those that settle the choice
-    /// before the reference is looked at, or that have no part in it.
+    /// Why a cycle through a choice or a negation is refused. Some values may satisfy it: those that decide the choice
+    /// before the reference is reached, or that the reference doesn't concern.
     #[cold]
     fn undecided(&self, cycle: &[Goal]) -> GrammarError {
         let references = |id| self.schemas.combining(id).filter(|keyword| keyword.ends_with("ef"));
@@ -445,7 +446,7 @@ impl<'a> Normal<'a> {
         GrammarError::new(ErrorKind::Unsupported, self.schemas.place(last.schema), message)
     }
 
-    /// The places of a cycle, and the first one again.
+    /// The places of a cycle, ending with the first one again.
     fn chain(&self, cycle: &[Goal]) -> String {
         let mut places: Vec<String> = cycle.iter().take(6).map(|&goal| self.schemas.place(goal.schema)).collect();
         if cycle.len() > 6 {
@@ -456,7 +457,7 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// Goals still to be reached, each once.
+/// Goals that still have to be visited, each once.
 #[derive(Default)]
 struct Missing {
     list: Vec<Goal>,

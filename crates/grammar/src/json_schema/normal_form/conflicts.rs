@@ -11,7 +11,7 @@ use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{SchemaId, Types};
 
 impl Merger<'_, '_> {
-    /// What is certain not to go together, in the order in which it is reported.
+    /// Finds requirements that certainly exclude each other, in the order in which they are reported.
     pub(crate) fn find_clashes(&mut self, all: &[Atom]) {
         let merged = &self.merged;
         if let (Some(low), Some(high)) = (&merged.lower, &merged.upper) {
@@ -60,7 +60,8 @@ impl Merger<'_, '_> {
         self.drop_values();
     }
 
-    /// Takes out the values that a bound on their own type excludes; what lies deeper is checked when it is written.
+    /// Removes values that violate a bound on their own type; constraints on their parts are checked when they are
+    /// lowered.
     fn drop_values(&mut self) {
         let Some(values) = &self.merged.values else { return };
         let (at, before) = (values.at, values.value.len());
@@ -92,7 +93,7 @@ impl Merger<'_, '_> {
         }
     }
 
-    /// Where a constraint stands, unless it is the place the message names anyway.
+    /// The place of a constraint, unless the message names it anyway.
     pub(crate) fn elsewhere(&self, at: SchemaId, here: SchemaId) -> String {
         if at == here { String::new() } else { format!(" (in {})", self.schemas.place(at)) }
     }

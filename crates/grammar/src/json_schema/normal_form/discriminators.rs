@@ -1,6 +1,7 @@
 //! By which values branches are distinguished at a glance: their own, or those of one required member.
 //!
-//! Hundreds of branches that each allow one value make tens of thousands of pairs, of which none need be looked at closely.
+//! Hundreds of branches that each allow one value make tens of thousands of pairs, of which none need be looked at
+//! closely.
 
 use stencilm_support::HashMap;
 
@@ -11,34 +12,34 @@ use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// Most values of one branch that are compared.
+/// The greatest number of values of one branch that are compared.
 const MAX_VALUES: usize = 64;
-/// Longest chain of references that is followed.
+/// The length of the longest chain of references that is followed.
 const MAX_HOPS: usize = 8;
 
-/// What lists the values: the branch itself, or a member that it requires.
+/// What lists the values: the branch itself (`None`), or a member that it requires.
 type Place<'a> = Option<&'a str>;
 
-/// The values of a branch at one place, sorted numbers; `None` where it lists none.
+/// The values of a branch at one place, as sorted numbers; `None` if it lists none.
 type Values = Option<Vec<ValueId>>;
 
-/// How many alternatives of a branch list values at a place, and which.
+/// For each place, how many alternatives of a branch list values there, and which.
 type Places<'a> = HashMap<Place<'a>, (usize, Vec<ValueId>)>;
 
 /// The values that branches list, by place.
 #[derive(Default)]
 pub(crate) struct Marks<'a> {
-    /// For every branch how many alternatives it has, and what they list.
+    /// For every branch, the number of its alternatives, and what they list.
     branches: Vec<(usize, Places<'a>)>,
 }
 
 impl<'a> Marks<'a> {
-    /// Begins a branch of so many alternatives.
+    /// Begins a branch with this many alternatives.
     pub(crate) fn next_branch(&mut self, alternatives: usize) {
         self.branches.push((alternatives, HashMap::default()));
     }
 
-    /// Adds an alternative of the last branch.
+    /// Adds an alternative to the last branch.
     pub(crate) fn add(&mut self, normal: &Normal<'a>, merged: &Merged<'a>) {
         let document = normal.schemas.document;
         let Some((_, places)) = self.branches.last_mut() else { return };
@@ -69,7 +70,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// For every branch its values at the place where most branches list theirs.
+    /// For every branch, its values at the place where most branches list values.
     pub(crate) fn best(self) -> Vec<Values> {
         let mut counts: HashMap<Place<'a>, usize> = HashMap::default();
         for (alternatives, places) in &self.branches {
@@ -77,7 +78,7 @@ impl<'a> Marks<'a> {
                 *counts.entry(*place).or_default() += 1;
             }
         }
-        // Of several, the first in order, since the same schema must always come out the same.
+        // Ties are resolved by order, because the same schema must always give the same result.
         let best = counts.iter().max_by_key(|(place, count)| (**count, std::cmp::Reverse(**place)));
         let Some((&best, _)) = best else { return vec![None; self.branches.len()] };
         let of_branch = |(alternatives, mut places): (usize, Places<'a>)| {
@@ -106,7 +107,7 @@ fn listed<'a>(normal: &Normal<'a>, mut id: SchemaId) -> Option<&'a [JsonId]> {
     None
 }
 
-/// Whether two branches list values and none in common.
+/// Whether both branches list values, and none in common.
 pub(crate) fn are_disjoint(left: &Values, right: &Values) -> bool {
     let (Some(left), Some(right)) = (left, right) else { return false };
     let (few, many) = if left.len() < right.len() { (left, right) } else { (right, left) };

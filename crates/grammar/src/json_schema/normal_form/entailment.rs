@@ -1,7 +1,8 @@
 //! Whether what is already asked of a value implies one more thing: then a choice that offers it is no choice.
 //!
-//! A `oneOf` says of each branch that all others fail, and each of them may fail by many disjuncts. As soon as a branch holds
-//! whose discriminator differs, the others fail by that alone, and their other disjuncts need not be multiplied out.
+//! A `oneOf` says of each branch that all others fail, and each of them may fail by many disjuncts. As soon as a branch
+//! holds whose discriminator differs, the others fail by that alone, and their other disjuncts need not be multiplied
+//! out.
 
 use super::atoms::{Atom, Term};
 use super::goals::Mode;
@@ -13,15 +14,15 @@ use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// Most values of an `enum` compared with those of another one.
+/// The greatest number of `enum` values that are compared with those of another `enum`.
 const MAX_VALUES: usize = 64;
 
 impl Normal<'_> {
-    /// Whether an atom holds wherever the merged ones do.
+    /// Whether an atom follows from the merged ones.
     pub(crate) fn implies_atom(&mut self, merged: &Merged, atom: Atom) -> Result<bool, GrammarError> {
         let document = self.schemas.document;
         let is_object = merged.types == Types::OBJECT;
-        // No member that nothing names can be there.
+        // No member can be present that nothing names.
         let is_closed = merged.rules.is_empty() && merged.additional.iter().any(|&term| self.never_holds(term));
         match atom {
             Atom::Broken { schema, keyword, part } => match &self.schemas.get(schema).keywords[keyword as usize] {
@@ -84,23 +85,24 @@ impl Normal<'_> {
         }
     }
 
-    /// Whether a term is that of the schema `false`.
+    /// Whether a term is the schema `false`.
     pub(crate) fn never_holds(&self, term: Term) -> bool {
         matches!(term, Term::Holds(id) if self.schemas.get(id).never)
     }
 
-    /// Whether it is certain that no value meets all terms and the schema too.
+    /// Whether it's certain that no value meets all terms and the schema as well.
     fn apart(&mut self, terms: &[Term], schema: SchemaId) -> Result<bool, GrammarError> {
         if self.schemas.get(schema).never {
             return Ok(true);
         }
-        // A loose form is asked for to decide just this: a member that holds the schema again would never come to an end.
+        // The loose form is computed only to decide this. Within it the question isn't asked again, because it would
+        // never end for a recursive member.
         if self.is_loose || self.proofs > MAX_PROOFS {
             return Ok(false);
         }
         let mut all = terms.to_vec();
         all.push(Term::Holds(schema));
-        // What is too much to multiply out, or leads in a circle, is not proven to be disjoint.
+        // What is too much to multiply out, or circular, is not proven to be disjoint.
         let loose = GrammarError::decided("", || self.alternatives_in(&all, Mode::Loose))?;
         let Some(alternatives) = loose else { return Ok(false) };
         for alternative in alternatives.iter() {

@@ -3,8 +3,8 @@
 use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas};
 use crate::json_schema::read::vocabulary::Draft;
 
-/// How many of the first elements the seen schemas speak of, beside what the holder itself says of those it has not
-/// seen, and of which others: those that these schemas count.
+/// How many of the first elements the seen schemas evaluate, beyond what the holder itself evaluates, and which other
+/// elements: those that these schemas count.
 pub(crate) fn evaluated(schemas: &Schemas, holder: SchemaId, seen: &[SchemaId]) -> (usize, Vec<SchemaId>) {
     let mut spoken_of = 0;
     let mut counted: Vec<SchemaId> = Vec::new();

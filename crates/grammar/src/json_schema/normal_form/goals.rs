@@ -6,23 +6,23 @@ use super::atoms::Atom;
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema::{SchemaId, Types};
 
-/// Atoms that must all hold, in the order of the text. None at all: any value.
+/// Atoms that must all hold, in the order of the text. If there are none, every value fits.
 pub(crate) type Conjunction = Rc<[Atom]>;
-/// Conjunctions of which any may hold.
+/// Conjunctions of which at least one must hold.
 pub(crate) type Alternatives = Rc<[Conjunction]>;
 
-/// What counts beside whether a schema holds.
+/// What matters besides whether a schema holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Mode {
     /// Nothing.
     Plain,
-    /// Alternatives may allow more, and need no look at whether branches exclude each other.
+    /// The alternatives may be a superset, so it need not be decided whether branches exclude each other.
     Loose,
-    /// Also which annotations there are at least.
+    /// Also a lower bound of the annotations.
     Tracked,
-    /// Also which annotations there are exactly.
+    /// Also the exact annotations.
     Exact,
-    /// What looks like a schema is a value, and the goal is to be another one.
+    /// The schema id stands for a value, and the goal is to differ from it.
     Differs,
 }
 
@@ -31,13 +31,13 @@ impl Mode {
         matches!(self, Mode::Tracked | Mode::Exact)
     }
 
-    /// No annotations come out of what must fail.
+    /// A negated schema produces no annotations.
     pub(crate) fn inside_not(self) -> Mode {
         if self == Mode::Loose { Mode::Loose } else { Mode::Plain }
     }
 }
 
-/// That a schema holds, or fails.
+/// The goal that a schema holds, or fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Goal {
     pub(crate) schema: SchemaId,
@@ -46,13 +46,13 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
-    /// Another value than this one.
+    /// The goal to differ from this value.
     pub(crate) fn differs(value: JsonId) -> Goal {
         Goal { schema: SchemaId { value, scope: 0 }, fails: true, mode: Mode::Differs }
     }
 }
 
-/// For every branch of a `oneOf` the other ones that may hold together with it.
+/// For every branch of a `oneOf`, the other branches that may hold together with it.
 pub(crate) type Overlaps = Vec<Box<[u32]>>;
 
 /// A part of a product.
@@ -67,20 +67,20 @@ pub(crate) type Disjunct = Vec<Piece>;
 
 /// A factor of a plan.
 pub(crate) enum Factor {
-    /// Any of these.
+    /// At least one of these must hold.
     Disjuncts(Vec<Disjunct>),
-    /// At least one of these schemas, where it counts which of them hold, since their annotations do.
+    /// At least one of these schemas must hold; it matters which ones do, because their annotations count.
     AtLeastOne(Box<[SchemaId]>),
 }
 
 /// Factors that must all hold.
 pub(crate) type Plan = Vec<Factor>;
 
-/// Alternatives of which any must hold, all of them about texts.
+/// Alternatives, at least one of which must hold; all of them only constrain strings and types.
 #[derive(Clone)]
 pub(crate) struct Texts {
     pub(crate) alternatives: Alternatives,
-    /// The types of which a value may be.
+    /// The types that a value may have.
     pub(crate) types: Types,
     pub(super) level: usize,
 }

@@ -14,7 +14,7 @@ use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas, Types};
 
-/// The constraints of a conjunction.
+/// Merges the constraints of a conjunction.
 pub(crate) fn merge<'a>(normal: &Normal<'a>, all: &[Atom]) -> Merged<'a> {
     let mut merger = Merger {
         schemas: normal.schemas,
@@ -45,7 +45,7 @@ pub(crate) struct Merger<'a, 'n> {
     pub(crate) schemas: &'a Schemas<'a>,
     pub(crate) normal: &'n Normal<'a>,
     pub(crate) merged: Merged<'a>,
-    /// Where the bounds come from, for messages.
+    /// The schemas that the bounds come from, for messages.
     pub(crate) types_at: Option<SchemaId>,
     pub(crate) min_length_at: Option<SchemaId>,
     pub(crate) min_items_at: Option<SchemaId>,
@@ -53,7 +53,7 @@ pub(crate) struct Merger<'a, 'n> {
 }
 
 impl<'a> Merger<'a, '_> {
-    /// What an atom says by itself, without looking at the others.
+    /// Adds what an atom requires by itself, independent of the others.
     fn add_atom(&mut self, atom: Atom) {
         match atom {
             Atom::Own(id) => self.add_own(id),
@@ -100,7 +100,7 @@ impl<'a> Merger<'a, '_> {
         }
     }
 
-    /// Keeps the types that a keyword can fail for.
+    /// Keeps only the types for which a keyword can fail.
     fn exclude_types(&mut self, types: Types, at: SchemaId) {
         let before = self.merged.types;
         if before.and(types).is_empty() && !before.is_empty() {
@@ -110,7 +110,7 @@ impl<'a> Merger<'a, '_> {
         self.merged.types = before.and(types);
     }
 
-    /// What a schema says by itself, without looking at the others.
+    /// Adds what a schema requires by itself, independent of the others.
     fn add_own(&mut self, id: SchemaId) {
         let schema = self.schemas.get(id);
         if schema.never {
@@ -146,7 +146,8 @@ impl<'a> Merger<'a, '_> {
         }
     }
 
-    /// What follows where a keyword of a schema does not hold; of the parts, those that are no members or elements.
+    /// Adds what follows if a keyword of a schema doesn't hold; for keywords with parts, except those about members and
+    /// elements.
     fn add_broken(&mut self, id: SchemaId, keyword: &'a Keyword, part: u32) {
         let merged = &mut self.merged;
         match keyword {
@@ -184,7 +185,7 @@ impl<'a> Merger<'a, '_> {
         }
     }
 
-    /// A limit beyond counting is negated.
+    /// Handles the negation of a limit that is too large to be exceeded.
     fn no_longer(&mut self, types: Types, at: SchemaId, keyword: &str) {
         self.rule_out(types, at, format!("no value is above a {keyword} of 2^32 or more"));
     }
@@ -262,6 +263,6 @@ impl<'a> Merger<'a, '_> {
 }
 
 fn tighter_max(old: Option<u32>, new: u32) -> Option<u32> {
-    // The largest number stands for no limit: no text is that long.
+    // `u32::MAX` means no limit, because no text is that long.
     Some(old.map_or(new, |old| old.min(new))).filter(|max| *max < u32::MAX)
 }

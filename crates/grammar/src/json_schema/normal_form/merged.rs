@@ -32,7 +32,7 @@ pub(crate) struct Signed<T> {
     pub(crate) at: SchemaId,
 }
 
-/// Terms that must all hold, each once; mostly a single one, which takes no memory of its own.
+/// Terms that must all hold, without repetition; mostly a single one, which needs no allocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Terms {
     #[default]
@@ -42,7 +42,7 @@ pub(crate) enum Terms {
 }
 
 impl Terms {
-    /// Adds a term, unless it is among them.
+    /// Adds a term, unless it's already there.
     pub(crate) fn add(&mut self, term: Term) {
         match self {
             Terms::None => *self = Terms::One([term]),
@@ -68,42 +68,42 @@ impl std::ops::Deref for Terms {
 /// A member whose key some schema names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
-    /// All that is asked of its value.
+    /// All requirements on its value.
     pub(crate) value: Terms,
     /// The schema that requires it.
     pub(crate) required: Option<SchemaId>,
     /// The schema that forbids it.
     pub(crate) forbidden: Option<SchemaId>,
-    /// Whether `properties` or `required` name it, which gives it a place in the order of members.
+    /// Whether `properties` or `required` name it; then it has a place in the order of members.
     pub(crate) is_declared: bool,
 }
 
-/// Which keys of an object.
+/// A set of keys of an object.
 #[derive(Clone, Debug)]
 pub(crate) enum Keys {
-    /// Those that the pattern matches under which this schema stands.
+    /// Keys that match the pattern which is the key of this schema.
     Match(JsonId),
-    /// Those that neither `properties` nor `patternProperties` of these schemas speak of.
+    /// Keys that neither `properties` nor `patternProperties` of these schemas apply to.
     Outside(Rc<[SchemaId]>),
-    /// Those that are, as strings, no instances.
+    /// Keys that, as strings, are not instances of the schema.
     Fail(SchemaId),
 }
 
-/// What is asked of members by their keys.
+/// A requirement on members by their keys.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRule {
     pub(crate) keys: Keys,
-    /// What their values must be; for a rule that some member must follow, `None` where any value does.
+    /// The requirement on the value. In an existential rule, `None` means any value.
     pub(crate) value: Option<Term>,
     pub(crate) at: SchemaId,
 }
 
-/// How many elements must match.
+/// A requirement on how many elements match.
 #[derive(Clone, Debug)]
 pub(crate) struct Contains {
-    /// What an element must be to count.
+    /// The terms that an element must meet to count.
     pub(crate) terms: Vec<Term>,
-    /// The first place that counts.
+    /// The first position that counts.
     pub(crate) from: usize,
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
@@ -114,52 +114,53 @@ pub(crate) struct Contains {
 #[derive(Clone, Debug)]
 pub(crate) struct Merged<'a> {
     pub(crate) types: Types,
-    /// The only values, when there is an `enum` or `const`.
+    /// The only allowed values, if there is an `enum` or `const`.
     pub(crate) values: Option<From<Vec<JsonId>>>,
-    /// Values that are no arrays and no objects, and excluded.
+    /// Excluded scalars.
     pub(crate) excluded: Vec<From<JsonId>>,
     pub(crate) lower: Option<From<End>>,
     pub(crate) upper: Option<From<End>>,
-    /// What it is a multiple of, and what not.
+    /// Numbers that the value must be a multiple of, or must not be a multiple of.
     pub(crate) multiple_of: Vec<Signed<Decimal>>,
     pub(crate) min_length: u32,
     pub(crate) max_length: Option<u32>,
     pub(crate) patterns: Vec<Signed<JsonId>>,
-    /// Alternatives of texts, by their positions among those of the normal form: of each, one holds.
+    /// Lists of string alternatives, given by their indexes in the normal form: one of each list must hold.
     pub(crate) texts: Vec<u32>,
     pub(crate) formats: Vec<Signed<Format>>,
-    /// What a string has to do with names.
+    /// How a string declares or refers to names.
     pub(crate) name_uses: Vec<Signed<NameUse>>,
     pub(crate) min_items: u32,
     pub(crate) max_items: Option<u32>,
-    /// What is asked of the first elements.
+    /// The requirements on the first elements.
     pub(crate) prefix: Vec<Vec<Term>>,
-    /// What is asked of all further elements.
+    /// The requirements on all further elements.
     pub(crate) rest: Vec<Term>,
     pub(crate) contains: Vec<Contains>,
     pub(crate) unique: Option<SchemaId>,
     /// Whether strict mode forbids further elements.
     pub(crate) closed_items: bool,
     pub(crate) known: Map<&'a str, Known>,
-    /// What is asked of the values of members that nothing names.
+    /// The requirements on the values of members that nothing names.
     pub(crate) additional: Vec<Term>,
-    /// What is asked of members by patterns of their keys: where there is one, `known` and `additional` do not say it all.
+    /// The requirements on members by patterns of their keys. If there are any, `known` and `additional` are
+    /// incomplete.
     pub(crate) rules: Vec<KeyRule>,
-    /// What at least one member must be.
+    /// Existential rules: what at least one member must be.
     pub(crate) some: Vec<KeyRule>,
-    /// What is asked of all keys.
+    /// The requirements on all keys.
     pub(crate) names: Vec<Term>,
     pub(crate) min_members: u32,
     pub(crate) max_members: Option<u32>,
     /// Whether strict mode forbids members that nothing names.
     pub(crate) closed: bool,
-    /// The schema that asks for two elements that are equal.
+    /// The schema that requires two equal elements.
     pub(crate) repeated: Option<SchemaId>,
     pub(crate) clashes: Vec<Clash>,
 }
 
 impl<'a> Merged<'a> {
-    /// What every value fits.
+    /// Constraints that every value satisfies.
     pub(super) fn unconstrained() -> Merged<'a> {
         Merged {
             types: Types::ALL,
@@ -194,18 +195,18 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// Whether it is already certain that nothing matches.
+    /// Whether it's already certain that nothing matches.
     pub(crate) fn is_impossible(&self) -> bool {
         self.types.is_empty() || self.values.as_ref().is_some_and(|values| values.value.is_empty())
     }
 
-    /// What is asked of the element at a place.
+    /// The requirements on the element at a position.
     pub(crate) fn element(&self, place: usize) -> &[Term] {
         self.prefix.get(place).unwrap_or(&self.rest)
     }
 }
 
-/// A term more, unless it is among them.
+/// Adds a term, unless it's already there.
 pub(crate) fn with(mut all: Vec<Term>, one: Term) -> Vec<Term> {
     if !all.contains(&one) {
         all.push(one);

@@ -1,7 +1,7 @@
 //! How a schema can hold and how it can fail: one step of the normal form, written as sums of products.
 //!
-//! A schema holds when all its keywords do, and fails when one of them does. So the plan of a goal is a product of sums of
-//! products; what stands in it is an atom, or the goal of a schema that is applied to the same value. Negation never
+//! A schema holds when all its keywords do, and fails when one of them does. So the plan of a goal is a product of sums
+//! of products; what stands in it is an atom, or the goal of a schema that is applied to the same value. Negation never
 //! goes further than one schema: what a keyword says of values inside fails as a term of such a value.
 
 use stencilm_support::HashSet;
@@ -14,7 +14,7 @@ use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{Keyword, Schema, SchemaId, Types};
 
 impl Normal<'_> {
-    /// How a goal is reached.
+    /// The ways to reach a goal, as a plan.
     pub(crate) fn plan(&self, goal: Goal) -> Plan {
         if goal.fails { vec![Factor::Disjuncts(self.failures(goal))] } else { self.holdings(goal) }
     }
@@ -80,7 +80,7 @@ impl Normal<'_> {
         plan
     }
 
-    /// The keys that another key asks for.
+    /// The keys that another key requires.
     fn dependent_names(&self, value: JsonId) -> impl Iterator<Item = JsonId> {
         let document = self.schemas.document;
         let one = matches!(document.get(value), Json::String(_)).then_some(value);
@@ -88,7 +88,7 @@ impl Normal<'_> {
         list.iter().copied().chain(one)
     }
 
-    /// How a schema can fail: the disjuncts.
+    /// The ways in which a schema can fail, as disjuncts.
     fn failures(&self, goal: Goal) -> Vec<Disjunct> {
         let Goal { schema: id, mode, .. } = goal;
         let document = self.schemas.document;
@@ -101,7 +101,7 @@ impl Normal<'_> {
         let mut disjuncts: Vec<Disjunct> = Vec::new();
         let types = self.types_within(schema);
         for (place, keyword) in schema.keywords.iter().enumerate() {
-            // What can only fail for other types fails together with what allows none of those.
+            // A keyword about types that the schema doesn't allow can fail only if the restriction of types fails too.
             let says_types = matches!(keyword, Keyword::Type(_) | Keyword::Values(_)) || keyword.is_unevaluated();
             if !says_types && !keyword.speaks_of(types) {
                 continue;
@@ -114,7 +114,8 @@ impl Normal<'_> {
                 Keyword::OneOf(_) if mode == Mode::Loose => disjuncts.push(Disjunct::new()),
                 Keyword::OneOf(parts) => {
                     disjuncts.push(parts.iter().map(|&part| fails(part)).collect());
-                    // Two that are disjoint wherever the other keywords hold need no alternative: elsewhere those fail.
+                    // Two branches that are disjoint whenever the other keywords hold need no alternative: otherwise
+                    // those keywords fail.
                     let overlaps = self.overlaps.get(&(id, place as u32));
                     for (right, others) in overlaps.into_iter().flatten().enumerate() {
                         let before = others.iter().map(|&left| left as usize).filter(|&left| left < right);
@@ -158,7 +159,7 @@ impl Normal<'_> {
                     }
                 }
                 Keyword::MinLength(0) | Keyword::MinItems(0) | Keyword::MinProperties(0) => {}
-                // Decided for each disjunct by which the rest holds, by whoever asked for this plan.
+                // Decided by the caller of this plan, for each disjunct by which the rest holds.
                 Keyword::UnevaluatedItems(_) | Keyword::UnevaluatedProperties(_) => {}
                 _ => disjuncts.push(vec![broken(0)]),
             }
@@ -169,7 +170,7 @@ impl Normal<'_> {
         disjuncts
     }
 
-    /// How what depends on keys can fail: with a key, and without what depends on it.
+    /// The ways in which dependencies on keys can fail: the key is present, and what depends on it fails.
     fn dependents_fail(&self, goal: Goal, map: JsonId) -> Vec<Disjunct> {
         let Goal { schema: id, mode, .. } = goal;
         let document = self.schemas.document;
@@ -192,7 +193,7 @@ impl Normal<'_> {
         disjuncts
     }
 
-    /// How a keyword that speaks of members by their keys can fail.
+    /// The ways in which a keyword about members by their keys can fail.
     fn members_fail(&self, id: SchemaId, place: u32) -> Vec<Disjunct> {
         let document = self.schemas.document;
         let schema = self.schemas.get(id);
@@ -202,7 +203,7 @@ impl Normal<'_> {
             Keyword::Properties(map) => {
                 let required: HashSet<&str> = self.required(schema).iter().map(|&name| document.name(name)).collect();
                 let values = document.entries(*map).into_iter().flat_map(|entries| entries.values());
-                // One that is required fails together with `required`.
+                // If the member is required, its absence makes `required` fail.
                 let optional = values.filter(|&&value| {
                     !required.contains(document.key(value)) && !self.always_holds(self.schemas.inner(id, value))
                 });
@@ -222,7 +223,7 @@ impl Normal<'_> {
         disjuncts
     }
 
-    /// Types outside of which a schema holds for no value, as `type`, `enum` and `const` say.
+    /// The types that `type`, `enum` and `const` allow: no value of another type is an instance.
     fn types_within(&self, schema: &Schema) -> Types {
         let document = self.schemas.document;
         schema.keywords.iter().fold(Types::ALL, |types, keyword| match keyword {
@@ -246,18 +247,18 @@ impl Normal<'_> {
         }
     }
 
-    /// Whether a schema says nothing at all.
+    /// Whether a schema requires nothing at all.
     pub(crate) fn always_holds(&self, id: SchemaId) -> bool {
         let schema = self.schemas.get(id);
         !schema.never && schema.keywords.is_empty() && schema.refusals.is_empty()
     }
 
-    /// How a value can differ from an array or an object: of another type, of another size, or in a part.
+    /// The ways in which a value can differ from an array or an object: in its type, its size, or a part.
     pub(crate) fn differences(&self, value: JsonId) -> Vec<Disjunct> {
         let reasons = match self.schemas.document.get(value) {
-            // Too few, too many, or in an element.
+            // Another type, fewer elements, more elements, or a different element.
             Json::Array(items) => 3 + items.len(),
-            // Too many, or without a member, or in it.
+            // Another type, more members, or for each member: without it, or with a different value.
             Json::Object(entries) => 2 + 2 * entries.len(),
             _ => 1,
         };
@@ -275,7 +276,7 @@ impl Normal<'_> {
     }
 }
 
-/// Whether a schema says of some members or elements that they are spoken of.
+/// Whether a schema evaluates some members or elements.
 fn annotates(schema: &Schema) -> bool {
     schema.keywords.iter().any(|keyword| {
         matches!(

@@ -15,7 +15,7 @@ use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::type_of;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas, Types};
 
-/// Most terms that are looked at for all proofs that nothing fits: past that nothing is taken to be proven.
+/// The greatest number of terms that are examined in all proofs that nothing fits; beyond that, nothing more is proven.
 pub(super) const MAX_PROOFS: usize = 300_000;
 
 /// A set of schemas.
@@ -26,7 +26,7 @@ struct Used {
 }
 
 impl Used {
-    /// Answers whether it is new.
+    /// Returns whether the schema is new.
     fn insert(&mut self, id: SchemaId) -> bool {
         match id.scope {
             0 => !std::mem::replace(&mut self.in_scope_0[id.value.0 as usize], true),
@@ -41,40 +41,40 @@ pub(crate) struct Normal<'a> {
     pub(crate) strict: bool,
     pub(crate) relax: bool,
     pub(super) known: Map<Goal, Alternatives>,
-    /// How many alternatives these are.
+    /// How many alternatives they have.
     pub(super) kept: usize,
-    /// By schema and place of the keyword.
+    /// By schema and index of the keyword.
     pub(crate) overlaps: Map<(SchemaId, u32), Overlaps>,
     /// Schemas in the order of first use, for the report.
     pub(crate) used: Vec<SchemaId>,
     is_used: Used,
     /// Lists of schemas whose annotations count together.
     pub(super) seen: Vec<Rc<[SchemaId]>>,
-    /// Lists of terms of which any must hold.
+    /// Lists of terms, one of which must hold.
     pub(super) any: Vec<Rc<[Term]>>,
-    /// Lists of values of which a member may be one.
+    /// Lists of values, one of which a member may have.
     pub(crate) lists: Vec<Rc<[JsonId]>>,
     pub(crate) list_ids: Map<Rc<[JsonId]>, u32>,
     /// Cases of members that products are split by.
     pub(crate) cases: IndexSet<Case<'a>, KeyedState>,
-    /// The properties whose values a schema lists.
+    /// For each schema, the properties whose values it lists.
     pub(crate) listed: Map<SchemaId, Rc<[(&'a str, SchemaId)]>>,
     /// Whether the values of a member in some case are instances of a schema.
     pub(crate) fitting: Map<(SchemaId, MemberValues), Option<bool>>,
-    /// Alternatives that speak of types and texts only.
+    /// Alternatives that only constrain types and strings.
     pub(crate) texts: Vec<Texts>,
-    /// What schemas say, by a number for each thing said.
+    /// The numbers of structural keys: schemas with the same number mean the same.
     pub(crate) words: Map<SchemaId, Option<u32>>,
     pub(crate) said: Map<Vec<u8>, u32>,
-    /// Cycles of references, each with where it is and what is wrong.
+    /// Cycles of references, each with its place and the explanation.
     pub(crate) cycles: Vec<Clash>,
-    /// Whether a product is searched for of which more may be allowed.
+    /// Whether the current search is loose, that is, may return a superset.
     pub(crate) is_loose: bool,
-    /// Atoms in conjunctions looked at closely.
+    /// How many atoms were in conjunctions that were examined closely.
     pub(crate) looks: usize,
-    /// How many terms were looked at to prove that nothing fits.
+    /// How many terms were examined to prove that nothing fits.
     pub(crate) proofs: usize,
-    /// Patterns that were held against values and each other, where there was one.
+    /// Patterns that were compared with values and each other, if any.
     pub(crate) patterns: Option<Patterns<'a>>,
 }
 
@@ -107,26 +107,27 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// The schemas of a list of those whose annotations count.
+    /// A list of schemas whose annotations count.
     pub(crate) fn seen(&self, list: u32) -> &Rc<[SchemaId]> {
         &self.seen[list as usize]
     }
 
-    /// Notes for the report that these schemas are used, which were not looked at because others say the same.
+    /// Records for the report that these schemas are used, although they were not examined because others mean the
+    /// same.
     pub(crate) fn note_used(&mut self, schemas: &[SchemaId]) {
         for &schema in schemas {
             self.note(schema);
         }
     }
 
-    /// Notes that a schema is used.
+    /// Records that a schema is used.
     pub(super) fn note(&mut self, schema: SchemaId) {
         if self.is_used.insert(schema) {
             self.used.push(schema);
         }
     }
 
-    /// Types outside of which no value fits an atom.
+    /// The types of the values that can satisfy an atom.
     pub(crate) fn types_of(&self, atom: Atom) -> Types {
         let schemas = self.schemas;
         match atom {
@@ -150,7 +151,7 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// The schema to name in messages about alternatives of texts.
+    /// The schema that messages about string alternatives should name.
     pub(super) fn place_of_texts(&self, id: u32) -> SchemaId {
         let atoms = self.texts[id as usize].alternatives.iter().flat_map(|one| one.iter());
         atoms.filter_map(|atom| atom.at()).next().unwrap_or(self.schemas.root)

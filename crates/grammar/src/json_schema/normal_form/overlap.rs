@@ -1,8 +1,9 @@
 //! Which branches of a `oneOf` may hold together: only there must it be said that the others fail.
 //!
-//! Two branches are disjoint when every pair of their alternatives clashes: by type, by bounds, by `const` or `enum`, or in a
-//! required member: by its values, as with the usual discriminator, or by its key, which the other branch forbids. That is sound and not complete: where it is not proven, the normal form has
-//! the negation of the other branch.
+//! Two branches are disjoint when every pair of their alternatives clashes: by type, by bounds, by `const` or `enum`,
+//! or in a required member: by its values, as with the usual discriminator, or by its key, which the other branch
+//! forbids. That is sound and not complete: where it is not proven, the normal form has the negation of the other
+//! branch.
 
 use stencilm_regex::{Deriver, ExprId};
 
@@ -17,17 +18,19 @@ use crate::error::GrammarError;
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// Most pairs of alternatives compared for one `oneOf`; beyond, branches are taken to overlap.
+/// The greatest number of pairs of alternatives that are compared for one `oneOf`; beyond that, branches are assumed to
+/// overlap.
 const MAX_PAIRS: usize = 100_000;
-/// Most patterns held against each other.
+/// The greatest number of patterns that are compared with each other.
 const MAX_PATTERNS: usize = 8;
-/// Most values of an `enum` held against patterns.
+/// The greatest number of `enum` values that are matched against patterns.
 const MAX_VALUES: usize = 64;
-/// How deep a clash is looked for.
+/// The greatest depth to which a clash is searched for.
 const MAX_LEVEL: usize = 2;
 
 impl<'a> Normal<'a> {
-    /// For every branch of a `oneOf` the other ones that may hold together with it. The loose forms of all are known.
+    /// For every branch of a `oneOf`, the other branches that may hold together with it. The loose forms of all must be
+    /// known.
     pub(crate) fn find_overlaps(&mut self, id: SchemaId, branches: &[SchemaId]) -> Result<Overlaps, GrammarError> {
         let own: Conjunction = if self.schemas.get(id).constrains() { [Atom::Own(id)].into() } else { [].into() };
         let mut forms = Vec::with_capacity(branches.len());
@@ -50,7 +53,7 @@ impl<'a> Normal<'a> {
         for (right, right_form) in forms.iter().enumerate() {
             self.check_time(id)?;
             for (left, left_form) in forms[..right].iter().enumerate() {
-                // Most branches of long lists are distinguished by one member, or are values themselves.
+                // In long lists, most branches are distinguished by one member, or are values themselves.
                 if are_disjoint(&marks[left], &marks[right]) {
                     continue;
                 }
@@ -74,7 +77,7 @@ impl<'a> Normal<'a> {
         Ok(overlaps.into_iter().map(Vec::into_boxed_slice).collect())
     }
 
-    /// Whether it is certain that nothing fits all of these.
+    /// Whether it's certain that nothing satisfies all of these.
     pub(crate) fn is_empty(&mut self, all: &Conjunction, level: usize) -> Result<bool, GrammarError> {
         self.proofs += 1 + all.len();
         if self.proofs > MAX_PROOFS {
@@ -102,7 +105,7 @@ impl<'a> Normal<'a> {
                     inner = with(inner, term);
                 }
             }
-            // What is too much to multiply out, or leads in a circle, is not proven to be empty.
+            // What is too much to multiply out, or circular, is not proven to be empty.
             let loose = GrammarError::decided("", || self.alternatives_in(&inner, Mode::Loose))?;
             let Some(alternatives) = loose else { continue };
             let mut empty = true;
@@ -116,7 +119,7 @@ impl<'a> Normal<'a> {
         Ok(false)
     }
 
-    /// Whether it is certain that nothing fits an element that must be there.
+    /// Whether it's certain that nothing fits some required element.
     fn lacks_an_element(&mut self, merged: &Merged, level: usize) -> Result<bool, GrammarError> {
         for place in 0..(merged.min_items as usize).min(merged.prefix.len() + 1) {
             let loose = GrammarError::decided("", || self.alternatives_in(merged.element(place), Mode::Loose))?;
@@ -132,7 +135,7 @@ impl<'a> Normal<'a> {
         Ok(false)
     }
 
-    /// Whether a rule speaks of the member with a key; `None` where a pattern is too hard to decide.
+    /// Whether a rule applies to the member with a key; `None` if a pattern is too hard to decide.
     fn speaks_of(&mut self, keys: &Keys, name: &str) -> Result<Option<bool>, GrammarError> {
         let document = self.schemas.document;
         let schemas = match keys {
@@ -162,7 +165,8 @@ impl<'a> Normal<'a> {
         Ok(Some(true))
     }
 
-    /// Whether there are few values, and each is a string that fails a pattern or a bound on its length.
+    /// Whether there are only a few possible values, and each is a string that violates a pattern or a bound on its
+    /// length.
     fn no_value_fits(&mut self, merged: &Merged) -> Result<bool, GrammarError> {
         let Some(values) = merged.values.as_ref().filter(|values| values.value.len() <= MAX_VALUES) else {
             return Ok(false);
@@ -183,13 +187,13 @@ impl<'a> Normal<'a> {
         Ok(true)
     }
 
-    /// Whether a string has a match of a pattern; `None` where that is too hard to decide.
+    /// Whether a string contains a match of a pattern; `None` if that is too hard to decide.
     fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Option<bool>, GrammarError> {
         let Some(expr) = self.pattern_texts(pattern)? else { return Ok(None) };
         GrammarError::decided("", || self.pattern_deriver().matches(expr, text.as_bytes()))
     }
 
-    /// Whether a string certainly does not do what is asked of it by one of some patterns.
+    /// Whether a string certainly violates one of some patterns.
     fn fails_one(&mut self, asked: &[Signed<JsonId>], text: &str) -> Result<bool, GrammarError> {
         for asked in asked {
             if let Some(pattern) = self.pattern_of(asked)
@@ -208,7 +212,7 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// Whether it is certain that no string meets all patterns.
+    /// Whether it's certain that no string satisfies all patterns.
     fn no_string_fits(&mut self, merged: &Merged) -> Result<bool, GrammarError> {
         if merged.types != Types::STRING || merged.patterns.len() < 2 || merged.patterns.len() > MAX_PATTERNS {
             return Ok(false);
@@ -228,7 +232,7 @@ impl<'a> Normal<'a> {
         &mut self.patterns.get_or_insert_default().deriver
     }
 
-    /// The strings with a match of a pattern; `None` where it is not understood.
+    /// The strings that contain a match of a pattern; `None` if the pattern is not supported.
     fn pattern_texts(&mut self, pattern: &'a str) -> Result<Option<ExprId>, GrammarError> {
         self.patterns.get_or_insert_default().texts(pattern).map_err(|limit| GrammarError::limit("", limit))
     }

@@ -4,10 +4,10 @@ use stencilm_regex::syntax::{Anchoring, Dialect, PatternOptions, Utf8, parse_pat
 use stencilm_regex::{Deriver, ExprId, Limits};
 use stencilm_support::{HashMap, LimitExceeded, decided};
 
-/// Most steps to find a string that meets several patterns.
+/// The greatest number of steps to find a string that satisfies several patterns.
 pub(crate) const MAX_SEARCH: usize = 500;
 
-/// Patterns as expressions over characters, to find what excludes each other.
+/// Patterns as expressions over characters, to find out which ones exclude each other.
 pub(crate) struct Patterns<'a> {
     pub(super) deriver: Deriver,
     known: HashMap<&'a str, Option<ExprId>>,
@@ -21,10 +21,10 @@ impl Default for Patterns<'_> {
 }
 
 impl<'a> Patterns<'a> {
-    /// The strings with a match of a pattern; `None` where it is not understood.
+    /// The strings that contain a match of a pattern; `None` if the pattern is not supported.
     ///
     /// # Errors
-    /// Where the time is over.
+    /// A limit of time.
     pub(super) fn texts(&mut self, pattern: &'a str) -> Result<Option<ExprId>, LimitExceeded> {
         if let Some(&known) = self.known.get(pattern) {
             return Ok(known);

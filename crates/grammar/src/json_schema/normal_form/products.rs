@@ -1,5 +1,5 @@
-//! Products of alternatives: one of each factor holds. What is impossible, or asks for more than another alternative, is
-//! dropped on the way, and what becomes too many is an error.
+//! Products of alternatives: one of each factor holds. What is impossible, or asks for more than another alternative,
+//! is dropped on the way, and what becomes too many is an error.
 
 use std::rc::Rc;
 
@@ -13,19 +13,21 @@ use super::sums::{MANY, MAX_ALTERNATIVES, Sum, joined};
 use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::read::schema::{SchemaId, Schemas, Types};
 
-/// Most atoms in the alternatives of one product, all counted: bounds the time to multiply out.
+/// The greatest number of atoms in the alternatives of one product, counted with repetition: bounds the time to
+/// multiply out.
 const MAX_PRODUCT: usize = 1_000_000;
-/// Most atoms in conjunctions looked at closely for one schema: bounds the time to multiply out.
+/// The greatest number of atoms in conjunctions that are examined closely for one schema: bounds the time to multiply
+/// out.
 const MAX_LOOKS: usize = 1_000_000;
-/// The same for a product of which more may be allowed.
+/// The same for a loose product.
 const LOOSE_LOOKS: usize = 3_000;
-/// So many alternatives are copied as soon as one usual step is done.
+/// Copying this many alternatives takes about one usual step.
 const ALTERNATIVES_OF_A_STEP: usize = 8;
-/// So many combinations are multiplied out without a look at what they settle.
+/// Up to this many combinations are multiplied out without examining what they decide.
 const FEW_DISJUNCTS: usize = 4;
 
 impl Normal<'_> {
-    /// The alternatives in which one of each factor holds.
+    /// The alternatives in which one alternative of each factor holds.
     pub(crate) fn product(
         &mut self,
         at: SchemaId,
@@ -54,14 +56,14 @@ impl Normal<'_> {
         let outer = std::mem::replace(&mut self.is_loose, true);
         let found = GrammarError::unless_ended("", || self.search(at, factors, mode, looks + LOOSE_LOOKS));
         self.is_loose = outer;
-        // It serves proofs, and counts as one.
+        // The work serves proofs, so it counts as such.
         self.proofs += self.looks - looks;
         self.looks = looks;
         found?
             .or_else(|error| if error.kind == ErrorKind::Limit { self.loose_product(at, factors) } else { Err(error) })
     }
 
-    /// A product with less asked: of the factors that are choices only the smallest one.
+    /// A superset of a product: of the factors with several alternatives, only the smallest is used.
     fn loose_product(&mut self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
         self.check_time(at)?;
         let smallest = (0..factors.len()).filter(|&place| factors[place].len() > 1).min_by_key(|&at| factors[at].len());
@@ -70,7 +72,7 @@ impl Normal<'_> {
         self.plain_product(at, &some)
     }
 
-    /// A product in which every combination counts, since its annotations do.
+    /// A product in which every combination matters, because its annotations do.
     fn tracked_product(&mut self, at: SchemaId, factors: &[Alternatives]) -> Result<Alternatives, GrammarError> {
         let mut product: Alternatives = [Conjunction::from([])].into();
         for factor in factors {
@@ -116,7 +118,7 @@ impl Normal<'_> {
                 }
             }
             if sum.list.is_empty() {
-                // Kept to say why nothing fits.
+                // Kept to explain why nothing fits.
                 sum.list.extend(impossible);
             }
             product = sum.list.into();
@@ -124,7 +126,7 @@ impl Normal<'_> {
         Ok(product)
     }
 
-    /// Those of the alternatives that may hold, or one of them where none may.
+    /// The alternatives that are possible; if there are none, one of the impossible ones.
     pub(crate) fn possible(&mut self, at: SchemaId, all: &Alternatives) -> Result<Alternatives, GrammarError> {
         let mut kept: Vec<Conjunction> = Vec::with_capacity(all.len());
         for one in all.iter() {
@@ -139,14 +141,14 @@ impl Normal<'_> {
         Ok(kept.into())
     }
 
-    /// Counts a close look.
+    /// Counts a close examination.
     pub(crate) fn look(&mut self, at: SchemaId, all: &Conjunction, most: usize) -> Result<(), GrammarError> {
         self.check_time(at)?;
         self.looks += 1 + all.len();
         if self.looks > most { Err(self.too_many(at)) } else { Ok(()) }
     }
 
-    /// Whether atoms exclude each other at first sight.
+    /// Whether atoms obviously exclude each other.
     pub(crate) fn is_contradiction(&self, all: &[Atom]) -> bool {
         if all.iter().fold(Types::ALL, |types, atom| types.and(self.types_of(*atom))).is_empty() {
             return true;
@@ -162,12 +164,12 @@ impl Normal<'_> {
         })
     }
 
-    /// Whether there is time left.
+    /// Fails if the time is over.
     pub(crate) fn check_time(&self, at: SchemaId) -> Result<(), GrammarError> {
         check_time().map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))
     }
 
-    /// The same after a look at so many alternatives, each of which takes a fraction of a usual step.
+    /// As [`Normal::check_time`], after this many alternatives, each of which takes a fraction of a usual step.
     pub(crate) fn check_time_after(&self, at: SchemaId, alternatives: usize) -> Result<(), GrammarError> {
         let steps = (alternatives / ALTERNATIVES_OF_A_STEP) as u32 + 1;
         check_time_after(steps).map_err(|limit| GrammarError::limit(self.schemas.place(at), limit))
@@ -175,7 +177,7 @@ impl Normal<'_> {
 
     #[cold]
     pub(crate) fn too_many(&self, at: SchemaId) -> GrammarError {
-        // A value that others must differ from is no schema.
+        // A value that others must differ from is not a schema.
         if at.scope == 0 && self.schemas.by_value[at.value.0 as usize] == Schemas::NONE {
             let message = "not: a value of enum or const has too many parts to differ in; negate less";
             return GrammarError::new(ErrorKind::Limit, self.schemas.place(at), message);

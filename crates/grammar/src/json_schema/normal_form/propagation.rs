@@ -10,15 +10,15 @@ use crate::error::GrammarError;
 use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// What is known where a disjunct is looked at.
+/// What is known when a disjunct is examined.
 pub(crate) struct Known<'a, 'n> {
     chosen: FxHashSet<Atom>,
-    /// Schemas of which something is chosen to fail.
+    /// Schemas with a part that was chosen to fail.
     broken: FxHashSet<SchemaId>,
     merged: &'n Merged<'a>,
-    /// The members whose case is chosen.
+    /// The members whose case was chosen.
     cases: &'n [(&'a str, u32)],
-    /// Whether the members that must be there are as many as there may be.
+    /// Whether there are already as many required members as are allowed.
     is_full: bool,
 }
 
@@ -33,7 +33,7 @@ impl<'a, 'n> Known<'a, 'n> {
         Known { broken: broken.collect(), chosen: chosen.iter().copied().collect(), merged, cases, is_full }
     }
 
-    /// The place of the case of a member.
+    /// The index of the chosen case of a member.
     fn case(&self, name: &str) -> Option<usize> {
         self.cases.iter().find(|(known, _)| *known == name).map(|(_, case)| *case as usize)
     }
@@ -45,7 +45,7 @@ impl<'a, 'n> Known<'a, 'n> {
 }
 
 impl<'a> Normal<'a> {
-    /// What a disjunct asks for beyond what is known; `None` where it never holds together with what is chosen.
+    /// What a disjunct requires beyond what is known; `None` if it cannot hold together with what was chosen.
     pub(crate) fn left_of(
         &mut self,
         known: &Known<'a, '_>,
@@ -66,7 +66,7 @@ impl<'a> Normal<'a> {
         Ok(Some(left))
     }
 
-    /// Whether an atom holds wherever the chosen ones do, or never together with them; `None` where neither is clear.
+    /// Whether an atom follows from the chosen ones (`true`) or contradicts them (`false`); `None` if neither is clear.
     fn verdict_of(&mut self, known: &Known<'a, '_>, atom: Atom) -> Result<Option<bool>, GrammarError> {
         let merged = known.merged;
         if known.chosen.contains(&atom) {
@@ -132,14 +132,14 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// Whether a member must be an instance of a schema, where it is there.
+    /// Whether a member, if present, must be an instance of a schema.
     fn is_asked(&mut self, merged: &Merged<'a>, name: &str, property: SchemaId) -> bool {
         merged.known.get(name).is_some_and(|known| {
             known.value.iter().any(|term| matches!(*term, Term::Holds(asked) if self.is_same(asked, property)))
         })
     }
 
-    /// Whether all that a schema says of the value itself is known to hold, or something of it is known not to.
+    /// Whether all constraints of a schema on the value itself are known to hold, or one of them is known to fail.
     fn own_verdict(&mut self, known: &Known<'a, '_>, id: SchemaId) -> Option<bool> {
         let Known { merged, cases, .. } = *known;
         let schemas = self.schemas;
@@ -191,7 +191,7 @@ impl<'a> Normal<'a> {
         all
     }
 
-    /// The schema of a property, if a schema has it.
+    /// The schema of a property, if a schema has that property.
     fn property(&self, id: SchemaId, name: &str) -> Option<SchemaId> {
         let value = self.schemas.get(id).keywords.iter().find_map(|keyword| match keyword {
             Keyword::Properties(map) => self.schemas.document.entries(*map)?.get(name).copied(),

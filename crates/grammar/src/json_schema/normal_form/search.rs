@@ -20,26 +20,26 @@ use crate::json_schema::read::document::JsonId;
 use crate::json_schema::read::document::ValueId;
 use crate::json_schema::read::schema::{Keyword, SchemaId, Types};
 
-/// The place of what is chosen without a factor: after all others.
+/// The index of atoms that were chosen without a factor: they come after all others.
 const NO_FACTOR: u32 = u32::MAX;
 
-/// A factor, by its place, with the disjuncts that are left.
+/// A factor, given by its index, with its remaining disjuncts.
 #[derive(Clone)]
 struct Factor {
     place: u32,
     disjuncts: Alternatives,
 }
 
-/// A part of the search.
+/// A branch of the search.
 #[derive(Clone, Default)]
 struct Branch<'a> {
-    /// What holds, with the place of the factor that it comes from.
+    /// What holds, each atom with the index of the factor that it comes from.
     chosen: Vec<(u32, Atom)>,
-    /// The same atoms.
+    /// The same atoms, as a set.
     known: FxHashSet<Atom>,
-    /// The factors that are not settled.
+    /// The factors that are not settled yet.
     left: Vec<Factor>,
-    /// The members whose case is chosen, with the place of that case.
+    /// The members whose case was chosen, with the index of that case.
     cases: Vec<(&'a str, u32)>,
 }
 
@@ -52,7 +52,7 @@ impl Branch<'_> {
         }
     }
 
-    /// All atoms, in the order of the factors, which is that of the text.
+    /// All atoms in the order of the factors, which is that of the text.
     fn conjunction(&self) -> Conjunction {
         let mut chosen = self.chosen.clone();
         chosen.sort_by_key(|(place, _)| *place);
@@ -61,7 +61,7 @@ impl Branch<'_> {
 }
 
 impl<'a> Normal<'a> {
-    /// The alternatives in which one of each factor holds.
+    /// The alternatives in which one alternative of each factor holds.
     pub(crate) fn search(
         &mut self,
         at: SchemaId,
@@ -96,14 +96,14 @@ impl<'a> Normal<'a> {
         }
         let found = self.joined_cases(found);
         let all: Alternatives = match impossible {
-            // Kept to say why nothing fits.
+            // Kept to explain why nothing fits.
             Some(why) if found.is_empty() => [why].into(),
             _ => found.into(),
         };
         if mode != Mode::Loose && all.len() > MANY { self.possible(at, &all) } else { Ok(all) }
     }
 
-    /// Settles the factors that what is chosen decides; answers with what is impossible, if it is.
+    /// Settles the factors that the choices decide; returns the contradiction if there is one.
     fn settle(
         &mut self,
         at: SchemaId,
@@ -124,7 +124,7 @@ impl<'a> Normal<'a> {
             for factor in std::mem::take(&mut branch.left) {
                 let mut disjuncts = Vec::with_capacity(factor.disjuncts.len());
                 let mut open = Vec::with_capacity(factor.disjuncts.len());
-                // What is known of the disjuncts that need not be chosen.
+                // What is known when the disjuncts are examined; computed on demand.
                 let mut known = None;
                 for disjunct in factor.disjuncts.iter() {
                     let Some(asks) = self.left_of(&facts, disjunct)? else { continue };
@@ -138,7 +138,7 @@ impl<'a> Normal<'a> {
                     }
                 }
                 if let Some(settled) = known {
-                    // What it says is known; which members it names counts for their order.
+                    // What it requires is already known, but the members that it names affect the order of members.
                     let own: Vec<Atom> = settled.into_iter().filter(|atom| matches!(atom, Atom::Own(_))).collect();
                     branch.choose(factor.place, &own);
                 } else if let [only] = &*disjuncts {
@@ -164,7 +164,7 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// Whether the last disjunct asks that a key is there and another one that it is not, or the other way round.
+    /// Whether the last disjunct requires the presence of a key and another one its absence, or vice versa.
     fn is_no_choice(&self, disjuncts: &[Vec<Atom>]) -> bool {
         let document = self.schemas.document;
         let name_of = |disjunct: &[Atom]| match *disjunct {
@@ -172,7 +172,7 @@ impl<'a> Normal<'a> {
             [Atom::Lacks { name, .. }] => Some((document.name(name), false)),
             _ => None,
         };
-        // Strict mode allows a key only where it is asked for.
+        // Strict mode allows a key only if it's mentioned.
         let Some((name, is_there)) = disjuncts.last().and_then(|disjunct| name_of(disjunct)).filter(|_| !self.strict)
         else {
             return false;
@@ -180,9 +180,9 @@ impl<'a> Normal<'a> {
         disjuncts.iter().any(|disjunct| name_of(disjunct) == Some((name, !is_there)))
     }
 
-    /// The member of which most of the factors list values, where two do, and its cases.
+    /// The member for which most of the factors list values, if at least two do, and its cases.
     fn cases_for(&mut self, branch: &Branch<'a>) -> Option<(&'a str, Vec<Case<'a>>)> {
-        // What strict mode forbids depends on which schemas name members.
+        // In strict mode, what is forbidden depends on which schemas name members.
         if self.strict || branch.left.len() < 2 {
             return None;
         }
@@ -201,7 +201,7 @@ impl<'a> Normal<'a> {
             }
         }
         counts.retain(|name, (count, ..)| *count >= 2 && branch.cases.iter().all(|(known, _)| known != name));
-        // Of several, the first in order, since the same schema must always come out the same.
+        // Ties are resolved by order, because the same schema must always give the same result.
         let best = counts.iter().max_by_key(|(name, (count, ..))| (*count, std::cmp::Reverse(**name)));
         let (name, mut properties) = best.map(|(name, (_, _, properties))| (*name, properties.clone()))?;
         for &(_, atom) in &branch.chosen {
@@ -213,7 +213,7 @@ impl<'a> Normal<'a> {
         let chosen: Conjunction = branch.chosen.iter().map(|(_, atom)| *atom).collect();
         let is_object = merge(self, &chosen).types == Types::OBJECT;
         let cases = self.cases_of(name, &properties, is_object)?;
-        // What is chosen excludes most of the cases, in which nothing else need be looked at.
+        // The choices exclude most cases; nothing else in them needs to be examined.
         let mut kept = Vec::with_capacity(cases.len());
         for case in cases {
             if case.others || !self.excludes(&branch.chosen, &case) {
@@ -223,7 +223,7 @@ impl<'a> Normal<'a> {
         Some((name, kept)).filter(|(_, cases)| !cases.is_empty())
     }
 
-    /// Whether what is chosen allows no object in some case of a member.
+    /// Whether the choices allow no object in some case of a member.
     fn excludes(&mut self, chosen: &[(u32, Atom)], case: &Case<'a>) -> bool {
         chosen.iter().any(|&(_, atom)| {
             let Atom::Own(_) = atom else { return false };
@@ -233,7 +233,7 @@ impl<'a> Normal<'a> {
         })
     }
 
-    /// The members whose values are listed in what an atom speaks of.
+    /// The members for which the schema of an atom lists values.
     fn members_of(&mut self, atom: Atom) -> Vec<(&'a str, SchemaId)> {
         let document = self.schemas.document;
         let (schema, only) = match atom {
@@ -260,7 +260,7 @@ impl<'a> Normal<'a> {
         branch
     }
 
-    /// The alternatives found, with those joined that differ in the case of a member only.
+    /// The alternatives that were found; those that differ only in the case of a member are joined.
     fn joined_cases(&mut self, found: Vec<Branch<'a>>) -> Vec<Conjunction> {
         let mut all: Vec<Conjunction> = found.iter().map(Branch::conjunction).collect();
         let mut names: Vec<&'a str> = Vec::new();
@@ -275,7 +275,7 @@ impl<'a> Normal<'a> {
             let mut joined: IndexMap<Conjunction, Option<Case<'a>>> = IndexMap::new();
             for one in &all {
                 let is_case = |atom: &Atom| matches!(*atom, Atom::Case(case) if self.cases[case as usize].name == name);
-                // A factor may bring a case of its own, which holds beside the one that is chosen here, the last one.
+                // A factor may contain a case of its own, besides the one chosen here, which is the last.
                 let place = one.iter().rposition(is_case);
                 let case = place.map(|place| one[place]);
                 let others = one.iter().enumerate().filter(|&(at, _)| Some(at) != place);
@@ -311,7 +311,7 @@ impl<'a> Normal<'a> {
         all
     }
 
-    /// Whether a case is the only one that the other atoms leave.
+    /// Whether the other atoms leave only this case.
     fn is_known(&mut self, all: &[Atom], case: &Case<'a>) -> bool {
         let merged = merge(self, all);
         if !case.others && merged.types != Types::OBJECT {
@@ -337,7 +337,7 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// The branches in which each of the disjuncts of the smallest factor is chosen.
+/// The branches in which one disjunct of the smallest factor is chosen.
 fn by_disjuncts<'a>(branch: &Branch<'a>) -> Vec<Branch<'a>> {
     let smallest = (0..branch.left.len()).min_by_key(|&place| branch.left[place].disjuncts.len());
     let mut rest = branch.clone();

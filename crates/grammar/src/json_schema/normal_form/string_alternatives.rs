@@ -1,5 +1,5 @@
-//! Alternatives that speak of nothing but types and texts are one atom: a text under "all of these, any of those" is one
-//! expression, with `&` and `|` where the schema has them.
+//! Alternatives that speak of nothing but types and texts are one atom: a text under "all of these, any of those" is
+//! one expression, with `&` and `|` where the schema has them.
 //!
 //! Multiplied out, the same text would be read under every combination of patterns at once.
 
@@ -10,11 +10,11 @@ use super::merged::Merged;
 use super::normal::Normal;
 use crate::json_schema::read::schema::{Keyword, Types};
 
-/// How deep alternatives of texts may stand within each other, which is how deep expressions are built.
+/// The greatest nesting depth of string alternatives, and thus of the expressions built for them.
 const MAX_LEVEL: usize = 12;
 
 impl<'a> Normal<'a> {
-    /// The same alternatives, with those as one that speak of texts only.
+    /// The same alternatives, with those that only constrain strings joined into one.
     pub(crate) fn with_texts_joined(&mut self, all: &Alternatives) -> Alternatives {
         let (texts, mut others): (Vec<Conjunction>, Vec<Conjunction>) =
             all.iter().cloned().partition(|one| !one.is_empty() && one.iter().all(|&atom| self.is_of_texts(atom)));

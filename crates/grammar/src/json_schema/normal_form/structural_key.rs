@@ -1,5 +1,5 @@
-//! Schemas that are written in several places and mean the same, so that they are lowered once: the parameters of hundreds
-//! of tools are mostly a string, a number or a list of strings with a description of their own.
+//! Schemas that are written in several places and mean the same, so that they are lowered once: the parameters of
+//! hundreds of tools are mostly a string, a number or a list of strings with a description of their own.
 //!
 //! One idea: what such a schema says, without annotations, is a short key. Only schemas that some value is valid under
 //! have one, because an error names the place where it was found.
@@ -9,7 +9,7 @@ use crate::json_schema::read::canonical::canonical;
 use crate::json_schema::read::document::{Json, JsonId};
 use crate::json_schema::read::schema::{Keyword, SchemaId, Schemas};
 
-/// Keywords that say something of scalars, alone or beside each other.
+/// Keywords that constrain scalars, alone or in combination.
 const SCALAR: [&str; 10] = [
     "type",
     "const",
@@ -25,12 +25,12 @@ const SCALAR: [&str; 10] = [
 
 /// Values with more parts than this are not compared.
 const MAX_PARTS: u32 = 64;
-/// Longest chain of references that is followed.
+/// The length of the longest chain of references that is followed.
 const MAX_HOPS: usize = 8;
-/// Begins what is said by a whole text, as no draft does.
+/// The first byte of a key that consists of the whole text of a schema; no draft has this number.
 const KIND_OF_TEXT: u8 = 254;
 
-/// What a schema says, and the schemas that it is made of.
+/// The key of a schema, and the schemas that it consists of.
 #[derive(Default)]
 pub(crate) struct Key {
     pub(crate) said: Vec<u8>,
@@ -38,14 +38,15 @@ pub(crate) struct Key {
 }
 
 impl Schemas<'_> {
-    /// Writes the key of a schema of scalars, or of arrays of which only the elements are said; answers whether it has one.
+    /// Writes the key of a schema of scalars, or of arrays with constraints only on their elements; returns whether the
+    /// schema has a key.
     pub(crate) fn write_key(&self, id: SchemaId, key: &mut Key) -> bool {
         key.said.clear();
         key.schemas.clear();
         self.say(id, key).is_some()
     }
 
-    /// The key of a schema, where it has one.
+    /// The key of a schema, if it has one.
     fn key(&self, id: SchemaId) -> Option<Key> {
         let mut key = Key::default();
         self.write_key(id, &mut key).then_some(key)
@@ -54,7 +55,7 @@ impl Schemas<'_> {
     fn say(&self, id: SchemaId, key: &mut Key) -> Option<()> {
         key.said.push(self.draft(id) as u8);
         let mut next = Some(id);
-        // A schema of arrays leads to that of its elements; deeper ones are compared where they are lowered.
+        // The schema of an array leads to that of its elements; deeper ones are compared where they are lowered.
         for _ in 0..2 {
             let Some(id) = next.take() else { break };
             let entries = self.document.entries(id.value)?;
@@ -64,9 +65,9 @@ impl Schemas<'_> {
             }
             let has = |keyword: &str| entries.contains_key(keyword);
             for (keyword, &value) in entries.iter() {
-                // No keyword begins like a value does, so a key can be read in one way only.
+                // No keyword starts with the same byte as a value, so a key is unambiguous.
                 match SCALAR.iter().position(|&scalar| scalar == keyword) {
-                    // Of all texts of a format none may be that long.
+                    // It's possible that no string of a format has such a length.
                     Some(_) if keyword.ends_with("Length") && has("format") => return None,
                     Some(position) => {
                         key.said.push(128 + position as u8);
@@ -85,7 +86,7 @@ impl Schemas<'_> {
         next.is_none().then_some(())
     }
 
-    /// Writes a value, so that different values are different bytes whatever stands after them.
+    /// Writes a value so that different values give different bytes, whatever follows them.
     fn write(&self, value: JsonId, said: &mut Vec<u8>) -> Option<()> {
         let inside = self.document.inside(value);
         for (count, id) in inside.enumerate() {
@@ -103,7 +104,7 @@ impl Schemas<'_> {
                 Json::Number(number) => text(b'0', number),
                 Json::String(string) => text(b'"', string),
                 Json::Array(items) => text(b'[', &items.len().to_string()),
-                // The order of keys is that in which a value is written.
+                // Equal objects with their keys in another order are spelled differently, so objects have no key.
                 Json::Object(_) => return None,
             }
         }
@@ -112,13 +113,13 @@ impl Schemas<'_> {
 }
 
 impl Normal<'_> {
-    /// Whether two schemas certainly have the same instances: one of them, or both, said in the same words.
+    /// Whether two schemas certainly have the same instances: they are the same schema, or have the same key.
     pub(crate) fn is_same(&mut self, one: SchemaId, other: SchemaId) -> bool {
         let (one, other) = (self.referred(one), self.referred(other));
         one == other || self.words(one).is_some_and(|words| self.words(other) == Some(words))
     }
 
-    /// Where a schema leads that says nothing but `$ref`.
+    /// Follows schemas that consist only of a `$ref`.
     fn referred(&self, mut id: SchemaId) -> SchemaId {
         for _ in 0..MAX_HOPS {
             match *self.schemas.get(id).keywords {
@@ -129,7 +130,7 @@ impl Normal<'_> {
         id
     }
 
-    /// What a schema says, as a number; `None` where it says much.
+    /// The number of the key of a schema; `None` if the schema is too large.
     fn words(&mut self, id: SchemaId) -> Option<u32> {
         if let Some(&known) = self.words.get(&id) {
             return known;
@@ -140,7 +141,7 @@ impl Normal<'_> {
             if parts > MAX_PARTS as usize {
                 return None;
             }
-            // The same references lead to the same schemas within one resource and scope.
+            // Within one resource and scope, the same references lead to the same schemas.
             let resource = schemas.refs.resource_of(id.value).0;
             let mut said = vec![KIND_OF_TEXT];
             said.extend_from_slice(&resource.to_le_bytes());
@@ -160,7 +161,7 @@ mod tests {
     use crate::json_schema::options::JsonSchemaOptions;
     use crate::json_schema::read::{keywords, parse};
 
-    /// What two schemas that stand in one document say.
+    /// The keys of two schemas in one document.
     fn said(one: &str, other: &str) -> [Option<Vec<u8>>; 2] {
         let text = format!(r#"{{"properties": {{"a": {one}, "b": {other}}}}}"#);
         let document = parse::parse(&text, &[], text.len()).expect("JSON");

@@ -5,13 +5,15 @@ use rustc_hash::FxHashSet;
 use super::atoms::Atom;
 use super::goals::{Alternatives, Conjunction, Mode};
 
-/// Most alternatives of one value.
+/// The greatest number of alternatives of one value.
 pub(crate) const MAX_ALTERNATIVES: usize = 50_000;
-/// Most alternatives of all values together, as far as they are kept.
+/// The greatest number of alternatives that are kept for all values together.
 pub(crate) const MAX_KEPT: usize = 1 << 24;
-/// From so many alternatives on, those that are impossible on a closer look are dropped while multiplying.
+/// From this many alternatives on, those that turn out to be impossible on closer examination are dropped while
+/// multiplying.
 pub(crate) const MANY: usize = 12;
-/// Up to so many alternatives, each is looked at: those that another one contains are dropped, or those that no text takes.
+/// Up to this many alternatives are examined individually: those that another one contains, or that no text takes, are
+/// dropped.
 pub(crate) const FEW: usize = 64;
 
 /// Alternatives without repetition.
@@ -34,9 +36,9 @@ impl Sum {
         }
     }
 
-    /// Without those that ask for all that another one asks for, and more.
+    /// Drops alternatives that require everything that another one requires, and more.
     pub(crate) fn absorbed(mut self, mode: Mode) -> Alternatives {
-        // With annotations, asking for more may allow more.
+        // If annotations count, requiring more may allow more.
         if (2..=FEW).contains(&self.list.len()) && !mode.is_tracked() {
             let covers = |less: &Conjunction, more: &Conjunction| {
                 less.len() < more.len() && less.iter().all(|atom| more.contains(atom))

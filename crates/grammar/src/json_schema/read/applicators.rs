@@ -7,13 +7,13 @@ use super::schema::{Keyword, SchemaId};
 use super::vocabulary::Draft;
 use crate::error::GrammarError;
 
-/// What a keyword turned out to be.
+/// How a keyword was read.
 pub(crate) enum Applied {
-    /// One to be enforced.
+    /// A keyword that is enforced.
     Keyword(Keyword),
-    /// One whose fate is written down already.
+    /// A keyword whose fate has already been recorded.
     Done,
-    /// None of those read here.
+    /// A keyword that isn't read here.
     Other,
 }
 
@@ -88,7 +88,7 @@ impl<'t> Reader<'t, '_> {
         }))
     }
 
-    /// Reads what depends on keys; answers whether anything does.
+    /// Reads dependencies on keys; returns whether there are any.
     fn dependent(&mut self, name: &str, value: JsonId) -> Result<bool, GrammarError> {
         let Json::Object(entries) = self.document.get(value) else { return Err(self.wrong(name, value, "an object")) };
         for &inner in entries.values() {
@@ -97,7 +97,7 @@ impl<'t> Reader<'t, '_> {
                 Json::Object(_) | Json::Bool(_) if name != "dependentRequired" => {
                     self.inner(inner);
                 }
-                // Draft 3 allowed one key without the list around it.
+                // In draft 3, a single key needed no list.
                 Json::String(_) if name == "dependencies" => {}
                 _ => {
                     let wanted = match name {
@@ -112,7 +112,7 @@ impl<'t> Reader<'t, '_> {
         Ok(!entries.is_empty())
     }
 
-    /// What a keyword needs beside it to have any force, where that is missing.
+    /// The keyword without which this one has no effect, if it's missing.
     fn missing(&self, name: &str) -> Option<&'static str> {
         let has = |name: &str| self.sibling(name).is_some();
         match name {
@@ -128,7 +128,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// Whether annotations may matter: then keywords without force of their own still count.
+    /// Whether annotations may matter: then keywords without an effect of their own still count.
     fn is_asked_about(&self) -> bool {
         self.draft > Draft::D7
     }
@@ -209,7 +209,8 @@ impl<'t> Reader<'t, '_> {
         Ok(Some(Keyword::Ref(id)))
     }
 
-    /// The anchor that a dynamic reference goes by, if it does: the schema it leads to without that must declare it.
+    /// The anchor of a dynamic reference. The reference is dynamic only if the schema that it leads to statically
+    /// declares that anchor.
     fn dynamic_anchor(&self, name: &str, reference: &'t str, target: JsonId) -> Option<&'t str> {
         let entries = self.document.entries(target)?;
         let declared = |keyword: &str| entries.get(keyword).map(|&value| self.document.get(value));

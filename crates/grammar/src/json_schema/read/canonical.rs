@@ -1,5 +1,5 @@
-//! A JSON value as a text that is the same for equal values and for no others: no whitespace, members sorted, strings with
-//! the fewest escapes, numbers as digits and a power of ten. It is JSON again, and its own canonical text.
+//! A JSON value as a text that is the same for equal values and for no others: no whitespace, members sorted, strings
+//! with the fewest escapes, numbers as digits and a power of ten. It is JSON again, and its own canonical text.
 
 use rustc_hash::FxHashMap;
 
@@ -41,20 +41,21 @@ pub(crate) fn canonical(document: &Document, value: JsonId) -> Vec<u8> {
     texts.remove(&value).unwrap_or_default()
 }
 
-/// The canonical text of a complete JSON text, by which two of them are the same value or not: `1` and `10e-1`, `"a"` and
-/// `"\u0061"`, objects in any order. A text that is not JSON is its own canonical text, up to whitespace around it.
+/// The canonical text of a complete JSON text. Two texts are the same value if and only if their canonical texts are
+/// equal: `1` and `10e-1`, `"a"` and `"\u0061"`, objects in any order. A text that is not JSON is its own canonical
+/// text, without the whitespace around it.
 ///
-/// An object whose members are not in order is copied once for it; else time and memory are in proportion to the text.
-/// Nesting takes no stack.
+/// An object whose members are not in order is copied once for each such object; otherwise time and memory are linear
+/// in the length of the text. Nesting takes no stack.
 pub fn canonical_json(text: &[u8]) -> Vec<u8> {
     let text = text.trim_ascii();
     Reader { text, at: 0 }.read().unwrap_or_else(|| text.to_vec())
 }
 
-/// A container that is not closed yet.
+/// A container that isn't closed yet.
 enum Open {
     Array,
-    /// Where its members start.
+    /// The positions where its members start.
     Object(Vec<usize>),
 }
 
@@ -64,7 +65,7 @@ struct Reader<'t> {
 }
 
 impl Reader<'_> {
-    /// The canonical text; `None` where the text is no JSON.
+    /// The canonical text; `None` if the text is not JSON.
     fn read(mut self) -> Option<Vec<u8>> {
         let mut open: Vec<Open> = Vec::new();
         let mut done = Vec::with_capacity(self.text.len());
@@ -138,7 +139,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// A string with its quotes; what is written plainly is copied.
+    /// A string with its quotes; unescaped text is copied.
     fn string(&mut self, into: &mut Vec<u8>) -> Option<()> {
         if !self.eat(b'"') {
             return None;
@@ -159,7 +160,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// What stands after a backslash.
+    /// Reads what follows a backslash.
     fn escape(&mut self, into: &mut Vec<u8>) -> Option<()> {
         let letter = self.peek()?;
         self.at += 1;
@@ -188,7 +189,7 @@ impl Reader<'_> {
                 match char::from_u32(code) {
                     Some(character) => character,
                     None => {
-                        // Half of a pair alone is no character and has no other spelling.
+                        // A lone surrogate is not a character and has no other spelling.
                         into.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
                         return Some(());
                     }
@@ -223,7 +224,7 @@ impl Reader<'_> {
     }
 }
 
-/// Sorts the members at the end of a text, separated by commas, where they start at these places.
+/// Sorts the members at the end of a text, which are separated by commas and start at these positions.
 fn sort_members(starts: &[usize], text: &mut Vec<u8>) {
     let end = text.len();
     let ends = starts.iter().skip(1).map(|next| next - 1).chain([end]);
@@ -242,7 +243,7 @@ fn push_string(string: &str, into: &mut Vec<u8>) {
     into.push(b'"');
 }
 
-/// A character as it stands between quotes.
+/// Writes a character as it stands between quotes.
 fn push_character(character: char, into: &mut Vec<u8>) {
     match character {
         '"' | '\\' => into.extend_from_slice(&[b'\\', character as u8]),
@@ -275,8 +276,8 @@ fn split<'t>(text: &'t [u8], marks: &[u8]) -> (&'t [u8], Option<&'t [u8]>) {
     }
 }
 
-/// A well-formed JSON number as its digits without zeros around them, times a power of ten: `-12.50` is `-125e-1`.
-/// Exponents of any size are added exactly.
+/// Writes a well-formed JSON number as its digits without zeros around them, times a power of ten: `-12.50` is
+/// `-125e-1`. Exponents of any size are added exactly.
 fn push_number(text: &[u8], into: &mut Vec<u8>) {
     let (mantissa, exponent) = split(unsigned(text), b"eE");
     let (int, fraction) = split(mantissa, b".");
@@ -295,7 +296,7 @@ fn push_number(text: &[u8], into: &mut Vec<u8>) {
     into.extend_from_slice(&shifted(exponent.unwrap_or(b"0"), int.len() as i64 - end as i64));
 }
 
-/// The sum of a decimal integer of any length and a number; no plus sign, no leading zeros, no minus before 0.
+/// The sum of a decimal integer of any length and a number, without plus sign or leading zeros; zero has no minus sign.
 fn shifted(text: &[u8], by: i64) -> Vec<u8> {
     let negative = text[0] == b'-';
     let magnitude = unsigned(text.strip_prefix(b"+").unwrap_or(text));
@@ -305,7 +306,7 @@ fn shifted(text: &[u8], by: i64) -> Vec<u8> {
         let small = magnitude.iter().fold(0, |value, &digit| value * 10 + i64::from(digit - b'0'));
         return (if negative { -small } else { small } + by).to_string().into_bytes();
     }
-    // So large an exponent keeps its sign, since no text has that many digits before it.
+    // The sign cannot change: no text has as many digits as such a large exponent.
     let mut carry = if negative { -by } else { by };
     let mut digits = magnitude.to_vec();
     for digit in digits.iter_mut().rev() {
@@ -389,7 +390,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against arithmetic on numbers that fit.
+        /// Compares with arithmetic on small numbers.
         #[test]
         fn numbers_are_the_same_exactly_when_they_are_equal(
             a in 0u64..2000, b in 0u64..2000, down in 0u32..4, up in 0u32..4,

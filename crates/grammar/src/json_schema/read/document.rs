@@ -8,14 +8,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// JSON pointers in messages and reports are cut to about this many bytes.
+/// JSON pointers in messages and reports are truncated to about this many bytes.
 const LONGEST_POINTER: usize = 400;
 
 /// A value of one [`Document`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct JsonId(pub(crate) u32);
 
-/// Objects with more members than this find their keys through a table.
+/// Objects with more members than this have a table of their keys.
 const LARGE: usize = 12;
 
 /// Members of an object, in the order of the text.
@@ -25,16 +25,16 @@ pub(crate) struct Entries<'t> {
     table: KeyTable<'t>,
 }
 
-/// Positions by key. Its hashes are not known before, so that nobody can write a schema whose keys all collide.
+/// Positions by key. The hash is keyed randomly, so nobody can write a schema whose keys all collide.
 #[derive(Debug)]
 struct Positions<'t>(HashMap<Cow<'t, str>, u32>);
 
-/// Positions by key, where there are many. In a box, since nearly every object does without.
+/// Positions by key for large objects. Boxed, because nearly every object does without.
 #[derive(Default, Debug)]
 pub(crate) struct KeyTable<'t>(Option<Box<Positions<'t>>>);
 
 impl<'t> KeyTable<'t> {
-    /// Answers whether a key is not in the list, after which it comes.
+    /// Returns whether a key is not in the list yet; the key becomes the next one.
     pub(crate) fn admit(&mut self, list: &[(Cow<'t, str>, JsonId)], key: &str) -> bool {
         if list.len() < LARGE {
             return list.iter().all(|(known, _)| known != key);
@@ -46,7 +46,7 @@ impl<'t> KeyTable<'t> {
 }
 
 impl<'t> Entries<'t> {
-    /// These members, of which each key was admitted to the table.
+    /// Entries from a list whose keys were all admitted to the table.
     pub(crate) fn new(list: Box<[(Cow<'t, str>, JsonId)]>, table: KeyTable<'t>) -> Entries<'t> {
         Entries { list, table }
     }
@@ -89,7 +89,7 @@ impl<'t> Entries<'t> {
 pub(crate) enum Json<'t> {
     Null,
     Bool(bool),
-    /// The text of the number, as it stands.
+    /// The text of the number, unchanged.
     Number(&'t str),
     String(Cow<'t, str>),
     Array(Box<[JsonId]>),
@@ -110,20 +110,20 @@ impl Json<'_> {
     }
 }
 
-/// A value and its place.
+/// A value and its position.
 pub(crate) struct Slot<'t> {
     pub(crate) value: Json<'t>,
-    /// Where the value starts in the text.
+    /// The offset of the value's first byte.
     pub(crate) offset: u32,
-    /// Where it ends.
+    /// The offset of its end.
     pub(crate) end: u32,
-    /// The first id of the values inside; the last is the id itself.
+    /// The first id of the values inside; the last is the value's own id.
     pub(crate) first: u32,
-    /// The container, and which of its entries this is.
+    /// The container, and the index in it.
     pub(crate) parent: Option<(JsonId, u32)>,
 }
 
-/// What equal values have in common, and no others.
+/// A number that equal values have in common; different values have different numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct ValueId(pub(super) u32);
 
@@ -133,17 +133,17 @@ pub(crate) struct Compared(pub(super) RefCell<Numbers>);
 
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// By id of a value, once it was compared.
+    /// By value, once it was compared.
     pub(super) by_value: Vec<Option<ValueId>>,
-    /// By canonical text. Its hashes are not known before, so that nobody can write a schema whose values all collide.
+    /// By canonical text. The hash is keyed randomly, so nobody can write a schema whose values all collide.
     pub(super) by_text: HashMap<Vec<u8>, ValueId>,
 }
 
-/// Parsed JSON texts: a schema, and the documents that it may refer to. What a text spells plainly is not copied.
+/// Parsed JSON texts: a schema and the documents that it may refer to. Unescaped strings are not copied.
 pub(crate) struct Document<'t> {
-    /// By id, one text after the other; the outermost value of each is its last.
+    /// By id, one text after the other; the outermost value of each text is its last.
     pub(crate) slots: Vec<Slot<'t>>,
-    /// The outermost values with the URIs they were given under; that of the schema itself is the first, without one.
+    /// The outermost values with their URIs; the first is the schema itself, without a URI.
     pub(crate) roots: Vec<(JsonId, &'t str)>,
     /// See [`Document::value_id`].
     pub(crate) compared: Compared,
@@ -155,12 +155,12 @@ impl<'t> Document<'t> {
         self.roots[0].0
     }
 
-    /// Which of the texts a value stands in, as a position in the list of roots.
+    /// The text that a value is in, as an index in the list of roots.
     pub(crate) fn text_of(&self, id: JsonId) -> usize {
         self.roots.partition_point(|&(root, _)| root < id)
     }
 
-    /// The key that the value stands under; empty where it stands under none.
+    /// The key of the value; empty if it has none.
     pub(crate) fn key(&self, id: JsonId) -> &str {
         match self.slots[id.0 as usize].parent {
             Some((parent, index)) => match self.get(parent) {
@@ -171,7 +171,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// The string, or else the key that the value stands under.
+    /// The value of a string; otherwise the key of the value.
     pub(crate) fn name(&self, id: JsonId) -> &str {
         if let Json::String(text) = self.get(id) { text } else { self.key(id) }
     }
@@ -184,7 +184,7 @@ impl<'t> Document<'t> {
         &self.slots[id.0 as usize].value
     }
 
-    /// The members, where the value is an object.
+    /// The members, if the value is an object.
     pub(crate) fn entries(&self, id: JsonId) -> Option<&Entries<'t>> {
         match self.get(id) {
             Json::Object(entries) => Some(entries),
@@ -198,18 +198,18 @@ impl<'t> Document<'t> {
         items.iter().filter_map(|&item| if let Json::String(text) = self.get(item) { Some(&**text) } else { None })
     }
 
-    /// Where the value starts: sorts places in reading order.
+    /// Where the value starts, for sorting in reading order.
     pub(crate) fn position(&self, id: JsonId) -> (usize, u32) {
         (self.text_of(id), self.slots[id.0 as usize].offset)
     }
 
-    /// The value as it stands in the text that was read.
+    /// The value as it is written in the text.
     pub(crate) fn spelled<'s>(&self, text: &'s str, id: JsonId) -> &'s str {
         let slot = &self.slots[id.0 as usize];
         &text[slot.offset as usize..slot.end as usize]
     }
 
-    /// The ids of everything inside the value, itself last: children before parents.
+    /// The ids of everything inside the value and of the value itself, children before parents.
     pub(crate) fn inside(&self, id: JsonId) -> impl Iterator<Item = JsonId> + use<> {
         (self.slots[id.0 as usize].first..=id.0).map(JsonId)
     }
@@ -225,10 +225,10 @@ impl<'t> Document<'t> {
         pointer
     }
 
-    /// The same at the end of a text.
+    /// Appends the JSON pointer of a value to a text.
     pub(crate) fn write_pointer(&self, id: JsonId, text: &mut String) {
         let start = text.len();
-        // Most values are no deeper than this.
+        // Most values are not nested more deeply than this.
         let mut near = [(id, 0); 12];
         let mut far = Vec::new();
         let (mut at, mut depth) = (id, 0);
@@ -281,7 +281,7 @@ impl<'t> Document<'t> {
     }
 }
 
-/// A string value in quotes, cut to one line, for messages.
+/// A string value in quotes, shortened, for messages.
 pub(crate) fn quoted(text: &str) -> String {
     format!("{:?}", shorten(text))
 }

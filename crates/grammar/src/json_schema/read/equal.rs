@@ -4,8 +4,8 @@ use super::canonical::canonical;
 use super::document::{Document, JsonId, Numbers, ValueId};
 
 impl Document<'_> {
-    /// What a value has in common with those equal to it, as JSON Schema takes it: numbers are compared as numbers, objects in
-    /// any order.
+    /// A number that is the same for equal values, with the equality of JSON Schema: numbers are compared by value,
+    /// objects in any order.
     pub(crate) fn value_id(&self, value: JsonId) -> ValueId {
         let Numbers { by_value, by_text } = &mut *self.compared.0.borrow_mut();
         if by_value.is_empty() {

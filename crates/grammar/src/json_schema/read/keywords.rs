@@ -20,18 +20,19 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::json::format::Format;
 use crate::json_schema::options::{DECLARES, JsonSchemaOptions, REFERS, SYMBOLS, symbols_uri};
 
-/// Most schemas read, each counted once for every dynamic scope.
+/// The greatest number of schemas, each counted once for every dynamic scope.
 const MAX_SCHEMAS: usize = 1_000_000;
 
-/// Reads every schema that can be reached from the root.
+/// Reads every schema that is reachable from the root.
 ///
 /// # Errors
-/// [`ErrorKind::Syntax`] for a value that its keyword does not allow, [`ErrorKind::Limit`] for an absurd number.
+/// [`ErrorKind::Syntax`] for a value that its keyword doesn't allow, [`ErrorKind::Limit`] for an absurdly large number.
 pub(crate) fn read<'t>(document: &'t Document<'t>, options: &JsonSchemaOptions) -> Result<Schemas<'t>, GrammarError> {
     Ok(read_values(document, &[document.root()], options)?.0)
 }
 
-/// The schemas of these values of a document, and those that they lead to, all in one; with the ids of the former.
+/// Reads the schemas of these values of a document and all that are reachable from them; also returns the ids of the
+/// former.
 pub(crate) fn read_values<'t>(
     document: &'t Document<'t>,
     values: &[JsonId],
@@ -65,7 +66,7 @@ struct Reading<'t> {
     by_scope: FxHashMap<SchemaId, u32>,
     list: Vec<Schema<'t>>,
     fates: Vec<Fate<'t>>,
-    /// Whether a reference may mean one schema or another.
+    /// Whether a reference may mean different schemas in different scopes.
     is_dynamic: bool,
     enforce_formats: bool,
     nullable: bool,
@@ -195,7 +196,7 @@ impl<'t> Reader<'t, '_> {
                 Keyword::Format(format)
             }
             "required" => match self.document.get(value) {
-                // Draft 3 had a boolean here; the meaning of `true` was another one.
+                // In draft 3 this was a boolean with another meaning.
                 Json::Array(names) => {
                     self.check_names(name, names)?;
                     Keyword::Required(value)
@@ -212,7 +213,8 @@ impl<'t> Reader<'t, '_> {
                 }
                 _ => return Err(self.wrong(name, value, "a boolean")),
             },
-            // As many as all others together, so they are not looked for among those that hold schemas.
+            // These are as frequent as all others together, so they are handled before the keywords that contain
+            // schemas.
             "title" | "description" | "default" => {
                 self.annotate(name, "");
                 return Ok(());
@@ -239,7 +241,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// A string that is declared as a name, or refers to one.
+    /// The use of a name: a string that declares one or refers to one.
     fn name_use(&self, name: &'t str, value: JsonId) -> Result<Keyword, GrammarError> {
         match self.document.get(value) {
             Json::String(set) if !set.is_empty() => {
@@ -249,7 +251,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// Keywords without force, or unknown.
+    /// Keywords without an effect, and unknown ones.
     fn other(&mut self, name: &'t str) {
         let is_known = ANNOTATIONS.contains(&name) || (name == "id" && self.draft == Draft::D4);
         self.annotate(name, if is_known { "" } else { "unknown keyword" });
@@ -271,7 +273,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// Whether null is one more type beside those named here, as OpenAPI 3.0 has it.
+    /// Whether null is one more type besides those named here, as in OpenAPI 3.0.
     fn is_nullable(&self) -> Result<bool, GrammarError> {
         let nullable = self.document.entries(self.at).and_then(|entries| entries.get("nullable"));
         match nullable.map(|&nullable| (nullable, self.document.get(nullable))) {
@@ -315,7 +317,7 @@ impl<'t> Reader<'t, '_> {
         })
     }
 
-    /// A number above 0 that divides.
+    /// A positive number for `multipleOf` or `divisibleBy`.
     fn step(&self, name: &str, value: JsonId) -> Result<Decimal, GrammarError> {
         let step = self.number(name, value)?;
         if step.negative || step.is_zero() {
@@ -324,7 +326,7 @@ impl<'t> Reader<'t, '_> {
         Ok(step)
     }
 
-    /// A bound on numbers; `None` for a draft-4 flag, which is read together with the bound it belongs to.
+    /// A bound on numbers; `None` for a flag of draft 4, which is read together with its bound.
     fn bound(&self, name: &str, value: JsonId) -> Result<Option<Keyword>, GrammarError> {
         let has_flags = matches!(self.draft, Draft::D4 | Draft::Unnamed);
         if has_flags && matches!(self.document.get(value), Json::Bool(_)) && name.starts_with("exclusive") {

@@ -1,24 +1,24 @@
-//! The published meta-schemas of drafts 4, 6, 7, 2019-09 and 2020-12, with the vocabularies of the last two: what refers to
-//! them is resolved without a network.
+//! The published meta-schemas of drafts 4, 6, 7, 2019-09 and 2020-12, with the vocabularies of the last two: what
+//! refers to them is resolved without a network.
 //!
 //! They are read only where something refers to them and the caller supplies no document under their URI. The texts are
 //! those that json-schema.org publishes (BSD 3-Clause or Academic Free License 3.0), without white space.
 
 use std::collections::HashSet;
 
-/// One to a line: the URI, a space, the text.
+/// Each line has a URI, a space and the text.
 const METASCHEMAS: &str = include_str!("metaschemas.txt");
 
 fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     METASCHEMAS.lines().filter_map(|line| line.split_once(' '))
 }
 
-/// What follows the scheme: `http` and `https` lead to the same text.
+/// The part after the scheme: `http` and `https` lead to the same text.
 fn without_scheme(uri: &str) -> Option<&str> {
     uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"))
 }
 
-/// What the meta-schemas of a draft have in common.
+/// The part of the URI that the meta-schemas of a draft have in common.
 fn draft_of(uri: &str) -> Option<&str> {
     let path = without_scheme(uri)?.strip_prefix("json-schema.org/")?;
     path.strip_suffix("/schema").or_else(|| path.split_once("/meta/").map(|(draft, _)| draft))
@@ -26,12 +26,11 @@ fn draft_of(uri: &str) -> Option<&str> {
 
 /// Whether a URI without a fragment is that of a meta-schema.
 pub(crate) fn has(uri: &str) -> bool {
-    // Nearly all are distinguished by the host.
+    // The host already distinguishes nearly all others.
     draft_of(uri).is_some() && all().any(|(known, _)| without_scheme(known) == without_scheme(uri))
 }
 
-/// The documents that these URIs of meta-schemas lead to, and the others of the same drafts, without those that are there
-/// already.
+/// The documents for these URIs of meta-schemas and all others of the same drafts, except those that are already there.
 pub(crate) fn documents<'u>(
     wanted: impl Iterator<Item = &'u str>,
     is_there: impl Fn(&str) -> bool,

@@ -8,18 +8,18 @@ use super::document::Compared;
 use super::document::{Document, Entries, Json, JsonId, KeyTable, Slot, quoted};
 use crate::error::{ErrorKind, GrammarError};
 
-/// Deepest nesting of arrays and objects accepted.
+/// The greatest nesting depth of arrays and objects.
 pub(crate) const MAX_DEPTH: usize = 1_000;
-/// Most values accepted.
+/// The greatest number of values.
 pub(crate) const MAX_VALUES: usize = 1_000_000;
 enum Frame<'t> {
-    /// Its elements are those from a place on.
+    /// Its elements are those from index `from` on.
     Array { offset: usize, first: u32, from: usize },
-    /// Its members are those from a place on.
+    /// Its members are those from index `from` on.
     Object { offset: usize, first: u32, from: usize, table: KeyTable<'t> },
 }
 
-/// Stands for the value of a member until that is read.
+/// Stands for the value of a member until it has been read.
 const UNREAD: JsonId = JsonId(u32::MAX);
 
 struct Parser<'a> {
@@ -27,16 +27,17 @@ struct Parser<'a> {
     at: usize,
     may_go_on: fn() -> Result<(), LimitExceeded>,
     slots: Vec<Slot<'a>>,
-    /// The elements so far of all arrays that are open, the innermost last.
+    /// The elements so far of all open arrays, those of the innermost last.
     elements: Vec<JsonId>,
-    /// The members so far of all objects that are open, the innermost last.
+    /// The members so far of all open objects, those of the innermost last.
     members: Vec<(Cow<'a, str>, JsonId)>,
 }
 
-/// Reads the JSON text of a schema, and then those of the documents beside it, each under its URI.
+/// Parses the JSON text of a schema, then those of the documents beside it, each with its URI.
 ///
 /// # Errors
-/// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] when it is too long, too deep or has too many values.
+/// [`ErrorKind::Syntax`] with line and column, [`ErrorKind::Limit`] if it is too long, nested too deeply or has too
+/// many values.
 pub(crate) fn parse<'t>(
     text: &'t str,
     beside: &'t [(String, String)],
@@ -45,7 +46,7 @@ pub(crate) fn parse<'t>(
     parse_while(text, beside, max_bytes, || Ok(()))
 }
 
-/// The same, ended where it takes too long.
+/// As [`parse`], but ends if it takes too long.
 pub(crate) fn parse_in_time<'t>(
     text: &'t str,
     beside: &'t [(String, String)],
@@ -126,7 +127,7 @@ impl<'a> Parser<'a> {
                     self.push(value, offset, first)?
                 }
             };
-            // A value is complete: hand it to what encloses it, and so on outwards as far as that closes things.
+            // A value is complete: add it to its container; if that closes the container, continue with that.
             loop {
                 self.whitespace();
                 let closed = match open.last_mut() {
@@ -198,7 +199,8 @@ impl<'a> Parser<'a> {
         Err(GrammarError::new(ErrorKind::Limit, self.line_and_column(self.at), message))
     }
 
-    /// A key and its colon, of an object whose members are those from a place on: one more, without its value.
+    /// Parses a key and its colon, for an object whose members start at index `from`; adds the member without its
+    /// value.
     fn key(&mut self, from: usize, table: &mut KeyTable<'a>) -> Result<(), GrammarError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
@@ -261,7 +263,7 @@ impl<'a> Parser<'a> {
         self.at - start
     }
 
-    /// A string in double quotes, decoded.
+    /// Parses a string in double quotes and decodes it.
     fn string(&mut self) -> Result<Cow<'a, str>, GrammarError> {
         self.at += 1;
         let mut decoded = Cow::Borrowed("");
@@ -271,7 +273,7 @@ impl<'a> Parser<'a> {
                 self.at = self.text.len();
                 return Err(self.error("a string is never closed; add \""));
             };
-            // Borrows where nothing stands before it.
+            // Borrows the text if nothing comes before it.
             decoded += &rest[..plain];
             self.at += plain;
             match rest.as_bytes()[plain] {
@@ -364,14 +366,14 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Where the first byte stands that is not plain in a string: a quote, a backslash or a control character.
+/// The position of the first byte that ends plain text in a string: a quote, a backslash or a control character.
 fn end_of_plain(text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 0xff;
     const HIGHS: u64 = ONES << 7;
     let (words, rest) = text.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The high bit of each byte that is below `n`, for `n` up to 128; what lies above the first may be wrong.
+        // The high bit of each byte that is less than `n`, for `n` up to 128; only the lowest such bit is reliable.
         let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & HIGHS;
         let found = below(word, 0x20) | below(word ^ (ONES * 0x22), 1) | below(word ^ (ONES * 0x5c), 1);
         if found != 0 {

@@ -11,7 +11,7 @@ use super::scopes::Scopes;
 use super::vocabulary::Draft;
 use crate::error::{ErrorKind, GrammarError};
 
-/// One schema while it is read.
+/// The state while one schema is read.
 pub(crate) struct Reader<'t, 'r> {
     pub(crate) document: &'t Document<'t>,
     pub(crate) refs: &'r Refs<'t>,
@@ -21,7 +21,7 @@ pub(crate) struct Reader<'t, 'r> {
     pub(crate) at: JsonId,
     pub(crate) schema: Schema<'t>,
     pub(super) fates: &'r mut Vec<Fate<'t>>,
-    /// Schemas found inside, still to be read.
+    /// Contained schemas that still have to be read.
     pub(crate) inner: &'r mut Vec<SchemaId>,
     pub(crate) is_dynamic: bool,
     pub(super) enforce_formats: bool,
@@ -48,7 +48,7 @@ impl<'t> Reader<'t, '_> {
         })
     }
 
-    /// An upper count; `u32::MAX` stands for no limit, since no text is that long.
+    /// An upper bound; `u32::MAX` means no limit, because no text is that long.
     pub(crate) fn greatest(&self, name: &str, value: JsonId) -> Result<u32, GrammarError> {
         Ok(self.count(name, value)?.map_or(u32::MAX, |count| u32::try_from(count).unwrap_or(u32::MAX)))
     }

@@ -2,8 +2,8 @@
 //!
 //! A *resource* is a schema with a URI of its own: the outermost schema of every text, and whatever declares an `$id`.
 //! References are read relative to the resource they stand in, pointers and anchors belong to the resource they name.
-//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, a published meta-schema, or
-//! nothing.
+//! Nothing is ever fetched: a URI means a resource of the schema or of the documents beside it, a published
+//! meta-schema, or nothing.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
@@ -16,43 +16,43 @@ use super::metaschemas;
 use super::uri;
 use super::vocabulary::Draft;
 
-/// Why a reference leads nowhere.
+/// Why a reference cannot be resolved.
 pub(crate) enum RefProblem {
-    /// It could mean something, but not with the documents at hand.
+    /// It may be valid, but not with the available documents.
     Unsupported(String),
-    /// It is wrong.
+    /// It is invalid.
     Invalid(String),
 }
 
-/// What a reference means.
+/// What a reference refers to.
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) schema: JsonId,
-    /// The resource it stands in.
+    /// The resource that contains it.
     pub(crate) resource: JsonId,
 }
 
 /// The references of a document.
 pub(crate) struct Refs<'t> {
     document: &'t Document<'t>,
-    /// The drafts of the texts.
+    /// The drafts of the texts, by index.
     drafts: Vec<Draft>,
-    /// Searched for only when a reference is not a pointer within a text without `$id`s.
+    /// Computed only if a reference is not a pointer within a text without `$id`s.
     resources: OnceCell<Resources<'t>>,
-    /// The meta-schemas that something refers to and that are not among the texts.
+    /// The meta-schemas that are referred to but are not among the texts.
     wanted: RefCell<BTreeSet<String>>,
 }
 
-/// The resources and the names in them.
+/// The resources and the names within them.
 #[derive(Default)]
 pub(crate) struct Resources<'t> {
-    /// Absolute URIs without fragments; `None` where two resources declare the same.
+    /// By absolute URI without a fragment; `None` if two resources declare the same.
     by_uri: HashMap<String, Option<JsonId>>,
-    /// The same the other way.
+    /// The inverse map.
     uris: FxHashMap<JsonId, String>,
-    /// Names of places, by resource; `None` where a name is declared twice.
+    /// Anchors by resource; `None` if one is declared twice.
     anchors: HashMap<(JsonId, &'t str), Option<JsonId>>,
-    /// The `$dynamicAnchor`s, by resource; a true `$recursiveAnchor` is the one without a name.
+    /// The `$dynamicAnchor`s by resource; a true `$recursiveAnchor` is one without a name.
     pub(crate) dynamic: Vec<(JsonId, &'t str, JsonId)>,
 }
 
@@ -66,7 +66,7 @@ impl<'t> Refs<'t> {
         self.drafts[self.document.text_of(at)]
     }
 
-    /// The meta-schemas that something refers to and that are not among the texts, with those of the same drafts.
+    /// The meta-schemas that are referred to but are not among the texts, with all others of the same drafts.
     pub(crate) fn missing_metaschemas(&self) -> Vec<(String, String)> {
         let wanted = self.wanted.borrow();
         if wanted.is_empty() {
@@ -76,7 +76,7 @@ impl<'t> Refs<'t> {
         metaschemas::documents(wanted.iter().map(String::as_str), |uri| resources.by_uri.contains_key(uri))
     }
 
-    /// What `reference`, standing in the schema `from`, points to.
+    /// Resolves `reference`, which occurs in the schema `from`.
     pub(crate) fn resolve(&self, from: JsonId, reference: &str) -> Result<Target, RefProblem> {
         let (name, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_decoded(fragment)
@@ -108,7 +108,7 @@ impl<'t> Refs<'t> {
         }
         if let Some(pointer) = fragment.strip_prefix('/') {
             let schema = match self.walk(resource, pointer) {
-                // Where an `id` within is meant as a name only, pointers are meant from the outermost schema.
+                // If an inner `id` is only meant as a name, pointers start at the outermost schema.
                 Err(problem) => {
                     self.walk(self.document.roots[self.document.text_of(resource)].0, pointer).map_err(|_| problem)?
                 }
@@ -156,7 +156,7 @@ impl<'t> Refs<'t> {
         }
     }
 
-    /// The resource that a value stands in.
+    /// The resource that contains a value.
     pub(crate) fn resource_of(&self, from: JsonId) -> JsonId {
         let (root, _) = self.document.roots[self.document.text_of(from)];
         let uris = &self.resources().uris;
@@ -173,7 +173,7 @@ impl<'t> Refs<'t> {
         at
     }
 
-    /// All resources, searched for at the first call.
+    /// All resources, computed at the first call.
     pub(crate) fn resources(&self) -> &Resources<'t> {
         self.resources.get_or_init(|| {
             let mut resources = Resources::default();
@@ -192,7 +192,8 @@ impl<'t> Refs<'t> {
             resources.by_uri.insert(base.clone(), Some(root));
         }
         resources.uris.insert(root, base);
-        // Parents come after their children, so what a value is for is known before its parts are looked at.
+        // Parents come after their children, so in reverse order the place of a value is known before its parts are
+        // visited.
         let mut places = vec![Place::Elsewhere; (root.0 - first + 1) as usize];
         let mut owners = vec![root; places.len()];
         for id in (first..=root.0).rev().map(JsonId) {
@@ -217,7 +218,7 @@ impl<'t> Refs<'t> {
                     ("$anchor", Json::String(text)) => names.anchor = text,
                     ("$dynamicAnchor", Json::String(text)) => names.dynamic = Some(text),
                     ("$recursiveAnchor", Json::Bool(true)) => names.recursive = true,
-                    // Up to draft 7, `$ref` hides what stands beside it.
+                    // Up to draft 7, `$ref` hides the keywords beside it.
                     ("$ref", _) => names.hidden = draft <= Draft::D7,
                     _ => {}
                 }
@@ -250,7 +251,7 @@ impl<'t> Refs<'t> {
     }
 }
 
-/// What one schema declares about itself.
+/// The names that one schema declares.
 #[derive(Default)]
 struct Names<'t> {
     id: Option<&'t str>,
@@ -269,16 +270,16 @@ impl<'t> Resources<'t> {
     }
 }
 
-/// What the steps of a pointer have reached: decides whether an object there is a schema.
+/// Where the steps of a pointer have led: decides whether an object there is a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Schema,
-    /// An object of schemas, or a list of them.
+    /// An object or a list of schemas.
     Schemas,
     SchemaOrList,
-    /// Given values.
+    /// Plain values.
     Data,
-    /// What an unknown keyword holds: anything, also what looks like a schema.
+    /// The value of an unknown keyword: anything, even something that looks like a schema.
     Elsewhere,
 }
 
@@ -305,7 +306,7 @@ impl Place {
                 | "contentSchema" => Place::Schema,
                 _ => Place::Elsewhere,
             },
-            // A list where its entries are numbered.
+            // It's a list if its entries are numbered.
             Place::SchemaOrList if step.bytes().all(|byte| byte.is_ascii_digit()) => Place::Schema,
             Place::SchemaOrList => Place::Schema.after(step, draft),
             Place::Data | Place::Elsewhere => self,

@@ -1,7 +1,8 @@
-//! The typed schema: every schema of a document as a list of its keywords with checked values, in the order of the text.
+//! The typed schema: every schema of a document as a list of its keywords with checked values, in the order of the
+//! text.
 //!
-//! A schema is known by the JSON value it stands in. A keyword that cannot be enforced becomes a [`Refusal`], which only
-//! matters if the schema is used: unused definitions may say what they like.
+//! A schema is known by the JSON value it stands in. A keyword that cannot be enforced becomes a [`Refusal`], which
+//! only matters if the schema is used: unused definitions may say what they like.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,14 +16,14 @@ use super::scopes::Scopes;
 use super::vocabulary::Draft;
 use crate::json::format::Format;
 
-/// A schema, as the JSON value it stands in, and the dynamic scope it is read in.
+/// A schema, given by its JSON value and the dynamic scope that it is read in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct SchemaId {
     pub(crate) value: JsonId,
     pub(crate) scope: u32,
 }
 
-/// JSON types as bits. Numbers count as two: the integers and all others.
+/// JSON types as bits. Numbers have two: integers and all others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Types(pub(crate) u8);
 
@@ -38,7 +39,7 @@ impl Types {
     pub(crate) const OBJECT: Types = Types(64);
     pub(crate) const ALL: Types = Types(127);
 
-    /// The types that `type` may name.
+    /// The names that `type` may contain.
     pub(crate) const NAMES: [(&'static str, Types); 7] = [
         ("null", Types::NULL),
         ("boolean", Types::BOOLEAN),
@@ -90,7 +91,7 @@ pub(crate) fn type_of(value: &Json) -> Types {
         Json::Number(text) => match Decimal::parse(text) {
             Some(number) if !number.is_integer() => Types::FRACTION,
             Some(_) => Types::INTEGER,
-            // The exponent is beyond counting; its sign decides.
+            // The exponent is too large to be counted; its sign decides.
             None if text.contains("e-") || text.contains("E-") => Types::FRACTION,
             None => Types::INTEGER,
         },
@@ -100,16 +101,16 @@ pub(crate) fn type_of(value: &Json) -> Types {
     }
 }
 
-/// What a string has to do with the names of a set.
+/// How a string is related to the names of a set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NameUse {
-    /// Whether it declares a name, or is one that was declared before.
+    /// Whether it declares a name; otherwise it must be a name declared before.
     pub(crate) declares: bool,
-    /// The string that the set is called by.
+    /// The string that names the set.
     pub(crate) set: JsonId,
 }
 
-/// A keyword that is enforced, with its checked value.
+/// An enforced keyword with its checked value.
 #[derive(Clone, Debug)]
 pub(crate) enum Keyword {
     Type(Types),
@@ -128,15 +129,15 @@ pub(crate) enum Keyword {
     MaxLength(u32),
     Pattern(JsonId),
     Format(Format),
-    /// A string that declares a name, or refers to one.
+    /// A string that declares a name or refers to one.
     Name(NameUse),
     MinItems(u32),
     MaxItems(u32),
-    /// The first elements, one by one.
+    /// The first elements, one schema for each.
     PrefixItems(Box<[SchemaId]>),
     /// All elements after the first ones.
     Items(SchemaId),
-    /// How many elements match.
+    /// How many elements must match.
     Contains {
         schema: SchemaId,
         min: u32,
@@ -165,7 +166,7 @@ pub(crate) enum Keyword {
         then: Option<SchemaId>,
         otherwise: Option<SchemaId>,
     },
-    /// The JSON object that says for some keys what holds where they are: an array of other keys, or a schema.
+    /// The JSON object that maps keys to what their presence requires: an array of other keys, or a schema.
     Dependent(JsonId),
 }
 
@@ -184,7 +185,7 @@ impl Keyword {
         )
     }
 
-    /// Whether the keyword speaks of what the others beside it and inside them have not spoken of.
+    /// Whether the keyword applies to what the keywords beside it and inside them have not evaluated.
     pub(crate) fn is_unevaluated(&self) -> bool {
         matches!(self, Keyword::UnevaluatedProperties(_) | Keyword::UnevaluatedItems(_))
     }
@@ -194,7 +195,7 @@ impl Keyword {
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal<'t> {
     pub(crate) keyword: &'t str,
-    /// Why, and the way out.
+    /// The reason, and what to do instead.
     pub(crate) reason: Cow<'static, str>,
 }
 
@@ -205,7 +206,7 @@ pub(crate) struct Schema<'t> {
     pub(crate) never: bool,
     pub(crate) keywords: Vec<Keyword>,
     pub(crate) refusals: Vec<Refusal<'t>>,
-    /// Where in a list of all it stands what becomes of every keyword that is not refused.
+    /// The range of its entries in the list of all fates: one for every keyword that isn't refused.
     pub(crate) fates: Range<u32>,
 }
 
@@ -218,13 +219,13 @@ pub(crate) struct Fate<'t> {
 }
 
 impl Schema<'_> {
-    /// Whether the schema says something of its own, beside combining others.
+    /// Whether the schema has constraints of its own, besides combining others.
     pub(crate) fn constrains(&self) -> bool {
         self.never || self.keywords.iter().any(|keyword| !keyword.applies_in_place() && !keyword.is_unevaluated())
     }
 }
 
-/// All schemas of a document that can be reached.
+/// All reachable schemas of a document.
 pub(crate) struct Schemas<'t> {
     pub(crate) document: &'t Document<'t>,
     pub(crate) refs: Refs<'t>,
@@ -232,32 +233,32 @@ pub(crate) struct Schemas<'t> {
     pub(crate) root: SchemaId,
     /// Whether integers are written without a point, whatever the draft says.
     pub(crate) integers_as_digits: bool,
-    /// Positions in `list` by JSON value, in scope 0; [`Schemas::NONE`] where no schema stands.
+    /// Indexes in `list` by JSON value, in scope 0; [`Schemas::NONE`] if the value is not a schema.
     pub(crate) by_value: Vec<u32>,
-    /// The same in other scopes.
+    /// The same for other scopes.
     pub(crate) by_scope: FxHashMap<SchemaId, u32>,
     pub(crate) list: Vec<Schema<'t>>,
-    /// What becomes of the keywords of all schemas.
+    /// The fates of the keywords of all schemas.
     pub(crate) fates: Vec<Fate<'t>>,
 }
 
 impl<'t> Schemas<'t> {
-    /// No schema.
+    /// Stands for no schema.
     pub(crate) const NONE: u32 = u32::MAX;
 
-    /// The schema after an id, which stands for a value that was read as a schema.
+    /// The schema with an id, whose value must have been read as a schema.
     pub(crate) fn get(&self, id: SchemaId) -> &Schema<'t> {
         let position = if id.scope == 0 { self.by_value[id.value.0 as usize] } else { self.by_scope[&id] };
         &self.list[position as usize]
     }
 
-    /// What becomes of every keyword of a schema that is not refused.
+    /// The fate of every keyword of a schema that isn't refused.
     pub(crate) fn fates(&self, id: SchemaId) -> &[Fate<'t>] {
         let Range { start, end } = self.get(id).fates;
         &self.fates[start as usize..end as usize]
     }
 
-    /// Whether a schema stands there.
+    /// Whether there is a schema with this id.
     pub(crate) fn has(&self, id: SchemaId) -> bool {
         match id.scope {
             0 => self.by_value[id.value.0 as usize] != Schemas::NONE,
@@ -265,7 +266,7 @@ impl<'t> Schemas<'t> {
         }
     }
 
-    /// A schema inside another one, as a value inside its value.
+    /// A schema inside another one, given by its value.
     pub(crate) fn inner(&self, outer: SchemaId, value: JsonId) -> SchemaId {
         if outer.scope == 0 {
             return SchemaId { value, scope: 0 };
@@ -273,12 +274,12 @@ impl<'t> Schemas<'t> {
         SchemaId { value, scope: self.scopes.inside(outer.scope, self.refs.resource_of(value)) }
     }
 
-    /// The draft that a schema is written in.
+    /// The draft of a schema.
     pub(crate) fn draft(&self, id: SchemaId) -> Draft {
         self.refs.draft(id.value)
     }
 
-    /// Whether a number is an integer by its text here, as in draft 4: without a point or exponent.
+    /// Whether the text of a number decides here whether it's an integer, as in draft 4: it has no point or exponent.
     pub(crate) fn is_pointless(&self, id: SchemaId) -> bool {
         self.integers_as_digits || self.draft(id) == Draft::D4
     }

@@ -1,4 +1,5 @@
-//! Dynamic scopes: what `$dynamicRef` and `$recursiveRef` mean on each path that leads to them (JSON Schema Core 8.2.3.2).
+//! Dynamic scopes: what `$dynamicRef` and `$recursiveRef` mean on each path that leads to them (JSON Schema Core
+//! 8.2.3.2).
 //!
 //! A dynamic reference goes to the outermost of the resources on the path that declares its anchor. So a schema is read
 //! once for each *scope*, the anchors found on the path with the first that declared each. Where no anchor is declared
@@ -10,15 +11,15 @@ use stencilm_support::HashMap;
 use super::document::JsonId;
 use super::refs::Resources;
 
-/// Anchors with the schemas that declare them, in the order found.
+/// Anchors with the schemas that declare them, in the order of the path.
 type Anchors<'t> = Vec<(&'t str, JsonId)>;
 
-/// The scopes that schemas are read in.
+/// The dynamic scopes of schemas.
 #[derive(Default)]
 pub(crate) struct Scopes<'t> {
-    /// What every resource declares; none of it where nothing is declared twice.
+    /// The anchors that each resource declares; empty if no anchor is declared twice.
     declared: FxHashMap<JsonId, Anchors<'t>>,
-    /// Scopes from number 1.
+    /// The scopes, starting with number 1.
     list: Vec<Anchors<'t>>,
     known: HashMap<Anchors<'t>, u32>,
     /// The scope after entering a resource.
@@ -40,7 +41,7 @@ impl<'t> Scopes<'t> {
         scopes
     }
 
-    /// The scope before anything is entered.
+    /// The scope before any resource is entered.
     pub(crate) fn outermost(&self) -> u32 {
         u32::from(!self.declared.is_empty())
     }
@@ -68,12 +69,12 @@ impl<'t> Scopes<'t> {
         inside
     }
 
-    /// The same for what was entered before.
+    /// As [`Scopes::enter`], for a resource that was entered before.
     pub(crate) fn inside(&self, scope: u32, resource: JsonId) -> u32 {
         self.moves.get(&(scope, resource)).copied().unwrap_or(scope)
     }
 
-    /// The outermost schema that declares an anchor; `None` where any that declares it is the only one.
+    /// The outermost schema that declares an anchor; `None` if only one schema declares it.
     pub(crate) fn outermost_with(&self, scope: u32, name: &str) -> Option<JsonId> {
         let anchors = self.list.get((scope as usize).checked_sub(1)?)?;
         anchors.iter().find(|(known, _)| *known == name).map(|&(_, schema)| schema)

@@ -1,7 +1,8 @@
-//! References to absolute URIs (RFC 3986, section 5.2): how a relative `$id` or `$ref` is read. Nothing is ever fetched.
+//! References to absolute URIs (RFC 3986, section 5.2): how a relative `$id` or `$ref` is read. Nothing is ever
+//! fetched.
 
-/// What `reference` means where `base` is the URI of the place it stands in; both without fragments. Without a base, a
-/// relative reference stays as it is, so that two of the same spelling still mean the same.
+/// Resolves `reference` relative to `base`, both without fragments. Without a base, a relative reference stays as it
+/// is, so that two with the same spelling still mean the same.
 pub(crate) fn resolve(base: &str, reference: &str) -> String {
     if scheme_len(reference).is_some() {
         return reference.into();
@@ -28,9 +29,9 @@ pub(crate) fn resolve(base: &str, reference: &str) -> String {
     }
     let folder = match base[authority..path_end].rfind('/') {
         Some(slash) => &base[authority..=authority + slash],
-        // An authority without a path is followed by one.
+        // A path after an authority starts with a slash.
         None if authority > scheme => "/",
-        // The parts of `urn:a:b` are no folders.
+        // The parts of `urn:a:b` are not folders.
         None => "",
     };
     format!("{}{}{query}", &base[..authority], without_dots(&format!("{folder}{path}")))
@@ -44,7 +45,7 @@ fn scheme_len(uri: &str) -> Option<usize> {
     (scheme.first().is_some_and(u8::is_ascii_alphabetic) && letters).then_some(colon + 1)
 }
 
-/// A path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 fn without_dots(path: &str) -> String {
     if !path.contains("./") && !path.ends_with('.') {
         return path.into();
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn references_resolve() {
-        // The table of RFC 3986, section 5.4, as far as fragments do not matter.
+        // The table of RFC 3986, section 5.4, except for fragments.
         let base = "http://a/b/c/d;p?q";
         for (reference, expected) in [
             ("g:h", "g:h"),

@@ -2,7 +2,7 @@
 
 use super::document::{Document, Json, JsonId};
 
-/// Drafts whose keywords mean different things.
+/// Drafts whose keywords differ in meaning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Draft {
     D4,
@@ -10,11 +10,11 @@ pub(crate) enum Draft {
     D7,
     D2019,
     D2020,
-    /// No `$schema`, or an unknown one: 2020-12, reading what only older drafts had where that is unambiguous.
+    /// No `$schema`, or an unknown one: 2020-12, plus keywords that only older drafts have, if that is unambiguous.
     Unnamed,
 }
 
-/// Keywords that the specification gives no force.
+/// Keywords that have no validation effect by the specification.
 pub(crate) const ANNOTATIONS: [&str; 19] = [
     "title",
     "description",
@@ -38,8 +38,8 @@ pub(crate) const ANNOTATIONS: [&str; 19] = [
 ];
 
 impl Draft {
-    /// Whether the draft has a keyword that others lack. `dependencies` and `definitions` are read in the drafts after 7,
-    /// too, as these recommend.
+    /// Whether the draft has a keyword that other drafts lack. `dependencies` and `definitions` are also read in drafts
+    /// after 7, as those recommend.
     pub(crate) fn has(self, keyword: &str) -> bool {
         use Draft::{D4, D6, D7, D2019, D2020};
         let (first, last) = match keyword {

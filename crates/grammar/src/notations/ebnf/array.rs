@@ -10,7 +10,7 @@ use crate::ir::grammar::{ArraySurface, Element, Items, NodeId};
 use crate::ir::objects::ObjectChecks;
 use crate::ir::syntax_error::SyntaxError;
 
-/// What an array of EBNF describes. `nodes` are the nodes of all parts before it.
+/// Builds an array described in EBNF. `nodes` are the nodes of all parts before it.
 pub(super) fn items(
     builder: &mut GrammarBuilder,
     terminals: &mut Terminals<'_>,

@@ -1,22 +1,22 @@
 //! A text and what ends it as two terminals, of which the end may be any expression.
 //!
-//! One idea: where the end begins is known of no text alone, but what must not follow a text is what derivatives leave of a
-//! condition. So the texts are split by what they leave of it, and each group has ends of its own.
+//! One idea: where the end begins is known of no text alone, but what must not follow a text is what derivatives leave
+//! of a condition. So the texts are split by what they leave of it, and each group has ends of its own.
 
 use stencilm_regex::{Deriver, ExprId, Limits, split};
 use stencilm_support::LimitExceeded;
 
 use crate::ir::builder::GrammarBuilder;
 
-/// Most groups of texts.
+/// The greatest number of groups of texts.
 const MAX_GROUPS: usize = 256;
 
-/// Pairs of texts of `body` and of `ending`. One after the other they are the texts of both, which also match `whole`, of which
-/// no shorter beginning is a text of both; each such text is divided in one way, where its end first may begin. `None` where
-/// too many groups of texts have ends of their own.
+/// Pairs of texts of `body` and of `ending`. Their concatenations are the texts of both which also match `whole`, and
+/// of which no shorter prefix is such a text. Each is divided in one way: at the first place where the ending may
+/// begin. `None` if too many groups of texts have endings of their own.
 ///
 /// # Errors
-/// [`LimitExceeded`] where the expressions have too many states.
+/// [`LimitExceeded`] if the expressions have too many states.
 pub(super) fn divided(
     builder: &mut GrammarBuilder,
     body: ExprId,
@@ -40,7 +40,7 @@ fn groups(
     let longer = exprs.concat_all(&[body, ending, more]);
     let first = exprs.not(longer);
     let observed: Vec<ExprId> = std::iter::once(first).chain(whole).collect();
-    // Texts after which the end has begun earlier, and the ends that it then has.
+    // Groups of the texts, each with the endings that would have begun earlier.
     let mut pieces: Vec<(ExprId, Vec<ExprId>)> = vec![(body, Vec::new())];
     for (begun, left) in split(deriver, more, &[ending])? {
         let earlier = deriver.exprs.and(&[left[0], ending]);

@@ -6,11 +6,11 @@ use super::tree::{Array, Container, Member, Object, Others, Part, PartId};
 use crate::ir::grammar::Repeats;
 use crate::ir::syntax_error::SyntaxError;
 
-/// Most counters of one array.
+/// The greatest number of counters of one array.
 const MAX_COUNTERS: usize = 32;
 
 impl Parser<'_> {
-    /// What stands where an entry of an object or an array may start.
+    /// Reads what may stand at the beginning of an entry of an object or an array.
     pub(super) fn entry(&mut self) -> Result<(), SyntaxError> {
         loop {
             let (place, word) = self.next()?;
@@ -48,7 +48,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What comes after the name of an entry; `None` where the entry has ended.
+    /// Reads what comes after the name of an entry; `None` if the entry is complete.
     fn named(&mut self, place: usize, name: &str) -> Result<Option<Entry>, SyntaxError> {
         let is_object = matches!(self.container(), Container::Object(_));
         let signs: &[&str] = if is_object { &["empty", "open", "colon", "item", "close"] } else { &ARRAY_SIGNS };
@@ -221,7 +221,7 @@ impl Parser<'_> {
         Ok((min, max))
     }
 
-    /// The names of counters up to a colon, as bits.
+    /// Reads the names of counters up to a colon, as bits.
     fn counters(&mut self) -> Result<u32, SyntaxError> {
         let mut counts = 0;
         loop {
@@ -244,7 +244,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What completes the key with which an object that is cut off ends.
+    /// Reads the text that completes the last key of a truncated object.
     fn last(&mut self, place: usize) -> Result<(), SyntaxError> {
         self.expect('=', "`last`")?;
         let (at, word) = self.next()?;
@@ -277,7 +277,8 @@ impl Parser<'_> {
         self.expect(';', "the order")
     }
 
-    /// The names that other keys must not have: those described next, or the last ones where none are.
+    /// Reads the names that the other keys must not have: for the next `other` entry, or for the last one if none
+    /// follows.
     fn taken(&mut self) -> Result<(), SyntaxError> {
         let mut names = Vec::new();
         loop {
@@ -368,5 +369,5 @@ impl Parser<'_> {
     }
 }
 
-/// The signs of an array.
+/// The punctuation of an array.
 const ARRAY_SIGNS: [&str; 4] = ["empty", "open", "item", "close"];

@@ -19,7 +19,7 @@ const LETTERS: [(char, char); 9] = [
     ('e', '\u{1b}'),
 ];
 
-/// The beginning of a text, for a message.
+/// The beginning of a text, for messages.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut shown: String = text.chars().take(40).collect();
     if shown.len() < text.len() {
@@ -28,7 +28,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     shown
 }
 
-/// The character after a backslash, which is next. `more` are characters that may also be escaped.
+/// Reads a character after a backslash, at which the scanner stands. `more` are other characters that may be escaped.
 pub(crate) fn escape(scanner: &mut Scanner<'_>, more: &[char]) -> Result<char, SyntaxError> {
     let start = scanner.offset;
     let rest = &scanner.text[start + 1..];
@@ -91,7 +91,7 @@ fn hex(text: &str, count: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// A class, whose bracket is next.
+/// Reads a class, at whose bracket the scanner stands.
 pub(crate) fn class(scanner: &mut Scanner<'_>) -> Result<Ranges, SyntaxError> {
     let start = scanner.offset;
     scanner.offset += 1;
@@ -191,7 +191,7 @@ fn write_char(out: &mut String, c: char) {
     match LETTERS.iter().take(5).find(|(_, known)| *known == c) {
         _ if c == '\\' => out.push_str("\\\\"),
         Some((letter, _)) => out.extend(['\\', *letter]),
-        // Characters that a reader cannot see or distinguish from others.
+        // Characters that are invisible, or that look like others.
         None if c.is_control() || c.is_whitespace() && c != ' ' || !is_plain(c) => {
             out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
         }
@@ -199,13 +199,13 @@ fn write_char(out: &mut String, c: char) {
     }
 }
 
-/// Whether a character shows as itself: not invisible, private, unassigned for certain, or joined to its neighbour.
+/// Whether a character is displayed as itself: it's not invisible, private, unassigned or combined with its neighbour.
 fn is_plain(c: char) -> bool {
-    // What `str::escape_debug` keeps as it is; the letter after it stands for no combining mark at the beginning.
+    // Characters that `str::escape_debug` doesn't escape. It also escapes combining marks at the beginning of a text.
     c.is_ascii() || c.escape_debug().len() == 1
 }
 
-/// Writes one character out of the ranges.
+/// Writes a class of the ranges.
 pub(crate) fn write_class(out: &mut String, ranges: &[(char, char)]) {
     let others = complement(ranges);
     if others.is_empty() {

@@ -15,11 +15,11 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::notations::lookahead;
 use crate::notations::lookahead::Conditions;
 
-/// Adds all rules of a text to a builder; gives the node of the rule that texts start from, by its place among the names.
+/// Adds all rules of a text to a builder; returns the node of the start rule, which is given by its index in the names.
 pub(crate) fn lower(builder: &mut GrammarBuilder, text: &Text, root: usize) -> Result<NodeId, SyntaxError> {
     let lowered = lowered(builder, text, root);
     match (lowered, builder.exprs.given_up()) {
-        // What was found to be wrong is of parts of the expressions.
+        // The error was found in incomplete expressions, so it may be wrong.
         (Err(error), Some(limit)) if error.kind != ErrorKind::Limit => {
             let (_, start) = text.names[root];
             Err(SyntaxError::growth(start, limit))

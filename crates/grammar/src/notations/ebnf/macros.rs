@@ -1,7 +1,7 @@
 //! What xgrammar's notation adds: attributes of rules, and macros, which are written like calls.
 //!
-//! `TagDispatch` is free text until the first trigger, and then the rule of that trigger: one terminal for each trigger,
-//! of all texts in which it is the first to be complete.
+//! `TagDispatch` is free text until the first trigger, and then the rule of that trigger: one terminal for each
+//! trigger, of all texts in which it is the first to be complete.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::notations::substring;
 use crate::word_trie;
 
-/// What the macro of a pattern takes.
+/// The usage of the macro for patterns, for messages.
 const REGEX: &str =
     "one pattern, and each option once: Regex(\"[a-z]+\"), Regex(/[a-z]+/, flags=\"ims\", json_string=true)";
 
@@ -33,7 +33,7 @@ enum Argument {
     Option(String, Box<(usize, Argument)>),
 }
 
-/// The mark that `max_tokens` or `temperature` of a rule or a part is, from the number as it is written.
+/// The mark for a `max_tokens` or `temperature` of a rule or a part, given the number as it is written.
 pub(crate) fn number_mark(place: usize, name: &str, of: &str, number: &str) -> Result<Mark, SyntaxError> {
     let mark = if name == "max_tokens" {
         number.parse().ok().filter(|&count: &u32| count > 0).map(Mark::MaxTokens)
@@ -50,7 +50,8 @@ pub(crate) fn number_mark(place: usize, name: &str, of: &str, number: &str) -> R
 }
 
 impl Parser<'_> {
-    /// Whether brackets with attributes of a rule stand here: they are followed by `::=`, which no class is.
+    /// Whether brackets with attributes of a rule follow. They are recognised by the `::=` after them, which cannot
+    /// follow a class.
     pub(super) fn attributes_follow(&self) -> bool {
         let Some(inner) = self.scanner.rest().trim_start_matches([' ', '\t']).strip_prefix('[') else { return false };
         let (mut in_text, mut escaped) = (false, false);
@@ -67,7 +68,7 @@ impl Parser<'_> {
         false
     }
 
-    /// The attributes of a rule, from `[` to `]`.
+    /// Reads the attributes of a rule, from `[` to `]`.
     pub(super) fn attributes(&mut self, rule: &str) -> Result<Attributes, SyntaxError> {
         let space_or_tab = |c: char| c == ' ' || c == '\t';
         let word = |c: char| c.is_ascii_alphanumeric() || "_.-+".contains(c);
@@ -136,7 +137,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The body of a rule with what its attributes make of it.
+    /// Applies the attributes of a rule to its body.
     pub(super) fn with_attributes(&mut self, attributes: Attributes, mut body: PartId) -> PartId {
         let Attributes { place, lazy, capture, max_chars, max_tokens, temperature } = attributes;
         if let Some(max) = max_chars {
@@ -159,13 +160,13 @@ impl Parser<'_> {
         self.text.add(self.scanner.offset, Part::Terminal(any))
     }
 
-    /// Whether this name, followed by an open bracket, calls a macro.
+    /// Whether this name, followed by an opening bracket, calls a macro.
     pub(super) fn is_macro(&self, name: &str) -> bool {
         let known = ["TagDispatch", "TokenTagDispatch", "Token", "ExcludeToken", "Regex", "Substring"];
         known.contains(&name) && self.scanner.rest().trim_start_matches([' ', '\t']).starts_with('(')
     }
 
-    /// A macro, from its open bracket on.
+    /// Reads a macro, from its opening bracket on.
     pub(super) fn call(&mut self, place: usize, name: &str) -> Result<PartId, SyntaxError> {
         self.expect('(', &format!("`{name}`"))?;
         let arguments = self.arguments(name, 0)?;
@@ -204,7 +205,7 @@ impl Parser<'_> {
                     _ => chunks,
                 };
                 let expr = match substring::substring(self.exprs, &chunks) {
-                    // Before the next word it is said that there are too many.
+                    // The error for too many expressions is reported at the next word.
                     Err(LimitExceeded::Expressions(_)) => ExprId::NOTHING,
                     expr => expr.map_err(|limit| SyntaxError::growth(place, limit))?,
                 };
@@ -226,7 +227,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Arguments up to the bracket that closes them.
+    /// Reads the arguments up to the closing bracket.
     fn arguments(&mut self, name: &str, depth: usize) -> Result<Vec<(usize, Argument)>, SyntaxError> {
         let mut arguments = Vec::new();
         loop {
@@ -260,7 +261,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The triggers with their rules, what is excluded, and whether free text comes again.
+    /// Reads the triggers with their rules, the excluded texts, and whether free text follows again.
     fn dispatch(&mut self, name: &str, arguments: Vec<(usize, Argument)>) -> Result<Dispatch, SyntaxError> {
         let mut dispatch = Dispatch { triggers: Vec::new(), excluded: Vec::new(), loops: true };
         for (place, argument) in arguments {
@@ -423,7 +424,7 @@ fn of_ids(ids: &[u32], negated: bool) -> TokenPattern {
     TokenPattern::Ids { ranges: ids.iter().map(|&id| (id, id)).collect(), negated }
 }
 
-/// The place of a trigger before the end of which another one is complete, and that one.
+/// The index of a trigger within which another one is complete before its end, and that other trigger.
 fn never_complete<'a>(triggers: &'a [(String, u32)], places: &[usize]) -> Option<(usize, &'a str)> {
     let known: HashSet<&str> = triggers.iter().map(|(text, _)| &**text).collect();
     let lengths: BTreeSet<usize> = known.iter().map(|text| text.len()).collect();

@@ -40,23 +40,23 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::notations::symbols::SymbolTables;
 use crate::passes;
 
-/// Longest text accepted, in bytes.
+/// The greatest length of a text in bytes.
 pub const MAX_EBNF_BYTES: usize = 1 << 20;
 
 impl Grammar {
     /// The grammar of an EBNF text: a superset of GBNF, described in `docs/ebnf.md`.
     ///
     /// # Errors
-    /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsatisfiable`] where no text matches,
-    /// [`ErrorKind::Limit`] where the text is too long or too costly.
+    /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsatisfiable`] if no text matches,
+    /// [`ErrorKind::Limit`] if the text is too long or too costly.
     pub fn from_ebnf(text: &str, root_rule_name: &str) -> Result<Grammar, GrammarError> {
         Grammar::from_ebnf_with(text, root_rule_name, SymbolTables::NONE)
     }
 
-    /// The same, of a text that may name tables of symbols.
+    /// As [`Grammar::from_ebnf`], for a text that may refer to tables of symbols.
     ///
     /// # Errors
-    /// As [`Grammar::from_ebnf`]; [`ErrorKind::Syntax`] where the text names a table that is not given.
+    /// As [`Grammar::from_ebnf`]; [`ErrorKind::Syntax`] if the text refers to a table that is not given.
     pub fn from_ebnf_with(text: &str, root_rule_name: &str, symbols: &SymbolTables) -> Result<Grammar, GrammarError> {
         if text.len() > MAX_EBNF_BYTES {
             let message =
@@ -80,14 +80,14 @@ impl Grammar {
         grammar.map_err(|error| SyntaxError::of_whole(error, text, start))
     }
 
-    /// The grammar as EBNF, normalised, with `root` as the rule that texts start from. [`Grammar::from_ebnf`] reads it
-    /// back as the same set of texts, and prints that as the same text again.
+    /// The normalised grammar as EBNF, with `root` as the start rule. [`Grammar::from_ebnf`] reads it as a grammar with
+    /// the same texts, which is printed as the same EBNF.
     pub fn to_ebnf(&self) -> String {
         let Ok(text) = print::print(&passes::normalised(self), || Ok::<_, Infallible>(()));
         text
     }
 
-    /// The same, ended where the thread may not go on.
+    /// As [`Grammar::to_ebnf`], but stops where the thread has to.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`].

@@ -14,10 +14,10 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::json::surface::Surface;
 use crate::json_schema;
 
-/// The most whitespace between the signs of an object or an array whose surface is not given.
+/// The greatest length of whitespace around the punctuation of an object or an array whose surface is not given.
 const MAX_WHITESPACE: u32 = 64;
 
-/// A sign with whitespace on these sides.
+/// A punctuation mark with whitespace on these sides.
 pub(super) fn gap(exprs: &mut ExprSet, before: bool, sign: &str, after: bool) -> ExprId {
     let whitespace = exprs.bytes([b' ', b'\t', b'\n', b'\r'].into_iter().collect());
     let whitespace = exprs.repeat(whitespace, 0, Some(MAX_WHITESPACE));
@@ -26,7 +26,7 @@ pub(super) fn gap(exprs: &mut ExprSet, before: bool, sign: &str, after: bool) ->
     exprs.concat_all(&[side(before), sign, side(after)])
 }
 
-/// What an object of EBNF describes. `nodes` are the nodes of all parts before it.
+/// Builds an object described in EBNF. `nodes` are the nodes of all parts before it.
 pub(crate) fn members(
     builder: &mut GrammarBuilder,
     terminals: &mut Terminals<'_>,
@@ -74,7 +74,7 @@ pub(crate) fn members(
         names.sort_unstable();
         names.dedup();
         let space = checks.key_space(&builder.exprs, key, &names).map_err(refused)?;
-        // A key that `last` completes is cut off.
+        // A key completed by `last` has no closing quote of its own.
         if given.is_some() && last.is_none() {
             checks.check_closed(&builder.exprs, key).map_err(refused)?;
         }

@@ -15,7 +15,7 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::json::formats::language;
 use crate::notations::symbols::SymbolTables;
 
-/// Reads a whole text; terminals become expressions of `exprs`.
+/// Parses a whole text; terminals become expressions of `exprs`.
 pub(super) fn parse(text: &str, exprs: &mut ExprSet, symbols: &SymbolTables) -> Result<Text, SyntaxError> {
     let scanner = Scanner { text, offset: 0 };
     let (classes, levels, containers) = Default::default();
@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands before every text, after `%begun`: texts and single bytes.
+    /// Reads what stands before every text, after `%begun`: texts and single bytes.
     fn begun(&mut self, place: usize) -> Result<(), SyntaxError> {
         let before = self.text.begun.len();
         loop {
@@ -98,9 +98,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A name within a rule; gives the part that it is, if it is one.
+    /// Reads a name within a rule; returns its part, if it is one.
     fn name(&mut self, place: usize, name: String) -> Result<Option<PartId>, SyntaxError> {
-        // A name before `::=` starts the next rule; nothing else that may follow a name looks like it.
+        // A name before `::=` starts the next rule. This is unambiguous: nothing else that may follow a name looks like
+        // it.
         let attributes = if self.attributes_follow() { Some(self.attributes(&name)?) } else { None };
         if attributes.is_none() && self.is_macro(&name) {
             let item = self.call(place, &name)?;
@@ -132,7 +133,7 @@ impl Parser<'_> {
         Ok(Some(self.text.add(place, Part::Call(index as u32))))
     }
 
-    /// One word within a rule.
+    /// Reads one word within a rule.
     fn word(&mut self, place: usize, word: Word) -> Result<(), SyntaxError> {
         let item = match word {
             Word::Name(name) => match self.name(place, name)? {
@@ -145,7 +146,7 @@ impl Parser<'_> {
                     self.levels.push(Level::new(Opener::Marked(Mark::Capture(text.into())), place));
                     return Ok(());
                 }
-                // A piece of a long text is printed as a text of its own, and is read as what it was.
+                // A piece of a long text is printed as a text of its own, and must be read as the same expression.
                 let expr = match text.len() {
                     0..=PIECE => Ok(self.exprs.text(&text)),
                     _ => self.exprs.literal_in_time(text.as_bytes()),
@@ -202,7 +203,7 @@ impl Parser<'_> {
         self.item(item)
     }
 
-    /// What stands after `%if_token` or `%other_tokens`.
+    /// Reads what stands after `%if_token` or `%other_tokens`.
     fn named_tokens(&mut self, place: usize, keyword: &str) -> Result<TokenPattern, SyntaxError> {
         self.expect('(', &format!("`%{keyword}`"))?;
         let (mut ids, mut names) = (Vec::new(), Vec::new());
@@ -210,7 +211,7 @@ impl Parser<'_> {
             let (at, word) = self.next()?;
             match &word {
                 Word::Text(name) => names.push(name.as_str().into()),
-                // A number reads as the name of a rule.
+                // The scanner reads a number as the name of a rule.
                 Word::Name(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.len() < 10 => {
                     ids.push(digits.parse().expect("fewer than ten digits are a number"));
                 }
@@ -267,7 +268,7 @@ impl Parser<'_> {
             "max_tokens" | "temperature" => {
                 self.expect('(', &format!("`%{keyword}`"))?;
                 let (at, word) = self.next()?;
-                // A number reads as the name of a rule.
+                // The scanner reads a number as the name of a rule.
                 let number = if let Word::Name(number) = &word { number } else { "" };
                 let mark = macros::number_mark(at, keyword, "a part", number)?;
                 self.expect(':', &format!("the number of `%{keyword}`"))?;
@@ -298,7 +299,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The text in quotes that a keyword takes in parentheses, and its place.
+    /// Reads the quoted text that a keyword takes in parentheses; returns it with its position.
     fn quoted(&mut self, keyword: &str, what: &str, example: &str) -> Result<(usize, String), SyntaxError> {
         self.expect('(', &format!("`%{keyword}`"))?;
         let (at, word) = self.next()?;
@@ -310,7 +311,8 @@ impl Parser<'_> {
         Ok((at, text))
     }
 
-    /// `%declares("set": a)` and `%refers("set")`, also with a part after a colon, as references print.
+    /// Reads `%declares("set": a)` and `%refers("set")`; the latter may also have a part after a colon, as it is
+    /// printed.
     fn names(&mut self, place: usize, keyword: &str) -> Result<(), SyntaxError> {
         self.expect('(', &format!("`%{keyword}`"))?;
         let (at, word) = self.next()?;
@@ -330,7 +332,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The sequence that ends here becomes an operand.
+    /// Makes an operand of the sequence that ends here.
     fn end_sequence(&mut self, place: usize, before: &str) -> Result<(), SyntaxError> {
         let level = self.level();
         if let Some(&at) = level.complements.last() {
@@ -347,7 +349,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The alternative that ends here. An empty one, beside a `|`, matches the empty text as in GBNF.
+    /// Ends an alternative. An empty one beside a `|` matches the empty text, as in GBNF.
     fn end_conjunction(&mut self, place: usize) -> Result<(), SyntaxError> {
         let level = self.level();
         let is_empty = level.items.is_empty() && level.conjuncts.is_empty() && level.complements.is_empty();
@@ -370,7 +372,7 @@ impl Parser<'_> {
         self.text.add(place, make(parts))
     }
 
-    /// Ends the innermost level and gives what it holds.
+    /// Ends the innermost level; returns it with its part.
     pub(super) fn end_level(&mut self, place: usize) -> Result<(Level, PartId), SyntaxError> {
         let level = self.level();
         let is_empty = level.items.is_empty() && level.complements.is_empty();
@@ -396,7 +398,7 @@ impl Parser<'_> {
             Opener::Not => self.text.add(level.place, Part::Not(body)),
             Opener::Lookahead => self.text.add(level.place, Part::Lookahead(body)),
             Opener::Marked(mark) => {
-                // What is compared with other names is read as a whole.
+                // A name is compared with others as a whole, so it's one lexeme.
                 let is_name = matches!(mark, Mark::Declares(_) | Mark::Refers(_));
                 let body = if is_name { self.text.add(level.place, Part::Lexeme(body)) } else { body };
                 self.text.add(level.place, Part::Marked { mark, body })

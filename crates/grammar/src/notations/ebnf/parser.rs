@@ -15,7 +15,7 @@ use crate::ir::grammar::Mark;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::symbols::SymbolTables;
 
-/// What stands in brackets between the name of a rule and `::=`.
+/// The attributes in brackets between the name of a rule and `::=`.
 #[derive(Clone, Default)]
 pub(super) struct Attributes {
     pub place: usize,
@@ -26,34 +26,34 @@ pub(super) struct Attributes {
     pub temperature: Option<Mark>,
 }
 
-/// Which part of an object or an array comes next.
+/// The part of an object or an array that comes next.
 pub(super) enum Entry {
     Surface(&'static str),
     Key(Slot),
     Value(Slot, Option<PartId>),
 }
 
-/// Whose value an entry gives.
+/// What the value of an entry belongs to.
 pub(super) enum Slot {
     Member {
         name: String,
         required: bool,
     },
     Others,
-    /// A value that one of the others must have.
+    /// The value that at least one of the other members must have.
     Some,
-    /// An element at a new leading place, or, `also`, one more at the last of them.
+    /// An element at a new leading position, or with `also` another alternative at the last one.
     Place {
         also: bool,
         counts: u32,
     },
-    /// An element at any later place.
+    /// An element at any later position.
     Rest {
         counts: u32,
     },
 }
 
-/// What an open bracket, or a rule, makes of its alternatives.
+/// What an opening bracket, or a rule, does with its alternatives.
 pub(super) enum Opener {
     Rule(u32, Attributes),
     Group,
@@ -66,16 +66,16 @@ pub(super) enum Opener {
     Entry(Entry),
 }
 
-/// Alternatives under way.
+/// Alternatives that are being read.
 pub(super) struct Level {
     pub opener: Opener,
     pub place: usize,
     pub choices: Vec<PartId>,
     pub conjuncts: Vec<PartId>,
     pub items: Vec<PartId>,
-    /// Where each `~` before the next item stands.
+    /// The position of each `~` before the next item.
     pub complements: Vec<usize>,
-    /// There was a `|` or a `&`.
+    /// Whether there was a `|` or a `&`.
     pub has_sign: bool,
 }
 
@@ -86,7 +86,7 @@ impl Level {
     }
 }
 
-/// An EBNF text while it is read.
+/// The state while an EBNF text is parsed.
 pub(super) struct Parser<'a> {
     pub scanner: Scanner<'a>,
     pub text: Text,
@@ -94,9 +94,9 @@ pub(super) struct Parser<'a> {
     pub symbols: &'a SymbolTables,
     pub classes: FxHashMap<Ranges, ExprId>,
     pub levels: Vec<Level>,
-    /// The objects and arrays that are open, and where each began.
+    /// The open objects and arrays, each with the position where it began.
     pub containers: Vec<(usize, Container)>,
-    /// A word that was read too early.
+    /// A word that was read ahead.
     pub ahead: Option<(usize, Word)>,
 }
 
@@ -108,7 +108,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the next word if it is this sign.
+    /// Consumes the next word if it is this sign; returns whether it did.
     pub(super) fn takes(&mut self, sign: char) -> Result<bool, SyntaxError> {
         let (place, word) = self.next()?;
         if word == Word::Sign(sign) {
@@ -143,7 +143,7 @@ impl Parser<'_> {
         self.pattern_after(place, pattern, 0)
     }
 
-    /// A pattern under flags; within a JSON string only the texts of characters that stand there as they are.
+    /// A pattern with flags. Within a JSON string it matches only texts without escapes.
     pub(super) fn flagged(
         &mut self,
         place: usize,
@@ -155,16 +155,16 @@ impl Parser<'_> {
             let message = format!("the flag {flag:?} of the pattern is not known; there are i, m, s, x and u");
             return Err(SyntaxError::at(place, message));
         }
-        // Patterns are of characters anyway.
+        // Patterns always match characters, so `u` changes nothing.
         let flags: BTreeSet<char> = flags.chars().filter(|&flag| flag != 'u').collect();
         let expr = if flags.is_empty() {
             self.pattern(place, pattern)?
         } else {
             let flags: String = flags.into_iter().collect();
-            // A comment of the flag x ends with its line.
+            // With flag `x`, a comment ends with its line.
             let end = if flags.contains('x') { "\n)" } else { ")" };
             let flagged = self.pattern_after(place, &format!("(?{flags}:{pattern}{end}"), flags.len() + 3);
-            // A bracket that is missing is reported at its place by the pattern alone.
+            // Only the pattern alone gives the right position of a missing bracket.
             flagged.map_err(|error| self.pattern(place, pattern).err().unwrap_or(error))?
         };
         if !json_string {
@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok(self.exprs.and(&[expr, plain]))
     }
 
-    /// A pattern of which `before` characters at its beginning are not in the text.
+    /// Reads a pattern whose first `before` characters are not in the text.
     fn pattern_after(&mut self, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
         let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
         parse_pattern(self.exprs, pattern, &options, &mut Utf8).map_err(|error| {
@@ -189,7 +189,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An item with what stands after and before it.
+    /// Adds an item, with the operators after and before it.
     pub(super) fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
         let place = self.text.places[item.index()];
         loop {

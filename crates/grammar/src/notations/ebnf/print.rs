@@ -12,7 +12,7 @@ use super::print_steps::Step;
 use crate::ir::exprs::expressions;
 use crate::ir::grammar::{Grammar, Mark, NameSet, Node, NodeId, RuleId, TokenPattern};
 
-/// The name that the rule of the root prints with.
+/// The printed name of the root rule.
 const ROOT: &str = "root";
 
 struct Printer<'a, M> {
@@ -24,7 +24,7 @@ struct Printer<'a, M> {
     out: String,
 }
 
-/// The text, for as long as it may be written on.
+/// The text of a grammar, for as long as `may_go_on` allows.
 pub(super) fn print<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>) -> Result<String, E> {
     let mut roots = Vec::new();
     for node in &grammar.nodes {
@@ -53,7 +53,7 @@ pub(super) fn print<E>(grammar: &Grammar, may_go_on: impl Fn() -> Result<(), E>)
 }
 
 impl<E, M: Fn() -> Result<(), E>> Printer<'_, M> {
-    /// What stands before every text: characters as texts, other bytes one by one.
+    /// Prints what stands before every text: characters as texts, other bytes one by one.
     fn begun(&mut self) {
         let begun = self.grammar.begun();
         if begun.is_empty() {
@@ -72,13 +72,13 @@ impl<E, M: Fn() -> Result<(), E>> Printer<'_, M> {
         self.out.push('\n');
     }
 
-    /// Gives every rule a name that the notation can spell and no other rule has, and lists them by their first use.
+    /// Gives every rule a unique name that the notation can spell, and lists the rules in the order of their first use.
     fn name_rules(&mut self) -> Result<(), E> {
         let mut taken: HashSet<String> = HashSet::from_iter([ROOT.to_string()]);
         let mut work = vec![self.grammar.root];
         let mut seen: FxHashSet<RuleId> = FxHashSet::default();
         let mut order = VecDeque::new();
-        // Depth first within a rule, rule by rule: the order in which printing meets them.
+        // Depth first within a rule, rule by rule: the order in which printing reaches them.
         let mut waiting: VecDeque<NodeId> = VecDeque::new();
         loop {
             (self.may_go_on)()?;
@@ -178,7 +178,7 @@ fn listed(parts: &[NodeId], between: &'static str, place: Place) -> Vec<Step> {
     steps
 }
 
-/// A name with what the notation cannot spell replaced.
+/// A name in which characters that the notation cannot spell are replaced.
 fn spelled(name: &str) -> String {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
     let mut spelled: String = name.chars().map(|c| if is_name(c) { c } else { '_' }).collect();
@@ -188,7 +188,7 @@ fn spelled(name: &str) -> String {
     spelled
 }
 
-/// A mark up to the part that it is said of.
+/// A mark, up to the part that it applies to.
 fn marked(mark: &Mark) -> String {
     match mark {
         Mark::Capture(name) if spelled(name) == **name => format!("{name}@("),
@@ -204,7 +204,7 @@ fn marked(mark: &Mark) -> String {
     }
 }
 
-/// What is said of names up to the part that it is said of.
+/// A declaration or reference, up to the part that it applies to.
 fn named(keyword: &str, set: &NameSet) -> String {
     let mut shown = format!("{keyword}{}(", if set.quoted { "_string" } else { "" });
     escapes::write_text(&mut shown, &set.name);

@@ -13,21 +13,21 @@ use super::escapes;
 use super::spans;
 use crate::ir::exprs;
 
-/// A shared expression of fewer characters is not worth a name.
+/// Shared expressions with fewer characters than this get no name.
 const MIN_SIZE: u32 = 40;
-/// What a name counts as.
+/// The size that a name counts as.
 const NAME_SIZE: u32 = 10;
 
-/// Where an expression stands: what needs parentheses there.
+/// The place of an expression, which decides whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    /// Between brackets of its own.
+    /// Between its own brackets.
     Alternatives,
     /// Beside `&`.
     Operand,
-    /// Beside others in a sequence.
+    /// In a sequence with others.
     Item,
-    /// In front of `*`.
+    /// Before `*`.
     Repeated,
 }
 
@@ -38,12 +38,12 @@ enum Piece {
     Expr(ExprId),
 }
 
-/// Orders expressions by what they are: the first byte they may start with, then size, then a hash.
+/// Orders expressions by their structure: the first byte that they may start with, then size, then a hash.
 type Key = (u16, u32, u64);
 
 struct Facts {
     key: Key,
-    /// About how many characters it prints as, names in place of shared parts.
+    /// The approximate number of characters that it is printed with, where shared parts count as their names.
     size: u32,
 }
 
@@ -55,21 +55,21 @@ enum Step {
     Count(u32, Option<u32>),
 }
 
-/// The texts of all expressions of a grammar.
+/// Prints all expressions of a grammar.
 pub(super) struct ExprPrinter {
     exprs: ExprSet,
     facts: FxHashMap<ExprId, Facts>,
-    /// Shared expressions that get a name, and the name once it has been asked for.
+    /// Shared expressions with a name, and the name once it has been used.
     named: FxHashMap<ExprId, Option<String>>,
-    /// The named ones by their numbers.
+    /// The named expressions, by their numbers.
     order: Vec<ExprId>,
     next: u32,
-    /// Names of rules, which names of expressions must not be.
+    /// The names of rules, which expressions must not have.
     pub taken: HashSet<String>,
 }
 
 impl ExprPrinter {
-    /// A printer for everything that these are made of; each counts as one use.
+    /// A printer for everything that these expressions consist of; each of them counts as one use.
     pub(super) fn new<E>(
         exprs: &ExprSet,
         roots: &[ExprId],
@@ -84,7 +84,7 @@ impl ExprPrinter {
             may_go_on()?;
             exprs.for_each_child(id, |child| *uses.entry(child).or_default() += 1);
         }
-        // Children first: a named part counts as its name in what it is part of.
+        // Children first: in an expression that contains it, a named part counts as its name.
         for &id in &reached {
             may_go_on()?;
             let (key, size) = printer.measure(id);
@@ -100,7 +100,7 @@ impl ExprPrinter {
     fn measure(&self, id: ExprId) -> (Key, u32) {
         let key = |part: &ExprId| self.facts[part].key;
         let size = |part: &ExprId| if self.named.contains_key(part) { NAME_SIZE } else { self.facts[part].size };
-        // Over what it is made of, whose parts all have keys by now; alternatives in no order.
+        // A hash of the parts, which all have keys by now; for alternatives it doesn't depend on their order.
         let unordered = |parts: &[ExprId]| parts.iter().fold(0u64, |sum, part| sum.wrapping_add(mixed(key(part).2)));
         let sizes = |parts: &[ExprId]| parts.iter().fold(0u32, |sum, part| sum.saturating_add(size(part)));
         let mut hasher = FxHasher::default();
@@ -161,7 +161,8 @@ impl ExprPrinter {
         sorted
     }
 
-    /// A sequence in pieces: single bytes are joined to texts as far as they are UTF-8, and a named rest ends it.
+    /// The pieces of a sequence: runs of single bytes are joined into texts where they are UTF-8, and a named rest ends
+    /// it.
     fn pieces(&self, id: ExprId) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut run: Vec<u8> = Vec::new();
@@ -190,7 +191,7 @@ impl ExprPrinter {
         pieces
     }
 
-    /// Whether it prints as one word that reads back as one lexeme.
+    /// Whether it is printed as one word that reads back as one lexeme.
     pub(super) fn is_word(&mut self, id: ExprId) -> bool {
         if self.named.contains_key(&id) {
             return true;
@@ -206,7 +207,7 @@ impl ExprPrinter {
         }
     }
 
-    /// The name of an expression that has one; the first asking gives it its number.
+    /// The name of an expression, if it has one; the first call assigns its number.
     fn name(&mut self, id: ExprId) -> Option<String> {
         let name = self.named.get_mut(&id)?;
         if name.is_none() {
@@ -223,7 +224,7 @@ impl ExprPrinter {
         name.clone()
     }
 
-    /// Writes an expression, or its name.
+    /// Writes an expression or its name.
     pub(super) fn write<E>(
         &mut self,
         out: &mut String,
@@ -234,7 +235,7 @@ impl ExprPrinter {
         self.steps(out, vec![Step::Expr(id, place)], None, may_go_on)
     }
 
-    /// Writes the definitions of all names used so far, which may use more.
+    /// Writes the definitions of all names used so far; these may use more names.
     pub(super) fn write_definitions<E>(
         &mut self,
         out: &mut String,
@@ -253,7 +254,7 @@ impl ExprPrinter {
         Ok(())
     }
 
-    /// What an expression is written as, and whether it takes brackets there.
+    /// The steps to write an expression, and whether it needs brackets at that place.
     fn inner(&mut self, id: ExprId, place: Place) -> (bool, Vec<Step>) {
         match self.exprs.get(id).clone() {
             Expr::Nothing => (false, vec![Step::Piece(Piece::Bytes(ByteSet::EMPTY))]),
@@ -306,7 +307,7 @@ impl ExprPrinter {
         }
     }
 
-    /// `defined` is written out though it has a name.
+    /// Writes an expression; `defined` is written out although it has a name.
     fn steps<E>(
         &mut self,
         out: &mut String,
@@ -358,7 +359,7 @@ impl ExprPrinter {
     }
 }
 
-/// The bytes of a run as texts, and as single bytes where they are not UTF-8.
+/// Splits the bytes of a run into texts, and single bytes where they are not UTF-8.
 fn flush(run: &mut Vec<u8>, pieces: &mut Vec<Piece>) {
     for chunk in run.utf8_chunks() {
         if !chunk.valid().is_empty() {
@@ -376,7 +377,7 @@ fn piece_of(set: ByteSet) -> Piece {
     }
 }
 
-/// Spreads a hash over all bits, so that sums of hashes differ where their terms do.
+/// Mixes the bits of a hash, so that different sets of hashes give different sums.
 fn mixed(hash: u64) -> u64 {
     let mut mixed = hash ^ (hash >> 31);
     mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -409,7 +410,7 @@ pub(super) fn write_count(out: &mut String, min: u32, max: Option<u32>) {
     }
 }
 
-/// A class where all of them are ASCII; else a set of bytes.
+/// Writes a class if all bytes are ASCII, otherwise a set of bytes.
 fn write_bytes(out: &mut String, set: &ByteSet) {
     if !set.is_empty() && set.iter().all(|byte| byte.is_ascii()) {
         let ranges = escapes::merged(set.iter().map(|byte| (char::from(byte), char::from(byte))).collect());

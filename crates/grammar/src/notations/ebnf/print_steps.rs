@@ -5,10 +5,10 @@ use stencilm_regex::ExprId;
 use super::print_expr::Place;
 use crate::ir::grammar::NodeId;
 
-/// One thing to print.
+/// One thing that still has to be printed.
 pub(super) enum Step {
     Node(NodeId, Place),
-    /// A lexeme of an object, which needs no mark that it is one.
+    /// A lexeme of an object, which needs no `%lexeme`.
     Expr(ExprId),
     Text(&'static str),
     Owned(String),

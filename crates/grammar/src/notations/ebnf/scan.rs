@@ -15,15 +15,15 @@ pub(crate) enum Word {
     Name(String),
     /// `::=`
     Define,
-    /// A sign that stands for itself: one of `|&~()*+?@{}=:;`.
+    /// One of the signs `|&~()*+?@{}=:;`.
     Sign(char),
     /// `{m}`, `{m,}` or `{m,n}`.
     Count(u32, Option<u32>),
     /// A quoted text.
     Text(String),
-    /// One character out of these ranges.
+    /// A class: one character of these ranges.
     Class(Ranges),
-    /// One byte out of a set.
+    /// One byte of a set.
     Bytes(ByteSet),
     /// A pattern between slashes.
     Pattern(String),
@@ -31,7 +31,7 @@ pub(crate) enum Word {
     Token(TokenPattern),
     /// `%name`.
     Keyword(String),
-    /// Nothing more.
+    /// The end of the text.
     End,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next word and where it starts.
+    /// Reads the next word; returns it with its position.
     pub(crate) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
         self.skip_whitespace();
         let start = self.offset;
@@ -120,7 +120,7 @@ impl<'a> Scanner<'a> {
         Ok((start, word))
     }
 
-    /// A text between two of these quotes, with its escapes.
+    /// Reads a text between two of these quotes, with its escapes.
     pub(crate) fn quoted(&mut self, quote: char) -> Result<String, SyntaxError> {
         let start = self.offset;
         self.offset += 1;
@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What stands between two slashes; `\/` is a slash.
+    /// Reads what stands between two slashes; `\/` is a slash.
     pub(crate) fn pattern(&mut self) -> Result<String, SyntaxError> {
         let start = self.offset;
         self.offset += 1;
@@ -216,7 +216,7 @@ impl<'a> Scanner<'a> {
         Ok(Word::Count(min, max))
     }
 
-    /// `<|name|>` or `<[1-5,9]>` or `<[^1-5,9]>`.
+    /// Reads `<|name|>`, `<[1-5,9]>` or `<[^1-5,9]>`.
     pub(crate) fn token(&mut self) -> Result<TokenPattern, SyntaxError> {
         let start = self.offset;
         let rest = self.rest();
@@ -260,7 +260,7 @@ impl<'a> Scanner<'a> {
                 return Ok(TokenPattern::Ids { ranges: Box::default(), negated });
             }
         } else if let Some(end) = rest[1..].find('>').filter(|&end| end > 0) {
-            // Names without bars, such as <unk>, as they stand in a vocabulary.
+            // Names without bars, such as `<unk>`, as they occur in vocabularies.
             let name = &rest[..end + 2];
             if !name.contains(|c: char| c.is_whitespace() || c == '"' || c == '<' && !name.starts_with(c)) {
                 self.offset += name.len();
@@ -271,7 +271,7 @@ impl<'a> Scanner<'a> {
         Err(SyntaxError::at(start, message))
     }
 
-    /// The set after `%bytes`: `[00-7F FF]`.
+    /// Reads the set after `%bytes`: `[00-7F FF]`.
     fn bytes(&mut self) -> Result<ByteSet, SyntaxError> {
         let start = self.offset;
         let wrong =
@@ -306,7 +306,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// All tokens but these.
+/// All tokens except these.
 fn other_tokens(tokens: TokenPattern) -> TokenPattern {
     match tokens {
         TokenPattern::Ids { ranges, negated } => TokenPattern::Ids { ranges, negated: !negated },

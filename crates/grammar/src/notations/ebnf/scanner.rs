@@ -1,9 +1,9 @@
 //! A place in an EBNF text that is read.
 
-/// A text, and how far it is read.
+/// A text and a position in it.
 pub(crate) struct Scanner<'a> {
     pub(crate) text: &'a str,
-    /// Where the next word is looked for.
+    /// Where the next word begins, after whitespace.
     pub(crate) offset: usize,
 }
 

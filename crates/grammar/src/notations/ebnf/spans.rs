@@ -6,14 +6,14 @@ use stencilm_regex::{Expr, ExprId, ExprSet};
 use super::escapes;
 use super::escapes::Ranges;
 
-/// Most byte sequences that a class is put together from.
+/// The greatest number of byte sequences from which a class is reconstructed.
 const MAX_SEQUENCES: usize = 2_000;
 
-/// One range of bytes for each place of a character.
+/// One range of bytes for each byte of a character.
 type Sequence = Vec<(u8, u8)>;
 
-/// The alternatives that make a class together, as its characters, and the other alternatives. None where there is no
-/// class with a character above ASCII among them: a set of ASCII bytes shows as a class anyway.
+/// The alternatives that together form a class, as its characters, and the other alternatives. `None` if there is no
+/// such class with a non-ASCII character: a set of ASCII bytes is printed as a class anyway.
 pub(super) fn class_and_others(exprs: &mut ExprSet, parts: &[ExprId]) -> Option<(Ranges, Vec<ExprId>)> {
     let mut ranges: Ranges = Vec::new();
     let mut others = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn class_and_others(exprs: &mut ExprSet, parts: &[ExprId]) -> Option<
     if !is_wide {
         return None;
     }
-    // The proof that the class is the same expression, whatever was guessed above.
+    // Verifies that the class is the same expression, so the guesses above need not be right.
     let ranges = escapes::merged(ranges);
     let class = Utf8.class(exprs, &ranges);
     let whole = exprs.or(parts);
@@ -49,7 +49,7 @@ fn characters(exprs: &ExprSet, id: ExprId) -> Option<Ranges> {
     Some(ranges)
 }
 
-/// All paths through an expression of at most four bytes. The recursion is that deep at most.
+/// Collects all paths of at most four bytes through an expression; the recursion is no deeper than that.
 fn sequences(exprs: &ExprSet, id: ExprId, prefix: &mut Sequence, found: &mut Vec<Sequence>) -> Option<()> {
     if prefix.len() >= 4 || found.len() > MAX_SEQUENCES {
         return None;
@@ -79,7 +79,8 @@ fn sequences(exprs: &ExprSet, id: ExprId, prefix: &mut Sequence, found: &mut Vec
     Some(())
 }
 
-/// The characters of a sequence: a byte that ranges needs every continuation after it, or is taken apart.
+/// The characters of a sequence. A byte range needs every continuation after it, otherwise it is split into single
+/// bytes.
 fn decode(sequence: &[(u8, u8)], ranges: &mut Ranges) -> Option<()> {
     let length = match sequence[0].0 {
         0..=0x7f => 1,

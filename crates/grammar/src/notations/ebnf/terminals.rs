@@ -9,16 +9,16 @@ use crate::ir::builder::{GrammarBuilder, MAX_EXPRS};
 use crate::ir::grammar::Mark;
 use crate::ir::syntax_error::SyntaxError;
 
-/// What is known of the expression of a part.
+/// What is known about the expression of a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     Nothing,
-    /// Some part of it waits for this one.
+    /// It's on the stack: some part inside it is being computed.
     Open,
     Expr(ExprId),
 }
 
-/// Turns parts into expressions, where they are regular.
+/// Converts parts into expressions, if they are regular.
 pub(crate) struct Terminals<'a> {
     text: &'a Text,
     known: Vec<Known>,
@@ -98,8 +98,8 @@ impl<'a> Terminals<'a> {
                     continue;
                 }
             }
-            // A child may have been opened from elsewhere since it was put on the stack; then it is done by now, or it
-            // waits for this part.
+            // A child may have been visited from elsewhere since it was put on the stack; then it is either done, or it
+            // contains this part.
             let mut parts = Vec::with_capacity(children.len());
             for &child in &children {
                 let Known::Expr(expr) = self.known[child.index()] else { return Err(self.recursion(child, id)) };
@@ -147,8 +147,8 @@ impl<'a> Terminals<'a> {
             Part::And(_) => exprs.and(parts),
             Part::Not(_) => exprs.not(parts[0]),
             Part::Complement(_) => {
-                // Of a complement, or of what else is known to be text, only the rest is turned round, so that complements
-                // of complements do not grow.
+                // If the operand is a complement, or an intersection with text, only the other operand is complemented,
+                // so that nested complements don't grow.
                 let text = any_text(exprs);
                 let inner = match exprs.get(parts[0]) {
                     Expr::And(all) if all.contains(&text) => {
@@ -161,7 +161,7 @@ impl<'a> Terminals<'a> {
                 exprs.and(&[text, not])
             }
             Part::Lazy(_) => {
-                // The shortest match: one of which no shorter beginning is a match.
+                // The shortest matches: those of which no shorter prefix is a match.
                 let more = exprs.repeat(ExprId::ANY_BYTE, 1, None);
                 if is_lazy(exprs, parts[0], more) {
                     return parts[0];
@@ -184,7 +184,8 @@ impl<'a> Terminals<'a> {
     }
 }
 
-/// Whether an expression is made of the shortest matches of another one: then they are its own.
+/// Whether an expression already consists of the shortest matches of another one: then it equals its own shortest
+/// matches.
 fn is_lazy(exprs: &mut ExprSet, expr: ExprId, more: ExprId) -> bool {
     let Expr::And(parts) = exprs.get(expr).clone() else { return false };
     parts.iter().any(|&part| {

@@ -18,7 +18,7 @@ impl PartId {
 pub(crate) enum Part {
     /// A literal, a class, a set of bytes or a pattern.
     Terminal(ExprId),
-    /// A rule, by its place in [`Text::names`].
+    /// A rule, by its index in [`Text::names`].
     Call(u32),
     Sequence(Vec<PartId>),
     Choice(Vec<PartId>),
@@ -27,7 +27,7 @@ pub(crate) enum Part {
         min: u32,
         max: Option<u32>,
     },
-    /// `a & b`: all at once.
+    /// `a & b`: the texts that match all of these.
     And(Vec<PartId>),
     /// `~a`: every text that `a` does not match.
     Complement(PartId),
@@ -37,7 +37,7 @@ pub(crate) enum Part {
     Lexeme(PartId),
     /// `%lazy(a)`: the shortest match.
     Lazy(PartId),
-    /// The shortest matches of a body and an ending, distinguished where the ending first begins.
+    /// The shortest matches of a body and an ending, divided where the ending first begins.
     Divided(Box<Divided>),
     Token(TokenPattern),
     /// `(= a)`: what follows begins with `a`.
@@ -51,7 +51,7 @@ pub(crate) enum Part {
     },
     Object(Box<Object>),
     Array(Box<Array>),
-    /// A node that is there already.
+    /// A node of the builder.
     Node(NodeId),
 }
 
@@ -63,24 +63,24 @@ pub(crate) struct Object {
     pub colon: Option<PartId>,
     pub item: Option<PartId>,
     pub close: Option<PartId>,
-    /// How many of the members come in declared order; all, where it is not given.
+    /// How many of the members come in declared order; all, if it isn't given.
     pub ordered: Option<usize>,
     pub members: Vec<Member>,
     pub others: Vec<Others>,
-    /// Names that the other keys to be described next must not have, where they are given.
+    /// The names that the keys of the next `other` entry must not have, if given.
     pub taken: Option<Vec<String>>,
     pub count: Option<(u32, Option<u32>)>,
 }
 
-/// A class of other members.
+/// A class of additional members.
 #[derive(Clone, Debug)]
 pub(crate) struct Others {
     pub key: Option<PartId>,
-    /// Names that the keys must not have, where they are given.
+    /// Names that the keys must not have, if given.
     pub taken: Option<Vec<String>>,
     pub value: PartId,
     pub some: Option<PartId>,
-    /// Of the last member of an object that is cut off, what completes its key.
+    /// The text that completes the key of the last member of a truncated object.
     pub last: Option<String>,
 }
 
@@ -91,16 +91,16 @@ pub(crate) struct Array {
     pub open: Option<PartId>,
     pub item: Option<PartId>,
     pub close: Option<PartId>,
-    /// The alternatives at each leading place: counters and value.
+    /// The alternatives at each leading position: counters and value.
     pub prefix: Vec<Vec<(u32, PartId)>>,
     pub rest: Vec<(u32, PartId)>,
     pub count: Option<(u32, Option<u32>)>,
-    /// Counters by name, with their bounds.
+    /// The counters by name, with their bounds.
     pub contains: indexmap::IndexMap<String, (u32, Option<u32>)>,
     pub repeats: Repeats,
 }
 
-/// An object or an array under way.
+/// An object or an array that is being read.
 pub(crate) enum Container {
     Object(Object),
     Array(Array),
@@ -114,15 +114,15 @@ pub(crate) struct Member {
     pub value: PartId,
 }
 
-/// A text that has been read.
+/// A parsed text.
 #[derive(Default, Debug)]
 pub(crate) struct Text {
     pub parts: Vec<Part>,
-    /// Where each part starts.
+    /// The position of each part.
     pub places: Vec<usize>,
-    /// The rules by their names: the body, and where the name was first seen.
+    /// The rules by name: the body, and where the name first occurred.
     pub names: indexmap::IndexMap<String, (Option<PartId>, usize)>,
-    /// What stands before every text.
+    /// The bytes before every text.
     pub begun: Vec<u8>,
 }
 
@@ -138,15 +138,15 @@ impl Text {
     }
 }
 
-/// A body and what ends it, each a terminal of its own.
+/// A body and its ending, each a terminal of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Divided {
     pub body: PartId,
     pub ending: PartId,
-    /// What both together also match.
+    /// What the two together must match as well.
     pub whole: Option<PartId>,
-    /// What is said of the body, the innermost first.
+    /// The marks of the body, the innermost first.
     pub marks: Vec<Mark>,
-    /// What is said of the ending.
+    /// The mark of the ending.
     pub ending_mark: Option<Mark>,
 }

@@ -1,5 +1,5 @@
-//! What stands in the brackets after the name of a rule: where its text ends, how long it may be, and by which name it can
-//! be asked for.
+//! What stands in the brackets after the name of a rule: where its text ends, how long it may be, and by which name it
+//! can be asked for.
 
 use stencilm_regex::syntax::{Alphabet, Utf8};
 
@@ -11,15 +11,15 @@ use crate::notations::ebnf::escapes;
 use crate::notations::ebnf::macros::number_mark;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId, Text};
 
-/// What ends the text of a rule.
+/// The end of the text of a rule.
 pub(super) struct Ends {
     pub value: Value,
     pub place: usize,
-    /// Whether it belongs to what the rule reads, as a suffix does.
+    /// Whether the rule includes it, as for a suffix.
     is_read: bool,
 }
 
-/// What the attributes of a rule make of its body.
+/// What the attributes of a rule do with its body.
 #[derive(Default)]
 pub(super) struct Wrapping {
     lazy: bool,
@@ -31,7 +31,7 @@ pub(super) struct Wrapping {
     temperature: Option<Mark>,
 }
 
-/// The attributes of a rule.
+/// Reads the attributes of a rule.
 pub(super) fn read(unit: &Unit, name: &str, definition: &Definition) -> Result<Wrapping, SyntaxError> {
     let mut wrapping = Wrapping::default();
     for attribute in &definition.attributes {
@@ -48,7 +48,8 @@ pub(super) fn read(unit: &Unit, name: &str, definition: &Definition) -> Result<W
             ("capture", None) => wrapping.capture = Some(name.to_string()),
             ("capture", Some(Value::Text(text, false))) => wrapping.capture = Some(text.clone()),
             ("stop_capture", Some(Value::Text(text, false))) => wrapping.stop_capture = Some(text.clone()),
-            // The text ends where what follows the rule begins, or the whole text does, as it may without this.
+            // An empty `stop` means that the text ends where what follows the rule begins, or at the end of the whole
+            // text. This is so anyway.
             ("stop", Some(Value::Text(text, _))) if text.is_empty() => {}
             ("suffix", Some(Value::Text(text, _))) if text.is_empty() => {
                 return wrong("is empty; a rule ends where what follows it begins, so leave it out");
@@ -95,7 +96,7 @@ pub(super) fn read(unit: &Unit, name: &str, definition: &Definition) -> Result<W
         return Err(SyntaxError::at(definition.place, message));
     }
     if wrapping.lazy && ends_with_token(unit, definition) {
-        // Text never holds the token, so it ends at the first one anyway.
+        // Text never contains the token, so it ends at the first one anyway.
         wrapping.lazy = false;
     }
     Ok(wrapping)
@@ -110,34 +111,34 @@ fn ends_with_token(unit: &Unit, definition: &Definition) -> bool {
 }
 
 impl Wrapping {
-    /// Whether something is said of the body that is not said of its suffix.
+    /// Whether the body has marks that don't apply to its suffix.
     fn divides_suffix(&self) -> bool {
         self.capture.is_some() || self.stop_capture.is_some() || self.max_tokens.is_some()
     }
 
-    /// Whether a suffix is a part of its own that may begin with many alternatives.
+    /// Whether a suffix is a separate part that may begin with many alternatives.
     pub(super) fn divides_pattern(&self) -> bool {
         let is_pattern = |ends: &Ends| ends.is_read && !matches!(ends.value, Value::Text(_, false));
         self.divides_suffix() && self.ends.as_ref().is_some_and(is_pattern)
     }
 
-    /// What is said of the body, the innermost first.
+    /// The marks of the body, the innermost first.
     pub(super) fn marks(&self) -> impl Iterator<Item = Mark> + use<> {
         let capture = self.capture.as_ref().map(|name| Mark::Capture(name.as_str().into()));
         [self.max_tokens.clone(), self.temperature.clone(), capture].into_iter().flatten()
     }
 
-    /// Whether the tokens of the body are sampled at a temperature.
+    /// Whether the tokens of the body have their own temperature.
     pub(super) fn has_temperature(&self) -> bool {
         self.temperature.is_some()
     }
 
-    /// Whether the body must be text and terminals only.
+    /// Whether the body may only contain text and terminals.
     pub(super) fn needs_terminal(&self) -> bool {
         self.lazy || self.ends.is_some() || self.max_chars.is_some()
     }
 
-    /// The body, and what is read after it as a part of its own.
+    /// The body, and what is read after it as a separate part.
     pub(super) fn apply(
         &self,
         tree: &mut Text,
@@ -164,11 +165,11 @@ impl Wrapping {
                 return (tree.add(place, Made::Lazy(both)), None);
             }
             let Value::Text(text, false) = &ends.value else {
-                // Where it begins is decided once the body is known as an expression.
+                // It begins where `divided` decides, once the body is known as an expression.
                 return (body, Some(ending));
             };
-            // The suffix is a part of its own, so the body must not be one after which an earlier suffix begins: within
-            // it, or at the place where a beginning of the suffix at its end goes on with the suffix itself.
+            // The suffix is a separate part, so no earlier suffix may begin in the body: neither within it, nor at its
+            // end, where a beginning of the suffix would be continued by the suffix itself.
             let earlier = tree.add(place, Made::Sequence(vec![body, ending, anything]));
             let mut earlier = vec![earlier];
             for (at, _) in text.char_indices().skip(1).filter(|&(at, _)| text.starts_with(&text[at..])) {
@@ -184,7 +185,7 @@ impl Wrapping {
     }
 }
 
-/// The name of a value, for a message.
+/// A value, for messages.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Text(text, _) => format!("{:?}", escapes::excerpt(text)),

@@ -1,7 +1,7 @@
 //! The library that `%import common` brings in: the terminals of Lark's `common`, in our words.
 
-/// The library as a Lark text. Its terminals match what theirs do; those that Lark writes with look-behind are written with
-/// what they may contain.
+/// The library as a Lark text. Its terminals match the same as those of Lark; look-behind is replaced by a description
+/// of what they may contain.
 pub(super) const COMMON: &str = r##"
 DIGIT: "0".."9"
 HEXDIGIT: /[0-9a-fA-F]/

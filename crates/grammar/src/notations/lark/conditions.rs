@@ -1,4 +1,5 @@
-//! What stands after `::` and `%if`: how a use sets the parameter of a rule, and which parameters an alternative is for.
+//! What stands after `::` and `%if`: how a use sets the parameter of a rule, and which parameters an alternative is
+//! for.
 
 use super::params::{Bits, Compare, Condition, Parameter};
 use super::parser::{MAX_NESTING, Parser};

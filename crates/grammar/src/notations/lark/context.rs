@@ -1,5 +1,5 @@
-//! Terminals that depend on what stands around them: with look-around, or with lazy repetition. As in the toolkit, such a
-//! terminal is one pattern with all that it is made of written out, because look-around sees across its parts.
+//! Terminals that depend on what stands around them: with look-around, or with lazy repetition. As in the toolkit, such
+//! a terminal is one pattern with all that it is made of written out, because look-around sees across its parts.
 
 use rustc_hash::FxHashSet;
 use stencilm_regex::syntax::{Dialect, Utf8, parse_part};
@@ -10,12 +10,12 @@ use super::spread::spread;
 use super::tree::{Definition, Part, PartId, Unit};
 use crate::ir::syntax_error::SyntaxError;
 
-/// Longest pattern that is written out, in bytes.
+/// The greatest length of a pattern that is written out, in bytes.
 const MAX_PATTERN: usize = 1 << 16;
-/// Deepest nesting of parts and terminals in it.
+/// The greatest nesting depth of parts and terminals in it.
 const MAX_NESTING: usize = 200;
 
-/// The definitions that are of this kind, by position.
+/// For each definition, by index, whether it depends on its context.
 pub(super) fn definitions(unit: &Unit) -> Result<Vec<bool>, SyntaxError> {
     spread(unit, |definition, found| definition.is_terminal && holds(unit, definition, found))
 }
@@ -28,7 +28,7 @@ fn holds(unit: &Unit, definition: &Definition, found: &[bool]) -> bool {
     })
 }
 
-/// The texts of a part in groups, each with the condition on what follows.
+/// The texts of a part in groups, each with the condition on what follows it.
 pub(super) fn groups(
     exprs: &mut ExprSet,
     unit: &Unit,
@@ -38,14 +38,14 @@ pub(super) fn groups(
     let mut pattern = String::new();
     write(unit, part, &mut pattern, 0)?;
     parse_part(exprs, &pattern, Dialect::Standard, &mut Utf8).map_err(|error| {
-        // What is wrong with one pattern of it is reported at its place by that pattern alone.
+        // An error in one of its patterns is reported at the position in that pattern.
         let alone =
             patterns(unit, part).into_iter().find_map(|(place, text, flags)| check_pattern(place, text, flags).err());
         alone.unwrap_or_else(|| of_pattern(error, |_| place))
     })
 }
 
-/// The patterns that a part is made of, each with its place and flags.
+/// The patterns within a part, each with its position and flags.
 fn patterns(unit: &Unit, part: PartId) -> Vec<(usize, &str, &str)> {
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();

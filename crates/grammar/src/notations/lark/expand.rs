@@ -21,12 +21,12 @@ use crate::ir::report::KeptReport;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Divided, Part as Made, PartId as MadeId, Text};
 
-/// Most rules that templates and parameters may be written out to.
+/// The greatest number of rules that templates and parameters are expanded to.
 const MAX_RULES: usize = 50_000;
-/// Most parts of all of them together.
+/// The greatest number of parts of all rules together.
 const MAX_PARTS: usize = 4_000_000;
 
-/// The tree of a text, the rule that it starts from, and the report of the grammars in it.
+/// The tree of a text, its start rule, and the report of the grammars in it.
 pub(super) fn expand(
     builder: &mut GrammarBuilder,
     unit: &Unit,
@@ -41,7 +41,7 @@ pub(super) fn expand(
 }
 
 impl Expansion<'_, '_> {
-    /// Writes a text out; gives the rule that it starts from.
+    /// Expands a text; returns its start rule.
     pub fn unit(&mut self, unit: &Unit, start: &str, place: usize) -> Result<u32, SyntaxError> {
         self.check_names(unit)?;
         let Some((index, _, definition)) = unit.definitions.get_full(start) else {
@@ -85,7 +85,7 @@ impl Expansion<'_, '_> {
         Ok(whole)
     }
 
-    /// Refuses names and attributes that mean nothing, used or not.
+    /// Refuses unknown names and attributes, even if they are not used.
     fn check_names(&self, unit: &Unit) -> Result<(), SyntaxError> {
         for (name, &place) in &unit.declared {
             if !unit.definitions.contains_key(name) && self.names.get(name).is_none() {
@@ -116,7 +116,7 @@ impl Expansion<'_, '_> {
         Ok(())
     }
 
-    /// The rule of what may stand between terminals.
+    /// The rule for what may stand between terminals.
     fn ignored(&mut self, scope: &mut Scope<'_>) -> Result<Option<u32>, SyntaxError> {
         let unit = scope.unit;
         let Some(first) = unit.ignored.first() else { return Ok(None) };
@@ -134,7 +134,7 @@ impl Expansion<'_, '_> {
         Ok(Some(rule))
     }
 
-    /// Adds a rule to the tree under a name that no other has.
+    /// Adds a rule to the tree with a unique name.
     fn named(&mut self, name: &str, place: usize) -> u32 {
         let mut unique = name.to_string();
         while !self.rule_names.insert(unique.clone()) {
@@ -145,7 +145,7 @@ impl Expansion<'_, '_> {
         self.tree.names.insert_full(unique, (None, place)).0 as u32
     }
 
-    /// The rule of a definition with these arguments and this parameter, written out later if it is new.
+    /// The rule for a definition with these arguments and this parameter; if it's new, it's expanded later.
     pub fn rule(
         &mut self,
         scope: &mut Scope<'_>,
@@ -171,7 +171,7 @@ impl Expansion<'_, '_> {
         self.rule_of(scope, key, Vec::new(), place)
     }
 
-    /// The rule without what is ignored after its last terminal; the same where it is none of this text.
+    /// The rule without what is ignored after its last terminal; the same rule if it isn't one of this text.
     pub fn trimmed_rule(&mut self, scope: &mut Scope<'_>, rule: u32, place: usize) -> Result<u32, SyntaxError> {
         let Some((key, arguments)) = scope.made.get(&rule) else { return Ok(rule) };
         let (mut key, arguments) = (key.clone(), arguments.clone());
@@ -189,7 +189,7 @@ impl Expansion<'_, '_> {
         if let Some(&known) = scope.known.get(&key) {
             return Ok(known);
         }
-        // What is written once for itself is bounded by the text.
+        // Rules that occur once in the text are bounded by its length, so they don't count.
         let is_plain = key.parameter.is_none() && arguments.is_empty() && key.variant == Variant::default();
         self.rules += usize::from(!is_plain);
         if self.rules > MAX_RULES || self.tree.parts.len() > MAX_PARTS {
@@ -207,7 +207,7 @@ impl Expansion<'_, '_> {
         Ok(rule)
     }
 
-    /// The body of a rule.
+    /// The expanded body of a rule.
     fn definition(&mut self, scope: &mut Scope<'_>, job: &Job) -> Result<MadeId, SyntaxError> {
         let (name, definition) =
             scope.unit.definitions.get_index(job.key.definition).expect("definitions are given by position");
@@ -227,7 +227,7 @@ impl Expansion<'_, '_> {
         if *trimmed { self.trimmed(scope, body, 0) } else { Ok(body) }
     }
 
-    /// A body with what the attributes of its rule make of it.
+    /// A body after applying the attributes of its rule.
     fn wrapped(
         &mut self,
         scope: &mut Scope<'_>,
@@ -250,7 +250,7 @@ impl Expansion<'_, '_> {
         if !beside.is_empty() {
             body = self.before_heads(scope, body, beside)?;
         }
-        // A temperature ends with the last terminal. What may be empty has none to end with.
+        // A temperature ends with the last terminal; a rule that may be empty may have none.
         let ends_early =
             within == Within::Rule && !is_nullable && scope.ignored.is_some() && wrapping.has_temperature();
         if ends_early {
@@ -275,7 +275,7 @@ impl Expansion<'_, '_> {
         if within == Within::Terminal { Ok(self.followed(scope, whole)) } else { Ok(whole) }
     }
 
-    /// What ends the text of a rule, by its attributes.
+    /// The part that ends the text of a rule, by its attributes.
     pub fn ending(&mut self, scope: &mut Scope<'_>, wrapping: &Wrapping) -> Result<Option<MadeId>, SyntaxError> {
         let Some(ends) = &wrapping.ends else { return Ok(None) };
         Ok(Some(match terminals::of_value(self.builder, scope.unit, ends)? {

@@ -11,26 +11,26 @@ use crate::ir::grammar::NodeId;
 use crate::ir::report::KeptReport;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId, Text};
 
-/// A rule that is written out once for its arguments and its parameter.
+/// A rule that is expanded once for its arguments and its parameter.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub definition: usize,
     pub parameter: Option<u64>,
-    /// The arguments as they are written, with those of templates around them filled in.
+    /// The arguments as they are written, with the arguments of enclosing templates filled in.
     pub arguments: Vec<String>,
     pub variant: Variant,
 }
 
-/// How a rule differs from what is written, because of what stands around it.
+/// How a rule differs from its definition, because of its context.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub(super) struct Variant {
-    /// The heads that its first part stands beside, ascending: see [`super::heads`].
+    /// The heads that are alternatives to its first part, ascending: see [`super::heads`].
     pub beside: Vec<usize>,
     /// Whether what is ignored after its last terminal is left out: see [`super::trailing`].
     pub trimmed: bool,
 }
 
-/// What a parameter of a template stands for.
+/// The argument for a parameter of a template.
 #[derive(Clone)]
 pub(super) struct Argument {
     pub part: MadeId,
@@ -38,52 +38,52 @@ pub(super) struct Argument {
     pub key: String,
 }
 
-/// A rule that is still to be written out.
+/// A rule that still has to be expanded.
 pub(super) struct Job {
     pub key: Key,
     pub arguments: Vec<Argument>,
-    /// The rule of the tree that it becomes.
+    /// Its rule in the tree.
     pub rule: u32,
 }
 
-/// Whether whitespace may stand between parts, and rules among them.
+/// Whether whitespace and rules may occur between parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Within {
     Rule,
     Terminal,
 }
 
-/// One text, or one grammar in braces, being written out.
+/// The state while one text, or one nested grammar, is expanded.
 pub(super) struct Scope<'u> {
     pub unit: &'u Unit,
     pub known: HashMap<Key, u32>,
     pub jobs: Vec<Job>,
-    /// What each rule was made of.
+    /// The key and the arguments of each rule.
     pub made: FxHashMap<u32, (Key, Vec<Argument>)>,
-    /// The rule of what is ignored.
+    /// The rule for what is ignored.
     pub ignored: Option<u32>,
     /// Whether each definition may be empty.
     pub nullable: Vec<bool>,
-    /// The terminals that depend on what stands around them, and the texts of their alternatives.
+    /// The terminals that depend on their context, and (the next field) the texts of their alternatives.
     pub context: Vec<bool>,
     pub groups: FxHashMap<PartId, Vec<(ExprId, ExprId)>>,
 }
 
-/// A grammar being written out.
+/// The state while a grammar is expanded.
 pub(super) struct Expansion<'a, 'n> {
     pub builder: &'a mut GrammarBuilder,
     pub tree: Text,
     pub names: &'a mut Names<'n>,
     pub reports: Vec<KeptReport>,
     pub rule_names: HashSet<String>,
-    /// How many rules of a name there are.
+    /// How many rules have been made with each name.
     pub numbers: HashMap<String, u32>,
     pub embedded: HashMap<String, NodeId>,
     pub rules: usize,
 }
 
 impl Expansion<'_, '_> {
-    /// A terminal as one lexeme, with what may be ignored after it.
+    /// A terminal as one lexeme, followed by what is ignored.
     pub fn lexeme(&mut self, scope: &Scope<'_>, part: MadeId) -> MadeId {
         let place = self.tree.places[part.index()];
         let lexeme = self.tree.add(place, Made::Lexeme(part));

@@ -9,9 +9,9 @@ use crate::json_schema::part;
 use crate::notations::combine;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
-/// Where a schema says how its JSON is laid out.
+/// The keyword with the JSON layout of a schema.
 const GUIDANCE: &str = "x-guidance";
-/// As much whitespace as JSON has by default.
+/// The default whitespace of JSON.
 const ANY_WHITESPACE: &str = "[ \\t\\n\\r]{0,64}";
 
 impl Expansion<'_, '_> {
@@ -50,7 +50,7 @@ impl Expansion<'_, '_> {
     }
 
     pub(super) fn json(&mut self, schema: &str, place: usize) -> Result<NodeId, SyntaxError> {
-        // No name of a grammar begins with a brace.
+        // No name of a grammar begins with a brace, so the schema can be the key.
         if let Some(&known) = self.embedded.get(schema) {
             return Ok(known);
         }
@@ -72,7 +72,7 @@ impl Expansion<'_, '_> {
     }
 }
 
-/// How a JSON text is laid out, as `x-guidance` at the root of its schema says.
+/// The layout of JSON texts, by `x-guidance` at the root of the schema.
 fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
     let mut options = JsonSchemaOptions::default();
     let read: Option<serde_json::Value> =
@@ -89,7 +89,7 @@ fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
             ("item_separator", _, Some(pattern)) => item = Some(pattern.to_string()),
             ("key_separator", _, Some(pattern)) => colon = Some(pattern.to_string()),
             ("lenient", Some(relax), _) => options.relax = relax,
-            // `oneOf` is enforced as it is.
+            // `oneOf` is enforced exactly anyway.
             ("coerce_one_of", Some(_), _) => {}
             ("whitespace_pattern", ..) if value.is_null() => {}
             _ => {
@@ -101,7 +101,7 @@ fn layout(schema: &str) -> Result<JsonSchemaOptions, String> {
         }
     }
     if whitespace.is_none() && item.is_none() && colon.is_none() {
-        // What is built once for all JSON does for whitespace without a pattern.
+        // Without a pattern, the common expressions for whitespace are used.
         options.separators = Some((",".to_string(), ":".to_string()));
         return Ok(options);
     }

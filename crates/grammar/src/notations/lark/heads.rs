@@ -1,8 +1,8 @@
 //! Free text after calls that free text leads to: `start: call* tail`, where a call begins with a `lazy` head.
 //!
-//! A lexer that stops at the first match of a lazy terminal never lets the tail run past the beginning of a call, nor the
-//! head of one call past that of another. Here no terminal is preferred to another, so the tail, and each of several heads side
-//! by side, is given what it must not begin with.
+//! A lexer that stops at the first match of a lazy terminal never lets the tail run past the beginning of a call, nor
+//! the head of one call past that of another. Here no terminal is preferred to another, so the tail, and each of
+//! several heads side by side, is given what it must not begin with.
 
 use super::attributes;
 use super::expansion::{Expansion, Scope, Variant, Within};
@@ -12,11 +12,12 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 use stencilm_regex::syntax::{Alphabet, Utf8};
 
-/// So many names that stand for another one are followed.
+/// The longest chain of names that stand for another name.
 const MAX_NAMES: usize = 16;
 
 impl Expansion<'_, '_> {
-    /// In a sequence, makes every terminal after repeated rules one that has no beginning which is the head of such a rule.
+    /// In a sequence, excludes from every terminal after repeated rules the texts that have the head of such a rule as
+    /// a prefix.
     pub(super) fn end_texts_before_heads(
         &mut self,
         scope: &mut Scope<'_>,
@@ -32,7 +33,7 @@ impl Expansion<'_, '_> {
             if let Some((name, _)) = rule(unit, tail)
                 && scope.context[unit.definitions.get_index_of(name).expect("a terminal is defined")]
             {
-                // It depends on what stands around it, and so cannot be a part of another terminal.
+                // The terminal depends on its context, so it cannot be a part of another terminal.
                 continue;
             }
             let place = unit.place(pair[1]);
@@ -66,7 +67,8 @@ impl Expansion<'_, '_> {
         Ok(())
     }
 
-    /// The texts of a head, and others that one of them begins; none for one that ends with a token, which no text holds.
+    /// The texts of a head, and the texts that begin with one. `None` for a head that ends with a token, which no text
+    /// contains.
     fn head_text(
         &mut self,
         scope: &mut Scope<'_>,
@@ -83,7 +85,8 @@ impl Expansion<'_, '_> {
         Ok(Some(self.tree.add(definition.place, Made::Sequence(parts))))
     }
 
-    /// In a choice, makes every alternative that begins with a head one whose head ends where the first of them is complete.
+    /// In a choice, shortens the head of every alternative that begins with one: it ends where the first head is
+    /// complete.
     pub(super) fn end_at_first_heads(
         &mut self,
         scope: &mut Scope<'_>,
@@ -112,7 +115,7 @@ impl Expansion<'_, '_> {
         Ok(())
     }
 
-    /// The body of a rule whose first part is a head, beside these others.
+    /// The body of a rule whose first part is a head, if these other heads are alternatives to it.
     pub(super) fn with_first_head(
         &mut self,
         scope: &mut Scope<'_>,
@@ -131,7 +134,7 @@ impl Expansion<'_, '_> {
         })
     }
 
-    /// A sequence with another first part.
+    /// A sequence with its first part replaced.
     fn with_first(&mut self, sequence: MadeId, first: MadeId) -> MadeId {
         let place = self.tree.places[sequence.index()];
         let Made::Sequence(parts) = &self.tree.parts[sequence.index()] else { return first };
@@ -139,7 +142,7 @@ impl Expansion<'_, '_> {
         self.tree.add(place, Made::Sequence(parts))
     }
 
-    /// The texts of a head before the end of which none of these others is complete.
+    /// The texts of a head in which none of the other heads is complete before the end.
     pub(super) fn before_heads(
         &mut self,
         scope: &mut Scope<'_>,
@@ -154,7 +157,7 @@ impl Expansion<'_, '_> {
         })
     }
 
-    /// All texts before the end of which none of these heads is complete; `None` where no text may complete one.
+    /// All texts in which none of these heads is complete before the end; `None` if no text can complete one.
     pub(super) fn before_heads_alone(
         &mut self,
         scope: &mut Scope<'_>,
@@ -184,7 +187,7 @@ impl Expansion<'_, '_> {
 struct Lead {
     /// The definition of the head.
     head: usize,
-    /// The rule that the alternative calls; none where it is a sequence that begins with the head.
+    /// The rule that the alternative calls; `None` if it is a sequence that begins with the head.
     call: Option<usize>,
 }
 
@@ -200,7 +203,7 @@ fn lead(unit: &Unit, part: PartId) -> Option<Lead> {
     Some(Lead { head, call: Some(call) })
 }
 
-/// The lazy rule that the body of a rule begins with.
+/// The lazy rule at the beginning of the body of a rule.
 fn head_of(unit: &Unit, definition: &Definition) -> Option<usize> {
     let first = match unit.part(definition.body) {
         Part::Sequence(parts) => *parts.first()?,
@@ -210,7 +213,7 @@ fn head_of(unit: &Unit, definition: &Definition) -> Option<usize> {
     ends_first(head).then(|| unit.definitions.get_index_of(name)).flatten()
 }
 
-/// Whether a rule ends where it first matches.
+/// Whether a rule ends at its first match.
 fn ends_first(definition: &Definition) -> bool {
     let ends = |name: &str| matches!(name, "lazy" | "suffix");
     !definition.is_terminal && definition.attributes.iter().any(|attribute| ends(&attribute.name))
@@ -223,21 +226,21 @@ fn alternatives(unit: &Unit, part: PartId) -> Vec<PartId> {
     }
 }
 
-/// The rule that a part is, without arguments.
+/// The rule that a part refers to, without arguments.
 fn rule(unit: &Unit, part: PartId) -> Option<(&str, &Definition)> {
     let Part::Name { name, arguments, parameter: None } = unit.part(part) else { return None };
     let definition = unit.definitions.get(name).filter(|_| arguments.is_empty())?;
     (!definition.is_parametric && definition.parameters.is_empty()).then_some((name, definition))
 }
 
-/// The lazy rule that a call begins with.
+/// The lazy rule at the beginning of a call.
 fn head(unit: &Unit, call: PartId) -> Option<(&str, &Definition)> {
     let (_, definition) = rule(unit, call).filter(|(_, definition)| !definition.is_terminal)?;
     let (name, head) = unit.definitions.get_index(head_of(unit, definition)?)?;
     Some((name, head))
 }
 
-/// The terminal that a part stands for: one by name or a pattern.
+/// The terminal that a part refers to: one with a name, or a pattern.
 fn terminal(unit: &Unit, mut part: PartId) -> Option<PartId> {
     for _ in 0..MAX_NAMES {
         match rule(unit, part) {

@@ -12,13 +12,13 @@ use super::tree::{Attribute, Definition, Import, Part, PartId, Unit};
 use crate::error::GrammarError;
 use crate::ir::syntax_error::SyntaxError;
 
-/// Longest chain of grammars that import each other.
+/// The longest chain of grammars that import each other.
 const MAX_CHAIN: usize = 32;
 
-/// A text with what it imports in it.
+/// Adds the imports of a text to it.
 ///
 /// # Errors
-/// At its place for a module or a name that is not there, or one that is there twice.
+/// An error at the import if a module or a name doesn't exist, or a name exists twice.
 pub(super) fn with_imports(
     parsed: Parsed,
     text: &str,
@@ -86,7 +86,7 @@ fn module_text<'a>(module: &str, place: usize, names: &Names<'a>) -> Result<&'a 
     }
 }
 
-/// Copies definitions, and all that they use under names of their own.
+/// Copies definitions, and everything that they use under new names.
 fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &[Import]) -> Result<(), SyntaxError> {
     let mut renamed: IndexMap<&str, (String, usize)> = IndexMap::new();
     let mut aliases = Vec::new();
@@ -117,7 +117,7 @@ fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &
         let alias = alias.clone();
         at += 1;
         let definition = &from.definitions[name];
-        // The copies forget where they stood, so what is wrong in them is reported now.
+        // The copies lose their positions, so errors in them are reported now.
         let within = |error: SyntaxError| {
             let GrammarError { kind, place: at, message } = error.placed(source);
             let message = format!("in the imported grammar `{module}`, {at}: {message}");
@@ -156,7 +156,7 @@ fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &
     Ok(())
 }
 
-/// Copies the parts of a definition after all others.
+/// Copies the parts of a definition to the end of the list.
 fn copied(
     unit: &mut Unit,
     from: &Unit,
@@ -188,7 +188,7 @@ fn copied(
     Definition { first, body: moved(definition.body), place, attributes, ..definition.clone() }
 }
 
-/// A definition with the alternatives of another.
+/// A definition with the alternatives of another one added.
 fn extended(unit: &mut Unit, old: &Definition, more: Definition) -> Definition {
     let first = PartId(unit.parts.len() as u32);
     let mut bodies = Vec::new();

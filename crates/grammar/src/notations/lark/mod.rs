@@ -42,14 +42,14 @@ use crate::passes;
 pub use names::NamedGrammar;
 use names::Names;
 
-/// What a Lark text is read with.
+/// The options for reading a Lark text.
 #[derive(Clone, Copy, Debug)]
 pub struct LarkOptions<'a> {
     /// The rule that texts start from.
     pub start: &'a str,
     /// Other grammars by name.
     pub grammars: &'a [(&'a str, NamedGrammar<'a>)],
-    /// Tables of names, which it and the Lark texts among the other grammars may use.
+    /// Tables of names, available to the text and to the Lark texts among the other grammars.
     pub symbols: &'a SymbolTables,
 }
 
@@ -64,7 +64,7 @@ impl Grammar {
     ///
     /// # Errors
     /// [`ErrorKind::Syntax`] with line and column; [`ErrorKind::Unsupported`] for what cannot be enforced exactly;
-    /// [`ErrorKind::Unsatisfiable`] where no text matches, [`ErrorKind::Limit`] where the text is too long or too costly.
+    /// [`ErrorKind::Unsatisfiable`] if no text matches, [`ErrorKind::Limit`] if the text is too long or too costly.
     pub fn from_lark(text: &str, options: &LarkOptions<'_>) -> Result<Grammar, GrammarError> {
         let mut names = Names::new(options.grammars, options.symbols, read);
         read(text, options.start, &mut names)

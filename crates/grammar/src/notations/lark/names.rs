@@ -8,31 +8,31 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::ir::grammar::Grammar;
 use crate::notations::symbols::SymbolTables;
 
-/// Longest chain of named grammars that use each other.
+/// The longest chain of named grammars that use each other.
 const MAX_CHAIN: usize = 32;
 
 /// A grammar that a Lark text uses by name.
 #[derive(Clone, Copy, Debug)]
 pub enum NamedGrammar<'a> {
-    /// Any grammar: `@name`, or the terminal of that name that `%declare` announces.
+    /// Any grammar, used as `@name` or as a terminal of that name that `%declare` announces.
     Grammar(&'a Grammar),
-    /// A Lark text: the same, and its names can be imported.
+    /// A Lark text: used in the same way, and definitions can be imported from it.
     Lark(&'a str),
 }
 
-/// The named grammars, and those that have been read.
+/// The named grammars, and those that were already read.
 pub(super) struct Names<'a> {
     grammars: &'a [(&'a str, NamedGrammar<'a>)],
-    /// Tables of names that are given at run time.
+    /// Tables of names that are given by the caller.
     pub(super) symbols: &'a SymbolTables,
     read: HashMap<&'a str, Rc<Grammar>>,
-    /// The names being read.
+    /// The names of the grammars that are being read.
     chain: Vec<&'a str>,
-    /// Reads a Lark text, which starts from a rule of this name, and may use others by name.
+    /// Parses a Lark text with this start rule; the text may use others by name.
     read_text: ReadText,
 }
 
-/// Reads a Lark text that others use by its name.
+/// Parses a Lark text that others use by its name.
 type ReadText = fn(&str, &str, &mut Names<'_>) -> Result<Grammar, GrammarError>;
 
 impl<'a> Names<'a> {
@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
         self.grammars.iter().find(|(known, _)| *known == name).map(|&(_, grammar)| grammar)
     }
 
-    /// The grammar of a name; none where there is no such name.
+    /// The grammar with a name; `None` if there is none.
     pub(super) fn read(&mut self, name: &str) -> Result<Option<Rc<Grammar>>, GrammarError> {
         let Some(&(name, named)) = self.grammars.iter().find(|(known, _)| *known == name) else { return Ok(None) };
         if let Some(known) = self.read.get(name) {

@@ -10,7 +10,7 @@ pub(super) struct Bits {
 impl Bits {
     pub(super) const ALL: Bits = Bits { from: 0, to: 64 };
 
-    /// All of its bits set.
+    /// The value with all of these bits set.
     fn ones(self) -> u64 {
         u64::MAX >> (64 - (self.to - self.from))
     }
@@ -20,7 +20,7 @@ impl Bits {
     }
 }
 
-/// What a use of a rule makes of the parameter at hand.
+/// How a use of a rule computes its parameter from the current one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Parameter {
     Same,
@@ -74,7 +74,7 @@ impl Compare {
     }
 }
 
-/// When an alternative is there. Nested as deeply as the parser allows, which is not deep.
+/// The condition of an alternative. It's nested only as deeply as the parser allows, which is not deep.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Condition {
     True,
@@ -97,7 +97,7 @@ impl Condition {
         }
     }
 
-    /// All of these bits are set.
+    /// The condition that all of these bits are set.
     pub(super) fn ones(bits: Bits) -> Condition {
         Condition::Bits(bits, Compare::Equal, bits.ones())
     }

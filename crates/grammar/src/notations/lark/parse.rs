@@ -1,5 +1,5 @@
-//! Lark text to a flat tree, with a stack of its own for brackets: only grammars within grammars and conditions nest, and
-//! those not deeply.
+//! Lark text to a flat tree, with a stack of its own for brackets: only grammars within grammars and conditions nest,
+//! and those not deeply.
 //!
 //! `|` binds weakest, then `&`, then standing side by side, then repetition after, then `~` in front.
 
@@ -10,7 +10,7 @@ use crate::ir::syntax_error::SyntaxError;
 use crate::json_schema::read::parse::parse as read_json;
 use crate::notations::ebnf::escapes;
 
-/// Reads the text between two offsets.
+/// Parses the text between two offsets.
 pub(super) fn parse(text: &str, start: usize, end: usize, depth: usize) -> Result<Parsed, SyntaxError> {
     if depth > MAX_NESTING {
         let message = format!("grammars are nested more than {MAX_NESTING} deep; pass the inner ones by name");
@@ -44,7 +44,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Alternatives up to the end of the definition.
+    /// Parses the alternatives up to the end of the definition.
     pub(super) fn alternatives(&mut self, place: usize) -> Result<PartId, SyntaxError> {
         self.levels.push(Level::new(Opener::Definition, place));
         loop {
@@ -125,7 +125,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The name of a table or a set, in brackets.
+    /// Reads the name of a table or a set in brackets.
     fn named(&mut self, directive: &str, what: &str) -> Result<String, SyntaxError> {
         self.expect('(', &format!("`%{directive}`"))?;
         let name = self.quoted(directive, what)?;
@@ -143,7 +143,8 @@ impl Parser<'_> {
         }
     }
 
-    /// What a directive within a rule stands for; none for what is said of the alternative, and for what opens brackets.
+    /// The part for a directive within a rule; `None` for a directive about the alternative, and for one that opens
+    /// brackets.
     fn part_by_directive(&mut self, place: usize, name: &str) -> Result<Option<Part>, SyntaxError> {
         Ok(Some(match name {
             "json" => Part::Json(self.json("`%json`")?.1),
@@ -191,7 +192,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name, with the arguments of a template or the parameter of a rule; none where arguments begin.
+    /// A name, with the arguments of a template or the parameter of a rule; `None` if arguments begin.
     fn used(&mut self, place: usize, name: String) -> Result<Option<Part>, SyntaxError> {
         if self.takes(&Word::Sign('{'))? {
             self.levels.push(Level::new(Opener::Arguments(name, Vec::new()), place));
@@ -223,7 +224,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An item with what stands after and before it.
+    /// Adds an item, with the operators after and before it.
     fn item(&mut self, mut item: PartId) -> Result<(), SyntaxError> {
         let place = self.unit.place(item);
         if self.level().condition.is_some() {
@@ -242,7 +243,7 @@ impl Parser<'_> {
                 Word::Sign('~') => match self.next()? {
                     (at, Word::Number(number)) => self.rounds(at, &number)?,
                     next => {
-                        // A `~` before the next item: two words were read ahead, and one is remembered in the level.
+                        // A `~` before the next item: two words were read ahead, so one is stored in the level.
                         self.level().items.push(item);
                         self.level().complements.push(at);
                         self.ahead = Some(next);
@@ -260,7 +261,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `~ n` or `~ n..m`, after the `~`.
+    /// Reads `~ n` or `~ n..m`, after the `~`.
     pub(super) fn rounds(&mut self, at: usize, number: &str) -> Result<(u32, Option<u32>), SyntaxError> {
         let count = |at: usize, number: &str| {
             let message = format!("the count {} is no number up to {}", escapes::excerpt(number), u32::MAX);
@@ -293,7 +294,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The sequence that ends here becomes an operand of `&`.
+    /// Makes an operand of `&` of the sequence that ends here.
     fn end_sequence(&mut self, place: usize) -> Result<(), SyntaxError> {
         let level = self.level();
         if let Some(&at) = level.complements.last() {
@@ -308,7 +309,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The alternative that ends here; an empty one matches the empty text.
+    /// Ends an alternative; an empty one matches the empty text.
     fn end_alternative(&mut self, place: usize) -> Result<(), SyntaxError> {
         let level = self.level();
         let is_empty = level.items.is_empty() && level.conjuncts.is_empty() && level.complements.is_empty();
@@ -335,7 +336,7 @@ impl Parser<'_> {
         body
     }
 
-    /// A bracket or a comma that ends alternatives.
+    /// Handles a bracket or a comma that ends alternatives.
     fn close(&mut self, place: usize, word: &Word) -> Result<(), SyntaxError> {
         let fits = matches!(
             (&self.level().opener, word),

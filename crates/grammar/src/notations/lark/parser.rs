@@ -5,10 +5,10 @@ use super::scan::{Word, Words};
 use super::tree::{Definition, PartId, Unit};
 use crate::ir::syntax_error::SyntaxError;
 
-/// Deepest nesting of grammars in braces, and of conditions.
+/// The greatest nesting depth of grammars in braces, and of conditions.
 pub(super) const MAX_NESTING: usize = 32;
 
-/// What an open bracket makes of its alternatives.
+/// What an opening bracket does with its alternatives.
 pub(super) enum Opener {
     Definition,
     Group,
@@ -19,16 +19,16 @@ pub(super) enum Opener {
     Arguments(String, Vec<PartId>),
 }
 
-/// Alternatives under way.
+/// Alternatives that are being read.
 pub(super) struct Level {
     pub opener: Opener,
     pub place: usize,
     pub choices: Vec<PartId>,
     pub conjuncts: Vec<PartId>,
     pub items: Vec<PartId>,
-    /// Where each `~` before the next item stands.
+    /// The position of each `~` before the next item.
     pub complements: Vec<usize>,
-    /// The condition of the alternative that ends next.
+    /// The condition of the current alternative.
     pub condition: Option<Condition>,
 }
 
@@ -44,20 +44,20 @@ impl Level {
     }
 }
 
-/// A definition that was overridden or extended, which imports have to bring in first.
+/// A definition with `%override` or `%extend`, which has to wait for the imports.
 pub(super) struct Later {
     pub name: String,
     pub definition: Definition,
     pub extends: bool,
 }
 
-/// A text that has been read, and what waits for its imports.
+/// A parsed text, and what waits for its imports.
 pub(super) struct Parsed {
     pub unit: Unit,
     pub later: Vec<Later>,
 }
 
-/// A Lark text while it is read.
+/// The state while a Lark text is parsed.
 pub(super) struct Parser<'a> {
     pub text: &'a str,
     pub words: Words<'a>,
@@ -65,17 +65,17 @@ pub(super) struct Parser<'a> {
     pub later: Vec<Later>,
     pub levels: Vec<Level>,
     pub ahead: Option<(usize, Word)>,
-    /// How many grammars in braces it stands in.
+    /// The nesting depth of grammars in braces.
     pub depth: usize,
 }
 
-/// Which list of a unit a definition joins.
+/// Where a definition is added.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joins {
     New,
-    /// `%override`: in place of an imported one.
+    /// `%override`: replaces an imported definition.
     Override,
-    /// `%extend`: more alternatives for an imported one.
+    /// `%extend`: adds alternatives to an imported definition.
     Extend,
 }
 

@@ -1,4 +1,5 @@
-//! The parts of a definition written out: what each becomes in the tree of EBNF, for these arguments and this parameter.
+//! The parts of a definition written out: what each becomes in the tree of EBNF, for these arguments and this
+//! parameter.
 
 use stencilm_regex::ExprId;
 
@@ -11,23 +12,23 @@ use crate::ir::grammar::{Mark, NameSet};
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
-/// Longest description of the arguments of a template.
+/// The greatest length of the description of a template's arguments.
 const MAX_KEY: usize = 10_000;
 
-/// A definition that is being written out, for these arguments and this parameter.
+/// The state while a definition is expanded for these arguments and this parameter.
 struct Body<'d> {
     definition: &'d Definition,
     parameter: Option<u64>,
     arguments: &'d [Argument],
-    /// The index of its first part; what is known of its parts is listed from there on.
+    /// The index of its first part; the lists below start there.
     first: usize,
-    /// Whether each part stands in a terminal.
+    /// For each part, whether it is in a terminal.
     needs: Vec<Within>,
-    /// Whether it is part of an alternative that is not there for this parameter: that leads to no rules.
+    /// For each part, whether it is in an alternative that doesn't exist for this parameter: no rules are made for it.
     gone: Vec<bool>,
-    /// The part that each has become.
+    /// The expanded parts.
     made: Vec<MadeId>,
-    /// How each would be written as an argument, where there are some.
+    /// The written form of each part as an argument, if the definition has arguments.
     keys: Vec<String>,
 }
 
@@ -63,18 +64,18 @@ impl<'d> Body<'d> {
         Body { definition, parameter, arguments, first, needs, gone, made, keys }
     }
 
-    /// What a part has become.
+    /// The expansion of a part.
     fn of(&self, part: PartId) -> MadeId {
         self.made[part.index() - self.first]
     }
 
-    /// The argument that a name stands for.
+    /// The argument for a name.
     fn argument(&self, name: &str) -> Option<&'d Argument> {
         let place = self.definition.parameters.iter().position(|known| known == name)?;
         Some(&self.arguments[place])
     }
 
-    /// How a part would be written as an argument.
+    /// The written form of a part as an argument.
     fn key(&self, part: &Part) -> String {
         let argument = match part {
             Part::Name { name, .. } => self.argument(name),
@@ -88,7 +89,7 @@ impl<'d> Body<'d> {
 }
 
 impl Expansion<'_, '_> {
-    /// All parts of a definition, written out.
+    /// Expands all parts of a definition.
     pub fn parts(
         &mut self,
         scope: &mut Scope<'_>,
@@ -122,7 +123,7 @@ impl Expansion<'_, '_> {
         Ok(*body.made.last().expect("a definition has a body"))
     }
 
-    /// A part that is a terminal; as a lexeme where a rule uses it.
+    /// Expands a part that is a terminal; it becomes a lexeme where a rule uses it.
     fn terminal(&mut self, scope: &mut Scope<'_>, body: &Body<'_>, id: PartId) -> Result<MadeId, SyntaxError> {
         let place = scope.unit.place(id);
         let terminal = match scope.unit.part(id) {
@@ -137,7 +138,7 @@ impl Expansion<'_, '_> {
         Ok(if wraps { self.lexeme(scope, terminal) } else { terminal })
     }
 
-    /// One part, of which the parts within are written out.
+    /// Expands one part, after the parts inside it.
     fn part(&mut self, scope: &mut Scope<'_>, body: &Body<'_>, id: PartId) -> Result<MadeId, SyntaxError> {
         let unit = scope.unit;
         let place = unit.place(id);
@@ -190,7 +191,7 @@ impl Expansion<'_, '_> {
                 return Ok(self.name(scope, Mark::Declares, name, body));
             }
             Part::Refers(name) => {
-                // What references match is known when all that declares names is.
+                // What a reference matches is known only after all declarations, so it's set later.
                 let body = self.tree.add(place, Made::Terminal(ExprId::NOTHING));
                 return Ok(self.name(scope, Mark::Refers, name, body));
             }
@@ -213,14 +214,14 @@ impl Expansion<'_, '_> {
         Ok(self.tree.add(place, part))
     }
 
-    /// A part that declares a name of a set, or refers to one.
+    /// A part that declares a name of a set or refers to one.
     fn name(&mut self, scope: &Scope<'_>, mark: fn(NameSet) -> Mark, set: &str, body: MadeId) -> MadeId {
         let mark = mark(NameSet { name: set.into(), quoted: false });
         let part = self.tree.add(self.tree.places[body.index()], Made::Marked { mark, body });
         self.followed(scope, part)
     }
 
-    /// The use of a name: of an argument, of a definition, or of a grammar from outside.
+    /// The use of a name: of an argument, of a definition, or of a grammar given by the caller.
     fn use_of_name(&mut self, scope: &mut Scope<'_>, body: &Body<'_>, id: PartId) -> Result<MadeId, SyntaxError> {
         let unit = scope.unit;
         let place = unit.place(id);
@@ -239,7 +240,7 @@ impl Expansion<'_, '_> {
             return Ok(*part);
         }
         let Some((index, _, used)) = unit.definitions.get_full(name) else {
-            // Declared here, and given from outside.
+            // Declared here and given by the caller.
             return self.foreign(scope, name, within, place);
         };
         check_use(name, used, within, given.len(), use_of.is_some(), place)?;
@@ -262,7 +263,7 @@ impl Expansion<'_, '_> {
         Ok(if wraps { self.lexeme(scope, call) } else { call })
     }
 
-    /// The alternatives of a terminal that depends on what stands around it.
+    /// The alternatives of a terminal that depends on its context.
     fn in_context(
         &mut self,
         scope: &mut Scope<'_>,
@@ -330,7 +331,7 @@ fn check_use(
     }
 }
 
-/// How a part is written; equal texts are equal parts.
+/// The written form of a part; equal forms mean equal parts.
 fn key_of<'k>(part: &Part, parameter: Option<u64>, key: impl Fn(&PartId) -> &'k String) -> String {
     let listed = |parts: &[PartId]| parts.iter().map(|part| key(part).as_str()).collect::<Vec<_>>().join(" ");
     match part {
@@ -349,7 +350,7 @@ fn key_of<'k>(part: &Part, parameter: Option<u64>, key: impl Fn(&PartId) -> &'k 
     }
 }
 
-/// What a part is, which no terminal may hold.
+/// The name of a kind of part that terminals must not contain.
 fn named(part: &Part) -> &'static str {
     match part {
         Part::Token(_) => "a token of the model",

@@ -34,13 +34,13 @@ pub(super) fn is_context(pattern: &str) -> bool {
     false
 }
 
-/// A pattern with its flags in front, and how many characters those take.
+/// A pattern with its flags in front, and the number of characters that these take.
 pub(super) fn with_flags(place: usize, pattern: &str, flags: &str) -> Result<(String, usize), SyntaxError> {
     let mut known = String::new();
     for flag in flags.chars() {
         match flag {
             'i' | 'm' | 's' | 'x' if !known.contains(flag) => known.push(flag),
-            // Patterns are of characters anyway.
+            // Patterns always match characters, so `u` changes nothing.
             'i' | 'm' | 's' | 'x' | 'u' => {}
             _ => {
                 let message = format!("the flag {flag:?} of the pattern is not known; there are i, m, s, x and u");
@@ -51,20 +51,20 @@ pub(super) fn with_flags(place: usize, pattern: &str, flags: &str) -> Result<(St
     if known.is_empty() {
         return Ok((pattern.to_string(), 0));
     }
-    // A comment of the flag x ends with its line.
+    // With flag `x`, a comment ends with its line.
     let end = if known.contains('x') { "\n)" } else { ")" };
     let whole = format!("(?{known}:{pattern}{end}");
     Ok((whole, known.len() + 3))
 }
 
-/// `before` characters of the pattern are not in the text; the slash before it is.
+/// Reads a pattern. Its first `before` characters are not in the text; the slash before the rest is.
 pub(super) fn pattern(exprs: &mut ExprSet, place: usize, pattern: &str, before: usize) -> Result<ExprId, SyntaxError> {
     let options = PatternOptions { dialect: Dialect::Standard, anchoring: Anchoring::Whole };
     parse_pattern(exprs, pattern, &options, &mut Utf8)
         .map_err(|error| of_pattern(error, |offset| place + 1 + offset.saturating_sub(before)))
 }
 
-/// An error of a pattern at its place in the text.
+/// An error in a pattern, at its position in the text.
 pub(super) fn of_pattern(error: PatternError, place: impl Fn(usize) -> usize) -> SyntaxError {
     let kind = match error.kind {
         PatternErrorKind::Syntax => ErrorKind::Syntax,
@@ -74,7 +74,7 @@ pub(super) fn of_pattern(error: PatternError, place: impl Fn(usize) -> usize) ->
     SyntaxError { kind, offset: place(error.offset), message: error.message }
 }
 
-/// Refuses a pattern that is wrong on its own, whatever stands beside it.
+/// Refuses a pattern that is wrong by itself, regardless of its context.
 pub(super) fn check_pattern(place: usize, text: &str, flags: &str) -> Result<(), SyntaxError> {
     let exprs = &mut ExprSet::new();
     if !is_context(text) {
@@ -86,7 +86,7 @@ pub(super) fn check_pattern(place: usize, text: &str, flags: &str) -> Result<(),
         .map_err(|error| of_pattern(error, |offset| place + 1 + offset))
 }
 
-/// A text as a pattern that matches just it.
+/// A text as a pattern that matches only it.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

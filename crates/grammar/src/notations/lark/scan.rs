@@ -10,9 +10,9 @@ use crate::notations::ebnf::scanner::Scanner;
 pub(super) enum Word {
     /// The name of a rule, of a terminal, of an attribute or of a function.
     Name(String),
-    /// `"text"`, and whether an `i` after it folds its case.
+    /// `"text"`; the flag is set if an `i` after it makes it case-insensitive.
     Text(String, bool),
-    /// `/pattern/flags`, and how far after its start the pattern begins.
+    /// `/pattern/flags`: the pattern and its flags.
     Pattern(String, String),
     /// A number as it is written.
     Number(String),
@@ -24,7 +24,7 @@ pub(super) enum Word {
     Grammar(String),
     /// `%name`.
     Directive(String),
-    /// A sign that stands for itself.
+    /// A punctuation mark.
     Sign(char),
     /// `..`
     Dots,
@@ -32,9 +32,9 @@ pub(super) enum Word {
     Arrow,
     /// `::`
     Parameter,
-    /// The end of a line, blank lines and comments after it included.
+    /// The end of a line, including the blank lines and comments after it.
     Line,
-    /// Nothing more.
+    /// The end of the text.
     End,
 }
 
@@ -64,7 +64,7 @@ fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-/// Whether a name is that of a terminal: its first letter is a capital.
+/// Whether a name is that of a terminal: its first letter is uppercase.
 pub(super) fn is_terminal(name: &str) -> bool {
     name.trim_start_matches('_').starts_with(|c: char| c.is_ascii_uppercase())
 }
@@ -80,7 +80,7 @@ impl<'a> Words<'a> {
         Words { at: Scanner { text, offset } }
     }
 
-    /// Where the next word is looked for.
+    /// Where the next word begins, after whitespace.
     pub(super) fn offset(&self) -> usize {
         self.at.offset
     }
@@ -89,7 +89,7 @@ impl<'a> Words<'a> {
         self.at.rest().starts_with(text)
     }
 
-    /// Skips whitespace and comments, up to the end of the line; after a backslash the line goes on in the next one.
+    /// Skips whitespace and comments up to the end of the line; a backslash continues the line.
     fn skip_whitespace(&mut self) {
         let is_space = |c: char| matches!(c, ' ' | '\t' | '\r' | '\u{c}' | '\u{feff}');
         self.at.take_while(is_space);
@@ -114,7 +114,7 @@ impl<'a> Words<'a> {
         rest[..end].to_string()
     }
 
-    /// The next word and where it starts.
+    /// Reads the next word; returns it with its position.
     pub(super) fn next(&mut self) -> Result<(usize, Word), SyntaxError> {
         self.skip_whitespace();
         let start = self.at.offset;
@@ -173,7 +173,7 @@ impl<'a> Words<'a> {
         Ok(Word::Text(text, folds))
     }
 
-    /// `/pattern/flags`. An escaped slash becomes a plain one, which no pattern reads differently.
+    /// Reads `/pattern/flags`. An escaped slash becomes a plain one, which means the same in every pattern.
     fn pattern(&mut self) -> Result<Word, SyntaxError> {
         let pattern = self.at.pattern()?;
         let flags = self.at.take_while(|c| c.is_ascii_lowercase());
@@ -204,7 +204,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    /// The JSON value that comes next, as its place in the text: from `{` to the `}` that closes it.
+    /// Reads the JSON value that comes next; returns its range in the text, from `{` to the matching `}`.
     pub(super) fn json(&mut self, after: &str) -> Result<(usize, usize), SyntaxError> {
         self.at.take_while(char::is_whitespace);
         let start = self.at.offset;
@@ -232,8 +232,8 @@ impl<'a> Words<'a> {
         Err(SyntaxError::at(start, format!("the JSON behind {after} has no closing `}}`; close it")))
     }
 
-    /// The Lark text between the braces that come next, as its place; what is in it is read word by word, because braces
-    /// may stand in its texts and patterns.
+    /// Reads the Lark text between the braces that come next; returns its range. It's read word by word, because its
+    /// texts and patterns may contain braces.
     pub(super) fn nested(&mut self) -> Result<(usize, usize), SyntaxError> {
         self.at.take_while(char::is_whitespace);
         let open = self.at.offset;
@@ -264,7 +264,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Every token but those that stop.
+/// Every token except stop tokens.
 fn all_tokens() -> TokenPattern {
     TokenPattern::Ids { ranges: Box::default(), negated: true }
 }

@@ -1,16 +1,16 @@
 //! Properties of definitions that spread to those that name them, such as that a rule may be empty: the least such set.
 //!
-//! A definition is looked at again only when one that it names has got the property, so that chains of definitions cost as much as
-//! they are long, in whatever order they are written.
+//! A definition is looked at again only when one that it names has got the property, so that chains of definitions cost
+//! as much as they are long, in whatever order they are written.
 
 use super::tree::{Definition, Part, Unit};
 use crate::ir::syntax_error::SyntaxError;
 
-/// For every definition whether it has the property: `has` says so of one, by what is found of those that it names. It never
-/// takes back what it said of fewer.
+/// For every definition, whether it has a property: the least fixed point of `has`, which decides it for one
+/// definition, given which others have the property. `has` must be monotone.
 ///
 /// # Errors
-/// [`SyntaxError`] where the time is over.
+/// [`SyntaxError`] if the time is over.
 pub(super) fn spread(unit: &Unit, has: impl Fn(&Definition, &[bool]) -> bool) -> Result<Vec<bool>, SyntaxError> {
     let count = unit.definitions.len();
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); count];

@@ -80,7 +80,7 @@ impl Parser<'_> {
                 ("skip_repetition", _, Some("once")) => self.unit.options.skips_repeat = false,
                 ("skip_repetition", _, Some("repeat")) => self.unit.options.skips_repeat = true,
                 ("ignore_once", Some(once), _) => self.unit.options.skips_repeat = !once,
-                // Forced text is never left out of a mask, so there is nothing to turn off.
+                // Masks never omit forced text, so there is nothing to turn off.
                 ("no_forcing", Some(_), _) => {}
                 _ => {
                     let message = format!(
@@ -94,7 +94,7 @@ impl Parser<'_> {
         self.end_of_line("the options")
     }
 
-    /// `%import module.NAME`, `%import module.NAME -> ALIAS`, `%import module (A, B)`.
+    /// Reads `%import module.NAME`, `%import module.NAME -> ALIAS` or `%import module (A, B)`.
     fn import(&mut self, place: usize) -> Result<(), SyntaxError> {
         let (at, word) = self.next()?;
         let mut path = match word {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         self.end_of_line("the import")
     }
 
-    /// A rule or a terminal, from its name on.
+    /// Reads a rule or a terminal, starting with its name.
     pub(super) fn definition(&mut self, joins: Joins) -> Result<(), SyntaxError> {
         while self.takes(&Word::Sign('?'))? || self.takes(&Word::Sign('!'))? {}
         let (place, name) = self.name("the name of a rule or a terminal")?;
@@ -199,7 +199,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What stands between the brackets after the name of a rule.
+    /// Reads the attributes in brackets after the name of a rule.
     fn attributes(&mut self) -> Result<Vec<Attribute>, SyntaxError> {
         let mut attributes = Vec::new();
         loop {

@@ -20,11 +20,11 @@ use crate::notations::substring;
 /// The value of an attribute.
 pub(super) enum Value {
     Expr(ExprId),
-    /// A terminal, by the position of its definition.
+    /// A terminal, by the index of its definition.
     Name(usize),
 }
 
-/// What ends a rule, as an expression or a terminal.
+/// The end of a rule, as an expression or a terminal.
 pub(super) fn of_value(builder: &mut GrammarBuilder, unit: &Unit, ends: &Ends) -> Result<Value, SyntaxError> {
     let part = match &ends.value {
         tree::Value::Text(text, folds) => Part::Text(text.clone(), *folds),
@@ -43,7 +43,7 @@ pub(super) fn of_value(builder: &mut GrammarBuilder, unit: &Unit, ends: &Ends) -
     Ok(Value::Expr(expr(builder, ends.place, &part)?))
 }
 
-/// The expression of a part that stands for itself.
+/// The expression of a part that contains no other parts.
 pub(super) fn expr(builder: &mut GrammarBuilder, place: usize, part: &Part) -> Result<ExprId, SyntaxError> {
     match part {
         Part::Text(text, false) => Ok(builder.exprs.literal(text.as_bytes())),
@@ -54,7 +54,7 @@ pub(super) fn expr(builder: &mut GrammarBuilder, place: usize, part: &Part) -> R
         Part::Pattern(text, flags) => {
             let (flagged, before) = with_flags(place, text, flags)?;
             pattern(&mut builder.exprs, place, &flagged, before).map_err(|error| {
-                // A bracket that is missing is reported at its place by the pattern alone.
+                // Only the pattern alone gives the right position of a missing bracket.
                 let alone = if before > 0 { pattern(&mut builder.exprs, place, text, 0).err() } else { None };
                 alone.unwrap_or(error)
             })
@@ -110,7 +110,7 @@ fn structured(builder: &mut GrammarBuilder, place: usize, text: &str) -> Result<
     )
 }
 
-/// The numbers of a JSON Schema, which are one lexeme.
+/// The numbers of a JSON Schema, as one lexeme.
 fn number(builder: &mut GrammarBuilder, place: usize, schema: &str) -> Result<ExprId, SyntaxError> {
     let grammar = from_json_schema(schema, &JsonSchemaOptions::default()).map_err(|error| SyntaxError {
         kind: error.kind,

@@ -1,5 +1,5 @@
-//! What is ignored stands after every terminal, and so at the end of a rule. Where something is said of the rule that ends with
-//! its last terminal, that end is left out and stands after the rule.
+//! What is ignored stands after every terminal, and so at the end of a rule. Where something is said of the rule that
+//! ends with its last terminal, that end is left out and stands after the rule.
 
 use super::expansion::{Expansion, Scope};
 use super::spread::spread;
@@ -8,7 +8,7 @@ use crate::ir::grammar::Mark;
 use crate::ir::syntax_error::SyntaxError;
 use crate::notations::ebnf::tree::{Part as Made, PartId as MadeId};
 
-/// Deeper in brackets nothing is left out.
+/// At a greater nesting depth nothing is left out.
 const MAX_DEPTH: usize = 200;
 
 impl Expansion<'_, '_> {
@@ -44,7 +44,7 @@ impl Expansion<'_, '_> {
                 match self.tree.parts[last.index()] {
                     Made::Call(rule) if rule == ignored => Made::Sequence(parts),
                     Made::Repeat { min: 0, .. } => {
-                        // Without a round the part before it is the last.
+                        // Without a round, the part before it is the last one.
                         let rounds = self.at_least_once(last);
                         let rounds = self.trimmed(scope, rounds, depth + 1)?;
                         let some = parts.iter().copied().chain([rounds]).collect();
@@ -64,7 +64,7 @@ impl Expansion<'_, '_> {
         Ok(self.tree.add(place, trimmed))
     }
 
-    /// A repetition with one round at least.
+    /// A repetition with at least one round.
     fn at_least_once(&mut self, repeat: MadeId) -> MadeId {
         let place = self.tree.places[repeat.index()];
         match self.tree.parts[repeat.index()] {
@@ -74,8 +74,8 @@ impl Expansion<'_, '_> {
     }
 }
 
-/// For every definition whether it may be empty, with nothing ignored in it either: a terminal is always followed by what is
-/// ignored, also where it matches no text.
+/// For every definition, whether it may be empty, without even anything ignored in it: a terminal is always followed by
+/// what is ignored, even if it matches the empty text.
 pub(super) fn nullable(unit: &Unit) -> Result<Vec<bool>, SyntaxError> {
     spread(unit, |definition, found| {
         let first = definition.first.index();
@@ -94,7 +94,7 @@ pub(super) fn nullable(unit: &Unit) -> Result<Vec<bool>, SyntaxError> {
                 },
                 Part::Text(text, _) => text.is_empty(),
                 Part::Not(_) | Part::Pattern(..) | Part::Regex(_) => false,
-                // What these match is not known here.
+                // What these match isn't known here.
                 Part::Grammar(_) | Part::Nested(_) => true,
                 _ => false,
             });

@@ -17,14 +17,14 @@ impl PartId {
 
 #[derive(Clone, Debug)]
 pub(super) enum Part {
-    /// A text, and whether its case is folded.
+    /// A text, and whether it is case-insensitive.
     Text(String, bool),
     /// A pattern and its flags.
     Pattern(String, String),
     /// `"a".."z"`
     Range(char, char),
-    /// A rule, a terminal or a parameter of a template, with the arguments of a template and the parameter of a
-    /// parametric rule.
+    /// The name of a rule, a terminal or a parameter of a template, with the arguments of a template and the parameter
+    /// of a parametric rule.
     Name {
         name: String,
         arguments: Vec<PartId>,
@@ -44,7 +44,7 @@ pub(super) enum Part {
     Json(Box<str>),
     /// `%regex {...}`
     Regex(Box<str>),
-    /// `%lark {...}`, by its place among the nested grammars.
+    /// `%lark {...}`, by its index among the nested grammars.
     Nested(usize),
     Sequence(Vec<PartId>),
     Choice(Vec<PartId>),
@@ -62,7 +62,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// The parts directly below.
+    /// The direct parts.
     pub(super) fn children(&self) -> &[PartId] {
         match self {
             Part::Name { arguments: parts, .. } | Part::Sequence(parts) | Part::Choice(parts) | Part::And(parts) => {
@@ -75,7 +75,7 @@ impl Part {
         }
     }
 
-    /// The same part with other ids for the parts below.
+    /// The same part with other ids for its direct parts.
     pub(super) fn moved(&self, new: impl Fn(PartId) -> PartId) -> Part {
         let mut part = self.clone();
         match &mut part {
@@ -91,7 +91,7 @@ impl Part {
     }
 }
 
-/// What a rule's `[...]` says.
+/// One entry of the `[...]` of a rule.
 #[derive(Clone, Debug)]
 pub(super) struct Attribute {
     pub name: String,
@@ -118,7 +118,7 @@ pub(super) struct Definition {
     /// Whether it was defined with `::_`.
     pub is_parametric: bool,
     pub attributes: Vec<Attribute>,
-    /// The first of its parts; all up to `body` are its.
+    /// The first of its parts: its parts are all from this one up to `body`.
     pub first: PartId,
     pub body: PartId,
 }
@@ -136,24 +136,24 @@ pub(super) struct Import {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Unit {
     pub parts: Vec<Part>,
-    /// Where each part starts.
+    /// The position of each part.
     pub places: Vec<usize>,
     pub definitions: IndexMap<String, Definition>,
     pub ignored: Vec<Definition>,
     pub imports: Vec<Import>,
-    /// Terminals that are named and defined elsewhere.
+    /// Terminals that are declared here and defined elsewhere.
     pub declared: IndexMap<String, usize>,
-    /// Grammars in braces, each with the place of its text.
+    /// Grammars in braces, each with positions in its own text.
     pub nested: Vec<Unit>,
     pub options: Options,
 }
 
-/// What `%llguidance` and `%grammar_options` say.
+/// The options set by `%llguidance` and `%grammar_options`.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    /// Whether what is ignored may come before everything else.
+    /// Whether what is ignored may come at the very beginning.
     pub initial_skip: bool,
-    /// Whether it may come several times at one place.
+    /// Whether what is ignored may come repeatedly at one place.
     pub skips_repeat: bool,
 }
 

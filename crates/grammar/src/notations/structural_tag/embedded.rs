@@ -19,12 +19,12 @@ use crate::notations::regex::matches_nothing;
 type SameOptions<'a, 'o> = IndexMap<SchemaKey<'a>, (JsonId, &'o JsonSchemaOptions)>;
 
 impl<'a> Lowering<'a> {
-    /// The report that a part is to have: none is worked out where nobody reads it.
+    /// The report that a part gets: an empty one if no report was requested.
     fn report_of_parts(&self) -> Option<KeptReport> {
         (!self.reports).then(KeptReport::default)
     }
 
-    /// Refuses a part that is longer than it may be on its own.
+    /// Refuses a part that is longer than it may be by itself.
     fn check_length(&self, part: &str, what: &str, at: JsonId) -> Result<(), GrammarError> {
         if part.len() <= self.max_bytes {
             return Ok(());
@@ -79,10 +79,10 @@ impl<'a> Lowering<'a> {
         Ok(node)
     }
 
-    /// Lowers the schemas that refer to nothing together, which takes a fraction of the time: hundreds of tools have hundreds
-    /// of schemas that are much the same. Those of which one is wrong are left to be lowered one by one, for the error's sake.
+    /// Lowers all schemas without references together, which takes a fraction of the time: hundreds of tools have
+    /// hundreds of similar schemas. If that fails, the schemas are lowered one by one, which gives better errors.
     pub(super) fn plain_schemas(&mut self, tree: &Tree<'a>, max_exprs: usize) -> Result<(), GrammarError> {
-        // These mean something for all values of a document.
+        // These have a meaning for the whole document.
         if ["\"$id\"", "\"$anchor\"", "\"$dynamicAnchor\"", "\"$recursiveAnchor\""]
             .iter()
             .any(|word| self.text.contains(word))
@@ -92,7 +92,7 @@ impl<'a> Lowering<'a> {
         let mut read: Vec<(JsonId, SchemaKey<'a>)> = Vec::new();
         let mut by_options: IndexMap<Settings, SameOptions<'a, '_>> = IndexMap::new();
         for slot in &tree.slots {
-            // What excludes texts is read by itself.
+            // Schemas with excluded texts are lowered separately.
             if let Format::Schema { schema, style, options } = &slot.format
                 && options.excludes.is_empty()
             {
@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// An error of a schema, at its place in the structural tag: `from` is how its own pointer begins.
+/// An error in a schema, at its place in the structural tag; `from` is the beginning of the schema's own pointers.
 pub(super) fn placed(inner: GrammarError, place: &str, from: &str) -> GrammarError {
     match inner.place.strip_prefix(from) {
         Some(rest) => GrammarError { place: format!("{place}{rest}"), ..inner },

@@ -9,11 +9,11 @@ use crate::json_schema::read::document::{Document, Entries, Json, JsonId};
 /// The greatest count that is accepted.
 const MAX_COUNT: u32 = i32::MAX as u32;
 
-/// An object that says its `type`.
+/// An object with a `type`.
 pub(super) struct Fields<'d, 't> {
     document: &'d Document<'t>,
     pub at: JsonId,
-    /// What the object is called in messages.
+    /// The name of the object in messages.
     what: String,
     entries: &'d Entries<'t>,
 }
@@ -23,7 +23,7 @@ pub(super) fn error(document: &Document<'_>, at: JsonId, message: impl Into<Stri
 }
 
 impl<'d, 't> Fields<'d, 't> {
-    /// The members of the object there.
+    /// The members of an object.
     pub(super) fn of(document: &'d Document<'t>, at: JsonId, what: &str) -> Result<Fields<'d, 't>, GrammarError> {
         match document.entries(at) {
             Some(entries) => Ok(Fields { document, at, what: what.to_owned(), entries }),
@@ -34,12 +34,12 @@ impl<'d, 't> Fields<'d, 't> {
         }
     }
 
-    /// Gives it another name in messages.
+    /// Changes its name in messages.
     pub(super) fn named(self, what: &str) -> Fields<'d, 't> {
         Fields { what: what.to_owned(), ..self }
     }
 
-    /// Refuses members of other names.
+    /// Refuses members with other names.
     pub(super) fn only(&self, names: &[&str]) -> Result<(), GrammarError> {
         for (name, &at) in self.entries.iter() {
             if name != "type" && !names.contains(&name) {
@@ -57,7 +57,7 @@ impl<'d, 't> Fields<'d, 't> {
         self.entries.get(name).copied()
     }
 
-    /// A member that must be there.
+    /// A member that must be present.
     pub(super) fn required(&self, name: &str) -> Result<JsonId, GrammarError> {
         self.get(name).ok_or_else(|| {
             error(self.document, self.at, format!("{} has no field {name:?}, which it needs; add it", self.what))
@@ -80,7 +80,7 @@ impl<'d, 't> Fields<'d, 't> {
         self.text_at(self.required(name)?, name)
     }
 
-    /// What a grammar is written in; EBNF where nothing is said.
+    /// The syntax of a grammar; the default is EBNF.
     pub(super) fn syntax(&self) -> Result<Syntax, GrammarError> {
         let Some(at) = self.get("syntax") else { return Ok(Syntax::Ebnf) };
         match self.document.get(at) {
@@ -100,7 +100,7 @@ impl<'d, 't> Fields<'d, 't> {
         }
     }
 
-    /// A count; `None` where it is left out or null.
+    /// A count; `None` if it is missing or null.
     pub(super) fn count(&self, name: &str) -> Result<Option<u32>, GrammarError> {
         let Some(at) = self.get(name) else { return Ok(None) };
         match self.document.get(at) {
@@ -113,7 +113,7 @@ impl<'d, 't> Fields<'d, 't> {
         }
     }
 
-    /// The greatest number of rounds, where -1 is without bound.
+    /// The greatest number of rounds; -1 means without limit.
     pub(super) fn most(&self, name: &str) -> Result<Option<u32>, GrammarError> {
         let at = self.required(name)?;
         match self.document.get(at) {
@@ -132,7 +132,7 @@ impl<'d, 't> Fields<'d, 't> {
         }
     }
 
-    /// The elements of an array that must be there and not be empty.
+    /// The elements of an array, which must be present and not empty.
     pub(super) fn items(&self, name: &str) -> Result<&'d [JsonId], GrammarError> {
         let at = self.required(name)?;
         let items = self.items_at(at, name)?;
@@ -142,7 +142,7 @@ impl<'d, 't> Fields<'d, 't> {
         Ok(items)
     }
 
-    /// Strings of at least one character; none where the field is left out.
+    /// Nonempty strings; an empty list if the field is missing.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&'d str>, GrammarError> {
         let Some(at) = self.get(name) else { return Ok(Vec::new()) };
         let (mut texts, mut seen) = (Vec::new(), HashSet::default());
@@ -170,7 +170,7 @@ impl<'d, 't> Fields<'d, 't> {
         }
     }
 
-    /// Tokens; none where the field is left out.
+    /// Tokens; an empty list if the field is missing.
     pub(super) fn tokens(&self, name: &str) -> Result<Vec<TokenRef<'d>>, GrammarError> {
         let Some(at) = self.get(name) else { return Ok(Vec::new()) };
         self.items_at(at, name)?.iter().map(|&item| self.token_at(item, name)).collect()

@@ -15,7 +15,7 @@ use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Document, JsonId};
 use crate::notations::combine;
 
-/// Equal schemas of the same spelling are one.
+/// The identity of a schema: schemas with the same text and settings are lowered once.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct SchemaKey<'t> {
     pub text: &'t str,
@@ -47,10 +47,10 @@ impl Settings {
 pub(super) struct Lowering<'a> {
     pub(super) document: &'a Document<'a>,
     pub(super) text: &'a str,
-    /// Longest part in another notation.
+    /// The greatest length of a part in another notation.
     pub(super) max_bytes: usize,
     pub(super) builder: GrammarBuilder,
-    /// Whether the report is worked out.
+    /// Whether the report is computed.
     pub(super) reports: bool,
     pub(super) report: KeptReport,
     names: HashSet<String>,
@@ -58,10 +58,10 @@ pub(super) struct Lowering<'a> {
     pub(super) schemas: HashMap<SchemaKey<'a>, NodeId>,
     /// Schemas that were lowered together, before all others.
     pub(super) plain: FxHashMap<JsonId, NodeId>,
-    /// Texts in other notations.
+    /// Texts in other notations that were lowered.
     pub(super) grammars: HashMap<(&'a str, Syntax), NodeId>,
     literals: HashMap<&'a str, NodeId>,
-    /// Patterns that were read.
+    /// Patterns that were lowered.
     pub(super) regexes: HashMap<&'a str, NodeId>,
     /// The beginnings of tags that are patterns.
     patterns: FxHashMap<JsonId, NodeId>,
@@ -123,12 +123,12 @@ impl<'a> Lowering<'a> {
         Ok(self.whole(tree, FormatId(0)))
     }
 
-    /// What a format was lowered to; of a tag, what follows its beginning.
+    /// The node of a format; for a tag, the node of what follows its beginning.
     pub(super) fn node(&self, id: FormatId) -> NodeId {
         self.nodes[id.index()].expect("what a format is made of is lowered before it")
     }
 
-    /// A format, and a tag with its beginning.
+    /// The node of a format; a tag includes its beginning.
     pub(super) fn whole(&mut self, tree: &Tree<'a>, id: FormatId) -> NodeId {
         let node = self.node(id);
         match &tree.slot(id).format {
@@ -144,7 +144,7 @@ impl<'a> Lowering<'a> {
         ids.iter().map(|&id| self.whole(tree, id)).collect()
     }
 
-    /// A given text, in which a marker may also be the special token of its name.
+    /// A given text; each of its markers may be the special token of that name.
     pub(super) fn literal(&mut self, text: &'a str) -> NodeId {
         if let Some(&known) = self.literals.get(text) {
             return known;
@@ -169,7 +169,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Any one token but these and those that end the tag around.
+    /// Any one token except these and those that end the enclosing tag.
     fn other_tokens(&mut self, lists: &[&[TokenRef<'a>]], ends: &[Marker<'a>]) -> NodeId {
         let ends = ends.iter().filter_map(|end| match end {
             Marker::Token(token) => Some(token),
@@ -193,7 +193,7 @@ impl<'a> Lowering<'a> {
         self.builder.other_tokens(&ids, &names)
     }
 
-    /// The ends of the tag around, after a format that does not read them itself.
+    /// Appends the ends of the enclosing tag to a format that doesn't read them itself.
     pub(super) fn with_ends(&mut self, slot: &Slot<'a>, node: NodeId) -> NodeId {
         if !slot.is_last || slot.ends.is_empty() {
             return node;
@@ -273,7 +273,7 @@ impl<'a> Lowering<'a> {
         Ok(self.with_ends(slot, node))
     }
 
-    /// One of the alternatives between tokens that are free but for these.
+    /// One of the alternatives, between free tokens that exclude these.
     fn between_tokens(
         &mut self,
         alternatives: &[NodeId],
@@ -331,13 +331,13 @@ impl<'a> Lowering<'a> {
         combine::add(&mut self.builder, &mut self.names, grammar)
     }
 
-    /// Adds a grammar, and gives the node that its first node has become; the others follow it.
+    /// Adds a grammar; returns the node that its first node has become. The others follow it in order.
     pub(super) fn add_all_of(&mut self, grammar: Grammar, max_exprs: usize) -> NodeId {
         if self.builder.node_count() > 0 {
             let root = self.add(&grammar);
             return NodeId(root.0 - grammar.root().0);
         }
-        // What comes first is taken as it is.
+        // The first grammar becomes the builder itself.
         self.names.extend(grammar.rules().iter().map(|rule| rule.name.clone()));
         self.builder = GrammarBuilder::from_grammar(grammar);
         self.builder.limit_exprs(max_exprs);
@@ -345,10 +345,10 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// An error of a schema with what stands before it in the tag around it, which names the tool where there are many.
+/// Adds to an error in a schema what stands before it in the enclosing tag, which identifies the tool.
 fn within_tag(tree: &Tree<'_>, mut id: FormatId, error: GrammarError) -> GrammarError {
     let mut before = String::new();
-    // What a format is made of stands after it.
+    // A format comes before its parts.
     while let Some(around) = (0..id.0).rev().map(FormatId).find(|&around| holds(tree, around, id)) {
         match &tree.slot(around).format {
             Format::Tag { begin: Marker::Text(begin), .. } if !begin.is_empty() => {
@@ -372,7 +372,7 @@ fn within_tag(tree: &Tree<'_>, mut id: FormatId, error: GrammarError) -> Grammar
     error
 }
 
-/// Whether a format is directly made of another one.
+/// Whether a format directly contains another one.
 fn holds(tree: &Tree<'_>, around: FormatId, id: FormatId) -> bool {
     match &tree.slot(around).format {
         Format::Sequence(parts) | Format::Or(parts) => parts.contains(&id),

@@ -28,15 +28,17 @@ use crate::ir::report::{KeptReport, Later};
 use crate::json_schema::options::MAX_BYTES;
 use crate::json_schema::read::parse::parse_in_time;
 
-/// How many of the longest parts a structural tag may hold: those of a thousand tools, written in several ways each.
+/// The whole structural tag may be this many times as long as its longest part: enough for a thousand tools, each
+/// written in several ways.
 pub const MOST_PARTS: usize = 8;
 
-/// How large a structural tag may be.
+/// Limits on the size of a structural tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StructuralTagOptions {
-    /// Longest schema, grammar or pattern within it, in bytes; the whole text may be as long as [`MOST_PARTS`] of them.
+    /// The greatest length of a schema, grammar or pattern within it, in bytes; the whole text may be `MOST_PARTS`
+    /// times as long.
     pub max_bytes: usize,
-    /// Most expressions in the lexemes of its grammar.
+    /// The greatest number of expressions in the lexemes of its grammar.
     pub max_exprs: usize,
 }
 
@@ -47,21 +49,21 @@ impl Default for StructuralTagOptions {
 }
 
 impl Grammar {
-    /// The grammar of a structural tag, which is JSON as `docs/structural-tags.md` describes it.
+    /// The grammar of a structural tag, a JSON document as described in `docs/structural-tags.md`.
     ///
     /// # Errors
-    /// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax) for what is no structural tag,
+    /// [`ErrorKind::Syntax`](crate::ErrorKind::Syntax) for what is not a structural tag,
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for what cannot be enforced,
-    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) where no text matches, each at its JSON pointer;
-    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) where it is too large.
+    /// [`ErrorKind::Unsatisfiable`](crate::ErrorKind::Unsatisfiable) if no text matches, each with its JSON pointer;
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) if it is too large.
     pub fn from_structural_tag(text: &str, options: &StructuralTagOptions) -> Result<Grammar, GrammarError> {
-        // Few ask for the report, and to read the tag once more costs them little.
+        // Few callers read the report, and parsing the tag again for it costs them little.
         let later = KeptReport::later(Again { text: text.into(), options: *options });
         read(text, options, |lowering, tree| lowering.grammar(tree, options.max_exprs, later))
     }
 }
 
-/// Reads a structural tag, and goes on with what it says.
+/// Parses a structural tag and passes it on.
 fn read<T>(
     text: &str,
     options: &StructuralTagOptions,
@@ -72,7 +74,7 @@ fn read<T>(
     then(Lowering::new(&document, text, options.max_bytes), &tree)
 }
 
-/// What it takes to read a structural tag again, for its report.
+/// The data to parse a structural tag again for its report.
 #[derive(Debug)]
 struct Again {
     text: Box<str>,

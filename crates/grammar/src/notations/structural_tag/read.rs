@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, GrammarError};
 use crate::json_schema::options::JsonSchemaOptions;
 use crate::json_schema::read::document::{Document, Json, JsonId};
 
-/// Most formats of one structural tag.
+/// The greatest number of formats of one structural tag.
 const MAX_FORMATS: usize = 200_000;
 
 /// The format types, for messages.
@@ -40,7 +40,7 @@ const TYPES: [&str; 21] = [
     "qwen_xml_parameter",
 ];
 
-/// Reads a whole structural tag, a format alone, or the older form of `structures` and `triggers`.
+/// Reads a whole structural tag, a single format, or the older form with `structures` and `triggers`.
 pub(super) fn read<'d, 't>(document: &'d Document<'t>) -> Result<Tree<'d>, GrammarError> {
     let root = document.root();
     let fields = Fields::of(document, root, "a structural tag")?;
@@ -75,14 +75,14 @@ struct Reader<'d, 't> {
     document: &'d Document<'t>,
     slots: Vec<Slot<'d>>,
     work: Vec<FormatId>,
-    /// No ends.
+    /// An empty list of ends.
     nothing: Rc<Vec<Marker<'d>>>,
 }
 
 type Ends<'d> = Rc<Vec<Marker<'d>>>;
 
 impl<'d, 't> Reader<'d, 't> {
-    /// A format to be read later.
+    /// Adds a format that is read later.
     fn add(&mut self, at: JsonId, ends: &Ends<'d>, is_last: bool) -> Result<FormatId, GrammarError> {
         let id = self.put(Format::Unread, at, ends, is_last)?;
         self.work.push(id);
@@ -108,7 +108,7 @@ impl<'d, 't> Reader<'d, 't> {
         items.iter().map(|&item| self.add(item, ends, false)).collect()
     }
 
-    /// The tags of a list, in which `"type": "tag"` may be left out.
+    /// The tags of a list, in which `"type": "tag"` may be omitted.
     fn tags(&mut self, fields: &Fields<'d, 't>) -> Result<Vec<FormatId>, GrammarError> {
         let mut tags = Vec::new();
         for &item in fields.items("tags")? {
@@ -153,7 +153,7 @@ impl<'d, 't> Reader<'d, 't> {
         Ok(Rounds { at_least_one, stop_after_first: fields.flag("stop_after_first", false)? })
     }
 
-    /// A token, written as a format of its own.
+    /// A token that is written as a format.
     fn token_format(&self, at: JsonId, name: &str) -> Result<TokenRef<'d>, GrammarError> {
         let fields = Fields::of(self.document, at, &format!("{name:?} of a tag"))?;
         if fields.text("type")? != "token" {
@@ -201,7 +201,7 @@ impl<'d, 't> Reader<'d, 't> {
         let fields = Fields::of(self.document, at, "a format")?;
         let kind = match fields.get("type") {
             Some(_) => fields.text("type")?,
-            // Within a list of tags; `tags` lets nothing else through.
+            // An entry of a list of tags; `tags` refuses everything else.
             None if fields.get("begin").is_some() => "tag",
             None => {
                 return Err(error(self.document, at, format!("a format needs a type: one of {}", TYPES.join(", "))));
@@ -246,7 +246,7 @@ impl<'d, 't> Reader<'d, 't> {
         })
     }
 
-    /// A format made of others.
+    /// A format that consists of others.
     fn composed(
         &mut self,
         fields: &Fields<'d, 't>,
@@ -294,7 +294,7 @@ impl<'d, 't> Reader<'d, 't> {
         })
     }
 
-    /// Tags, and text with tags in it.
+    /// Tags, and text that contains tags.
     fn tagged(&mut self, fields: &Fields<'d, 't>, kind: &str, ends: &Ends<'d>) -> Result<Format<'d>, GrammarError> {
         Ok(match kind {
             "tag" => {
@@ -333,7 +333,7 @@ impl<'d, 't> Reader<'d, 't> {
         })
     }
 
-    /// Tokens of the model, and what they lead to.
+    /// Formats of tokens and of what follows them.
     fn of_tokens(&mut self, fields: &Fields<'d, 't>, kind: &str, ends: &Ends<'d>) -> Result<Format<'d>, GrammarError> {
         Ok(match kind {
             "token" => {
@@ -377,7 +377,7 @@ impl<'d, 't> Reader<'d, 't> {
         })
     }
 
-    /// A token that leads somewhere, which must be neither excluded nor come twice.
+    /// A trigger token, which must be neither excluded nor repeated.
     fn take_trigger(
         &self,
         taken: &mut HashSet<TokenRef<'d>>,
@@ -447,7 +447,7 @@ impl<'d, 't> Reader<'d, 't> {
         if fields.get("max_whitespace").is_some() {
             options.max_whitespace = fields.count("max_whitespace")?;
         }
-        // Engines write every field of a tag down, and null where nobody asked for a bound: the default holds then.
+        // Engines write every field of a tag, with null where no bound was requested: then the default applies.
         if let Some(most) = fields.count("max_whitespace_cnt")? {
             if let Some(at) = fields.get("max_whitespace") {
                 let message = "max_whitespace and max_whitespace_cnt are two names of one bound; give one of them";

@@ -1,4 +1,5 @@
-//! How models write the arguments of a call: as JSON, or each between markers of its own. Another style is another row here.
+//! How models write the arguments of a call: as JSON, or each between markers of its own. Another style is another row
+//! here.
 
 use crate::json_schema::lower::marking::{Arguments, Marked, Parts, Words};
 use crate::json_schema::lower::notation::Notation;
@@ -8,13 +9,13 @@ use crate::json_schema::lower::notation::Notation;
 pub(super) enum Style {
     /// As one JSON text.
     Json,
-    /// One after the other: a name, and a value between markers.
+    /// One after the other: each has a name, and a value between markers.
     Marked(&'static Marked),
     /// As literals of a notation.
     Literal(&'static Notation),
 }
 
-/// A style of plain words: strings are not distinguished from other values, which are JSON.
+/// A plain style: strings are not distinguished from other values, which are JSON.
 const PLAIN: Marked = Marked {
     open: "",
     middle: ">",
@@ -201,7 +202,7 @@ static NOTATIONS: [Notation; 3] = [
 ];
 
 impl Style {
-    /// The style of this name.
+    /// The style with this name.
     pub(super) fn named(name: &str) -> Option<Style> {
         if name == "json" {
             return Some(Style::Json);
@@ -210,7 +211,7 @@ impl Style {
         marked.or_else(|| NOTATIONS.iter().find(|notation| notation.name == name).map(Style::Literal))
     }
 
-    /// How arguments are written that are no JSON text.
+    /// How arguments are written, if not as JSON.
     pub(super) fn arguments(self) -> Option<Arguments> {
         match self {
             Style::Json => None,

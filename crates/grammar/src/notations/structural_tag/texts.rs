@@ -14,8 +14,8 @@ use crate::ir::free_text::{FEW_STRINGS, FreeText, Within};
 use crate::ir::grammar::{Mark, NodeId};
 use crate::ir::markers;
 
-/// Longest string that ends or must not come in free text: one that overlaps with itself is looked for at all places at
-/// once, which takes the square of its length.
+/// The greatest length of a string that ends free text or must not occur in it. A string that overlaps with itself is
+/// searched for at all places at once, which takes quadratic time.
 const MAX_STOP_BYTES: usize = 256;
 
 impl<'a> Lowering<'a> {
@@ -68,9 +68,9 @@ impl<'a> Lowering<'a> {
         self.free_text(slot, alternatives, first, excludes, None, rounds.stop_after_first)
     }
 
-    /// Free text up to one of the strings of `alternatives`, which leads to what follows it, and so on until the end.
+    /// Free text up to one of the strings of `alternatives`, followed by its alternative, repeated until the end.
     ///
-    /// With `first` that comes before anything else. Reads the ends of the tag around where they follow.
+    /// If `first` is given, it comes before everything else. Also reads the ends of the enclosing tag if they follow.
     pub(super) fn free_text(
         &mut self,
         slot: &Slot<'a>,
@@ -90,7 +90,7 @@ impl<'a> Lowering<'a> {
             let builder = &mut lowering.builder;
             let whole = free.until(&mut builder.exprs, stop);
             let before = free.before(&mut builder.exprs, stop);
-            // Nearly always the same text, which is one node then.
+            // The text is nearly always the same, and then it is one shared node.
             let before = if before == text { unended } else { builder.lexeme(before) };
             markers::until(builder, whole, before, stop)
         };
@@ -146,12 +146,12 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.sequence(&parts))
     }
 
-    /// Ends what takes too long between two strings that end a text.
+    /// Fails if it takes too long; called between two strings that end a text.
     fn check_time(&self, slot: &Slot<'a>) -> Result<(), GrammarError> {
         check_time_now().map_err(|limit| GrammarError::limit(self.document.pointer(slot.at), limit))
     }
 
-    /// The strings that end a text, triggers and the ends of the tag around, and those that must not come in it.
+    /// The strings that end a text (triggers and the ends of the enclosing tag), and those that must not occur in it.
     fn stops_and_excludes(
         &self,
         slot: &Slot<'a>,
@@ -165,7 +165,7 @@ impl<'a> Lowering<'a> {
         });
         let texts: Vec<&str> = texts.collect();
         if slot.is_last {
-            // What ends the text need not be excluded from it, too.
+            // Strings that end the text need not be excluded as well.
             excludes.retain(|exclude| !texts.contains(exclude));
             stops.extend(&texts);
         } else {
@@ -175,8 +175,8 @@ impl<'a> Lowering<'a> {
         Ok((stops, excludes))
     }
 
-    /// Free text with a budget of tokens. Unlike [`Lowering::free_text`] its end is a part of its own, which the budget does
-    /// not count.
+    /// Free text with a budget of tokens. Unlike in [`Lowering::free_text`], its end is a separate part, which doesn't
+    /// count towards the budget.
     pub(super) fn limited_text(
         &mut self,
         slot: &Slot<'a>,
@@ -213,7 +213,7 @@ impl<'a> Lowering<'a> {
         Ok(self.builder.choice(&alternatives))
     }
 
-    /// Refuses strings that can never be complete, because another one within them comes first.
+    /// Refuses strings that can never be completed, because another one within them is complete first.
     fn check_reachable(&self, slot: &Slot<'a>, stops: &[&'a str], excludes: &[&'a str]) -> Result<(), GrammarError> {
         if let Some(long) = stops.iter().chain(excludes).find(|text| text.len() > MAX_STOP_BYTES) {
             let shown: String = long.chars().take(40).collect();
@@ -224,7 +224,7 @@ impl<'a> Lowering<'a> {
             return Err(GrammarError::new(ErrorKind::Limit, self.document.pointer(slot.at), message));
         }
         let (ending, excluded) = (Within::new(stops), Within::new(excludes));
-        // The text excludes the beginning of its end so that nothing else may begin like it.
+        // The text may exclude the beginning of the end of its tag, so that nothing else can begin like it.
         let is_end = |stop: &str| slot.ends.iter().any(|end| matches!(end, Marker::Text(text) if *text == stop));
         for trigger in stops.iter().filter(|trigger| !trigger.is_empty()) {
             let earlier = ending.find(trigger, trigger.len() - 1);

@@ -23,25 +23,25 @@ pub(super) enum TokenRef<'t> {
     Name(&'t str),
 }
 
-/// What begins or ends a tag.
+/// The beginning or the end of a tag.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Marker<'t> {
     Text(&'t str),
     Token(TokenRef<'t>),
-    /// A pattern and its format; only at a beginning.
+    /// A pattern and its format; only for beginnings.
     Pattern(&'t str, JsonId),
 }
 
-/// How often tags may come between text.
+/// How often tags may occur in text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Rounds {
-    /// One at least, and at the very beginning.
+    /// At least one, immediately at the beginning.
     pub at_least_one: bool,
     /// Nothing follows the first one.
     pub stop_after_first: bool,
 }
 
-/// What the grammar of a format is written in.
+/// The syntax of a grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Syntax {
     Ebnf,
@@ -50,7 +50,7 @@ pub(super) enum Syntax {
 
 #[derive(Debug)]
 pub(super) enum Format<'t> {
-    /// Replaced before the tree is complete.
+    /// Not read yet; replaced before the tree is complete.
     Unread,
     Const(&'t str),
     Schema {
@@ -77,7 +77,7 @@ pub(super) enum Format<'t> {
     },
     Tag {
         begin: Marker<'t>,
-        /// It is last before the ends of the tag, which it knows.
+        /// It's the last part before the ends of the tag, which it knows.
         content: FormatId,
     },
     Triggered {
@@ -97,7 +97,7 @@ pub(super) enum Format<'t> {
         rounds: Rounds,
     },
     Token(TokenRef<'t>),
-    /// `min` to `max` tokens, none of them excluded.
+    /// `min` to `max` tokens, none of which is excluded.
     OtherTokens {
         excludes: Vec<TokenRef<'t>>,
         min: u32,
@@ -116,18 +116,18 @@ pub(super) enum Format<'t> {
     },
 }
 
-/// A format, where it stands, and what stands around it.
+/// A format, its position, and its context.
 #[derive(Debug)]
 pub(super) struct Slot<'t> {
     pub format: Format<'t>,
     pub at: JsonId,
-    /// The ends of the nearest tag around it: text without bounds does not run over them.
+    /// The ends of the innermost enclosing tag: text without bounds stops at them.
     pub ends: Rc<Vec<Marker<'t>>>,
-    /// Whether those ends follow it directly, and are read together with it.
+    /// Whether these ends follow it directly and are read together with it.
     pub is_last: bool,
 }
 
-/// A structural tag that has been read.
+/// A parsed structural tag.
 #[derive(Debug)]
 pub(super) struct Tree<'t> {
     pub slots: Vec<Slot<'t>>,

@@ -1,4 +1,5 @@
-//! Characters of labels, what the rules of host names say of them (RFC 5892, RFC 5893), and whether a text of them keeps the rules.
+//! Characters of labels, what the rules of host names say of them (RFC 5892, RFC 5893), and whether a text of them
+//! keeps the rules.
 
 use std::sync::OnceLock;
 
@@ -8,16 +9,16 @@ use stencilm_support::{Held, unwatched};
 
 use crate::json::formats::letters::{self, Letters};
 
-/// A character of a label, and what the rules say of it.
+/// A character of a label, and its properties for the rules.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Character {
     pub(super) character: char,
     pub(super) traits: u16,
 }
 
-/// Letters from left to right that may be the first character.
+/// Left-to-right letters that may be the first character.
 pub(super) const FORTH: u16 = 1;
-/// Letters from right to left.
+/// Right-to-left letters.
 pub(super) const BACK: u16 = 1 << 1;
 pub(super) const MARK: u16 = 1 << 2;
 pub(super) const SPACING_MARK: u16 = 1 << 3;
@@ -29,7 +30,7 @@ pub(super) const JOINS_BACK: u16 = 1 << 8;
 pub(super) const GREEK: u16 = 1 << 9;
 pub(super) const HEBREW: u16 = 1 << 10;
 pub(super) const KANA: u16 = 1 << 11;
-/// Characters that ask for others beside them.
+/// Characters that require certain neighbours.
 pub(super) const IN_CONTEXT: u16 = 1 << 12;
 
 impl Character {
@@ -53,15 +54,16 @@ impl Character {
 /// In which names a label may stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// In names without letters from right to left.
+    /// In names without right-to-left letters.
     Plain,
     /// In all names.
     Forth,
-    /// In names with letters from right to left, for it has some.
+    /// In names with right-to-left letters, because the label has some.
     Back,
 }
 
-/// The kind of a label, of characters that labels may have; the rules are those of [`crate::json::formats::idn`]. `None` where they are broken.
+/// The kind of a label, given characters that labels may have; the rules are those of [`crate::json::formats::idn`].
+/// `None` if the rules are violated.
 pub(super) fn kind(text: &[Character]) -> Option<Kind> {
     let (first, last) = (*text.first()?, *text.last()?);
     if first.is(MARK | SPACING_MARK) || first.character == '-' || last.character == '-' || has_hyphens(text) {
@@ -80,7 +82,7 @@ pub(super) fn kind(text: &[Character]) -> Option<Kind> {
     (!is_mixed(text, all) && ends && first.is(BACK)).then_some(Kind::Back)
 }
 
-/// Whether the characters that ask for others have them beside them.
+/// Whether all characters that require certain neighbours have them.
 fn are_in_context(text: &[Character]) -> bool {
     text.iter().enumerate().filter(|(_, this)| this.is(IN_CONTEXT)).all(|(index, this)| {
         let before = index.checked_sub(1).map(|before| text[before]);
@@ -97,8 +99,8 @@ fn are_in_context(text: &[Character]) -> bool {
     })
 }
 
-/// Whether characters of a label with letters from right to left, which have these traits together, are none that stand side by
-/// side.
+/// Whether the characters of a right-to-left label, which together have the traits `all`, include some that must not
+/// occur together.
 fn is_mixed(text: &[Character], all: u16) -> bool {
     let is_part = |this: &Character| {
         this.is(BACK | MARK | DIGIT | ARABIC_DIGIT) || matches!(this.character, '-' | '\u{200c}' | '\u{200d}')
@@ -106,29 +108,29 @@ fn is_mixed(text: &[Character], all: u16) -> bool {
     all & DIGIT != 0 && all & ARABIC_DIGIT != 0 || !text.iter().all(is_part)
 }
 
-/// What the rules say of any of the characters.
+/// The union of the traits of the characters.
 pub(super) fn traits_of(text: &[Character]) -> u16 {
     text.iter().fold(0, |all, this| all | this.traits)
 }
 
-/// Whether a label may begin with a character of these traits, where it has characters of all of those.
+/// Whether a label may begin with a character of these traits, if its characters together have the traits `all`.
 pub(super) fn may_begin(traits: u16, all: u16, turning: bool) -> bool {
     let may = if all & (BACK | ARABIC_DIGIT) != 0 { BACK } else { FORTH | BACK };
     traits & (MARK | SPACING_MARK) == 0 && (!turning || traits & may != 0)
 }
 
-/// Whether no insertion makes characters a label.
+/// Whether no insertions can make a label of the characters.
 pub(super) fn is_beyond_mending(text: &[Character], turning: bool) -> bool {
     let all = traits_of(text);
     all & (BACK | ARABIC_DIGIT) != 0 && (!turning || is_mixed(text, all))
 }
 
-/// Whether there are hyphens in the third and fourth place.
+/// Whether the third and fourth characters are hyphens.
 fn has_hyphens(text: &[Character]) -> bool {
     text.get(2..4).is_some_and(|middle| middle.iter().all(|this| this.character == '-'))
 }
 
-/// Whether a zero-width non-joiner stands between two letters that would join.
+/// Whether a zero-width non-joiner stands between two letters that would otherwise join.
 fn joins(text: &[Character], index: usize) -> bool {
     let is_seen = |this: &&Character| !this.is(MARK);
     let before = text[..index].iter().rfind(is_seen);
@@ -136,7 +138,7 @@ fn joins(text: &[Character], index: usize) -> bool {
     before.is_some_and(|before| before.is(JOINS_AHEAD)) && after.is_some_and(|after| after.is(JOINS_BACK))
 }
 
-/// At least so many insertions make characters a label.
+/// A lower bound of the number of insertions that make a label of the characters.
 pub(super) fn needed(text: &[Character], turning: bool) -> usize {
     let Some(&last) = text.last() else { return 1 };
     let is_right = |text: &[Character]| {
@@ -159,7 +161,7 @@ pub(super) fn needed(text: &[Character], turning: bool) -> usize {
         }
     };
     let end = usize::from(last.character == '-');
-    // Where they are near each other, one insertion may do.
+    // If both are near each other, one insertion may be enough.
     if text.len() > 4 { front + end } else { front.max(end) }
 }
 
@@ -182,7 +184,7 @@ impl Ranges {
     }
 }
 
-/// Keeps the characters of a class.
+/// Collects the characters of a class.
 impl Alphabet for Ranges {
     fn class(&mut self, exprs: &mut ExprSet, ranges: &[(char, char)]) -> ExprId {
         self.0.extend_from_slice(ranges);
@@ -190,22 +192,22 @@ impl Alphabet for Ranges {
     }
 }
 
-/// Characters beyond ASCII that may stand in a label, one after the other, of which the rules say the same.
+/// Consecutive non-ASCII characters of labels with the same traits.
 pub(super) struct Block {
     pub(super) first: u32,
     pub(super) last: u32,
     pub(super) traits: u16,
 }
 
-/// All blocks in order, which are asked for each digit that is read.
+/// All blocks in order; they are searched at every digit that is read.
 struct Blocks {
     blocks: Vec<Block>,
-    /// By pages of code points, the first block that does not end before.
+    /// By page of code points, the first block that ends in the page or later.
     pages: Vec<u16>,
 }
 
 impl Blocks {
-    /// Code points to a page: few blocks begin in one.
+    /// The number of code points in a page; few blocks begin in one.
     const PAGE: u32 = 64;
 
     fn new(blocks: Vec<Block>) -> Blocks {
@@ -216,7 +218,7 @@ impl Blocks {
     }
 }
 
-/// The first block with characters from a code point on.
+/// The first block with characters at or after a code point.
 pub(super) fn at_least(point: u32) -> Option<&'static Block> {
     static BLOCKS: OnceLock<Blocks> = OnceLock::new();
     let known = BLOCKS.get_or_init(|| {

@@ -2,23 +2,23 @@
 
 use super::decoder::{BASE, Decoder, FIRST_INSERTION};
 
-/// The longest label without its prefix.
+/// The length of the longest label without its prefix.
 pub(super) const MAX_ENCODED: usize = 59;
-/// With so many characters left every beginning can be completed: a hyphen, three digits for the first insertion, and three
-/// for two more.
+/// With this many characters left, every beginning can be completed: by a hyphen, three digits for the first insertion,
+/// and three for two more.
 pub(super) const ROOM: usize = 7;
-/// So many digits are tried to see whether an encoding with little room left is open. Of those that could be
-/// completed, one in thirty would take more.
+/// How many digits are tried to see whether an encoding with little room left can be completed. Of those that can, one
+/// in thirty would need more.
 pub(super) const MAX_TRIED: u32 = 16;
 
-/// Whether the first insertion, which may be at the end, makes letters of ASCII a label, as far as that is plain to see.
+/// Whether the first insertion, which may be at the end, obviously makes a label of ASCII letters.
 pub(super) fn is_mended_once(letters: &[u8], turning: bool) -> bool {
     let is_first = |letter: &u8| letter.is_ascii_lowercase() || (!turning && letter.is_ascii_digit());
     letters.first().is_some_and(is_first) && letters.get(2..4) != Some(b"--")
 }
 
-/// At least and at most so many characters that complete an encoding, of which `decoder` holds what was decoded; `None` where
-/// none are found soon.
+/// From `least` to `most` characters that complete an encoding, which `decoder` has decoded so far; `None` if none are
+/// found soon.
 pub(super) fn completion(
     encoded: &[u8],
     decoder: Option<&Decoder>,
@@ -39,15 +39,15 @@ pub(super) fn completion(
         decoder.mended(begun, most, turning).filter(|digits| digits.len() >= least)
     };
     let searched = || {
-        // All digits are tried where one must do.
+        // If one digit must be enough, all are tried.
         let (mut digits, mut tries) = (Vec::new(), if most == 1 { BASE } else { MAX_TRIED });
         decoder?.goes_on(least, most, turning, &mut digits, &mut tries).then_some(digits)
     };
     hyphenated(encoded, least, most, turning).or_else(searched).or_else(mended)
 }
 
-/// Such characters with one more hyphen: what was read is letters of ASCII, perhaps with more of them, which mend a hyphen
-/// at the end, too. After the hyphen are insertions that mend the rest.
+/// Characters that complete the encoding and contain another hyphen. Then all that was read is ASCII letters, possibly
+/// with more letters appended, which also avoids a hyphen at the end. The insertions after the hyphen repair the rest.
 pub(super) fn hyphenated(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
     let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
     let letters = most.checked_sub(FIRST_INSERTION + 1)?;

@@ -2,7 +2,7 @@
 
 use super::characters::{Character, Kind, at_least, is_beyond_mending, kind, may_begin, needed, traits_of};
 
-/// Fewer digits insert no character that a label may have: the first one is `ß`.
+/// With fewer digits no character of a label can be inserted: the first one is `ß`.
 pub(super) const FIRST_INSERTION: usize = 3;
 pub(super) const FIRST_LETTER: u32 = 0xdf;
 /// Digits of Punycode.
@@ -19,7 +19,7 @@ pub(super) struct Decoder {
     pub(super) number: Number,
 }
 
-/// A number that was begun: how many digits were read, its value so far, and what the next digit counts.
+/// An incomplete number: how many digits were read, its value so far, and the weight of the next digit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub(super) digits: u32,
@@ -30,7 +30,7 @@ pub(super) struct Number {
 /// A number after one more digit.
 pub(super) enum Pushed {
     Begun(Number),
-    /// The letter and the place that it stands for, and the number.
+    /// The letter and the position that the number stands for, and the number.
     Whole(u32, usize, u64),
 }
 
@@ -39,7 +39,7 @@ impl Number {
 }
 
 impl Decoder {
-    /// `None` where the input is no beginning of an encoding.
+    /// `None` if the input is not a prefix of an encoding.
     pub(super) fn read(encoded: &[u8]) -> Option<Decoder> {
         let (basic, digits) = match encoded.iter().rposition(|&byte| byte == b'-') {
             Some(0) => return None,
@@ -52,7 +52,7 @@ impl Decoder {
         Some(decoder)
     }
 
-    /// Whether what was decoded is a label.
+    /// Whether the decoded text is a label.
     pub(super) fn is_label(&self, turning: bool) -> bool {
         let is_whole = self.number.digits == 0 && self.inserted > 0;
         is_whole && kind(&self.text).is_some_and(|kind| kind != if turning { Kind::Plain } else { Kind::Back })
@@ -62,7 +62,7 @@ impl Decoder {
         u64::from((BASE * (digits + 1)).saturating_sub(self.bias).clamp(1, 26))
     }
 
-    /// One more digit; `None` where no character of a label is inserted any more.
+    /// Reads one more digit; `None` if no character of a label can be inserted any more.
     fn push(&mut self, digit: u64) -> Option<()> {
         match self.pushed(self.number, digit)? {
             Pushed::Begun(number) => self.number = number,
@@ -83,7 +83,7 @@ impl Decoder {
         (letter == least).then_some(Pushed::Whole(letter, place, value))
     }
 
-    /// The letter and its place that a number stands for.
+    /// The letter and the position that a number stands for.
     fn target(&self, delta: u64) -> Option<(u32, usize)> {
         let places = self.text.len() as u64 + 1;
         let at = u64::from(self.place).checked_add(delta)?;
@@ -108,13 +108,13 @@ impl Decoder {
         self.number = Number::NONE;
     }
 
-    /// At least so many digits make it a label, which it is not: an insertion takes one or more.
+    /// A lower bound of the number of digits that make it a label, if it isn't one: an insertion takes at least one.
     pub(super) fn least(&self, turning: bool) -> usize {
         let first = if self.inserted == 0 { FIRST_INSERTION.saturating_sub(self.number.digits as usize) } else { 1 };
         first.max(1) + needed(&self.text, turning).max(1) - 1
     }
 
-    /// Whether at least and at most so many digits make it a label; they are put after those that there are.
+    /// Whether some number of digits, from `least` to `most`, makes it a label; they are appended to `digits`.
     pub(super) fn goes_on(
         &self,
         least: usize,
@@ -134,7 +134,7 @@ impl Decoder {
         most >= needed && self.number_goes_on(self.number, (least, most), turning, digits, tries)
     }
 
-    /// The same with a number that was begun, of which the digits are tried without a copy of the rest.
+    /// As [`Decoder::goes_on`], for an incomplete number; its digits are tried without copying the rest.
     fn number_goes_on(
         &self,
         number: Number,
@@ -166,8 +166,8 @@ impl Decoder {
         })
     }
 
-    /// At most so many digits that make letters of ASCII a label, by insertions of the first letters that there are: those
-    /// of others take as many digits, or more. `begun` are the digits of a number that was begun.
+    /// At most `most` digits that make a label of ASCII letters, by insertions of the first available letters: those of
+    /// other letters take at least as many digits. `begun` are the digits of an incomplete number.
     pub(super) fn mended(&self, begun: &[u8], most: usize, turning: bool) -> Option<Vec<u8>> {
         if self.is_label(turning) {
             return Some(Vec::new());
@@ -186,8 +186,8 @@ impl Decoder {
         })
     }
 
-    /// Whether at most so many insertions of the first letters that there are make no label of it. Each may be one after the last
-    /// in the order of letters.
+    /// Whether `most` insertions of the first available letters cannot make a label of it. Each letter may be one after
+    /// the last in the order of letters.
     fn is_beyond_mending(&self, most: usize, turning: bool) -> bool {
         if is_beyond_mending(&self.text, turning) {
             return true;
@@ -201,7 +201,7 @@ impl Decoder {
         is_wrong && !(self.point..=self.point + most as u32).any(is_first)
     }
 
-    /// The digits of the number that inserts a letter at a place, after those that it was `begun` with.
+    /// The digits of the number that inserts a letter at a position, after the digits `begun`.
     pub(super) fn digits_to(&self, letter: u32, place: usize, begun: &[u8]) -> Option<Vec<u8>> {
         let places = self.text.len() as u64 + 1;
         let at = u64::from(letter.checked_sub(self.point)?) * places + place as u64;
@@ -225,7 +225,7 @@ impl Decoder {
         Some(digits)
     }
 
-    /// After more digits.
+    /// The decoder after more digits.
     pub(super) fn after(&self, digits: &[u8]) -> Option<Decoder> {
         let mut next = self.clone();
         digits.iter().try_for_each(|&digit| next.push(value_of(digit)))?;

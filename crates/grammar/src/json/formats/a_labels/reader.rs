@@ -7,17 +7,18 @@ use super::decoder::{Decoder, FIRST_INSERTION};
 
 pub(super) const PREFIX: &[u8] = b"xn--";
 
-/// A label, or its beginning, in small letters.
+/// A label or its prefix, in lowercase.
 pub(super) struct Reader {
-    /// Whether it stands in a name with letters from right to left.
+    /// Whether it's in a name with right-to-left letters.
     turning: bool,
     pub(super) text: Vec<u8>,
-    /// So many bytes of it were read before.
+    /// How many bytes of it were read before the reader was created.
     begun: usize,
-    /// By the bytes of the encoding that were read, what they decode to; `None` where they are no beginning of an encoding. Only
-    /// as far as it was asked for.
+    /// The decoders after each byte of the encoding; `None` where the bytes are not a prefix of an encoding. Computed
+    /// on demand.
     decoders: Vec<Option<Decoder>>,
-    /// What was last asked of the text, and the answer: a limit of length often leaves what the longest label leaves.
+    /// The last question about the text, and its answer: with a limit of length, the question is often the same as for
+    /// the longest label.
     asked: Option<((usize, usize), bool)>,
 }
 
@@ -26,23 +27,23 @@ impl Reader {
         Reader { turning, text: read.to_vec(), begun: read.len(), decoders: Vec::new(), asked: None }
     }
 
-    /// What stands after the prefix.
+    /// The text after the prefix.
     fn encoded(&self) -> Option<&[u8]> {
         self.text.strip_prefix(PREFIX)
     }
 
-    /// The same, and what it decodes to.
+    /// The text after the prefix, and its decoder.
     fn decoded(&mut self) -> Option<(&[u8], Option<&Decoder>)> {
         let encoded = self.text.strip_prefix(PREFIX)?;
         if self.decoders.is_empty() {
-            // What was read before never changes.
+            // The bytes read before never change.
             let before = self.begun.saturating_sub(PREFIX.len());
             self.decoders.resize(before, None);
             self.decoders.push(Decoder::read(&encoded[..before]));
         }
         for end in self.decoders.len()..=encoded.len() {
             let decoder = match encoded[end - 1] {
-                // What were digits are letters.
+                // The bytes that were read as digits turn out to be letters.
                 b'-' => Decoder::read(&encoded[..end]),
                 digit => self.decoders[end - 1].as_ref().and_then(|decoder| decoder.after(&[digit])),
             };
@@ -51,14 +52,15 @@ impl Reader {
         Some((encoded, self.decoders[encoded.len()].as_ref()))
     }
 
-    /// Whether at least and at most so many characters are seen to complete the encoding. Of one that is open and no label, a
-    /// character more leads to one that is, since what is looked for, and in which order, is the same there.
+    /// Whether some number of characters, from `least` to `most`, is found to complete the encoding. If so, and the
+    /// encoding is not a label yet, some next character leads to one for which that is found too, because the search
+    /// there is the same, in the same order.
     fn is_open(&mut self, least: usize, most: usize) -> bool {
         let turning = self.turning;
         let Some(encoded) = self.encoded() else { return false };
         let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
         let most = most.min(room);
-        // One insertion after one more hyphen mostly mends what there is to mend.
+        // One insertion after another hyphen repairs most encodings.
         let is_certain = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
         if least == 0 && is_certain {
             return true;

@@ -13,7 +13,7 @@ use crate::json::values::common_exprs;
 
 mod by_trial;
 
-/// What is left of a label that is read byte by byte.
+/// The state after reading a label byte by byte.
 fn read(language: &ALabels, text: &[u8]) -> Option<Box<[u8]>> {
     text.iter().try_fold(Box::default(), |read: Box<[u8]>, &byte| language.after(&read, &[byte]))
 }
@@ -22,7 +22,7 @@ fn is_label(language: &ALabels, text: &str) -> bool {
     read(language, text.as_bytes()).is_some_and(|read| language.is_member(&read))
 }
 
-/// A label encoded, where it has characters beyond ASCII.
+/// The encoding of a label, if it has non-ASCII characters.
 fn encoded(text: &str) -> Option<String> {
     let mut letters: Vec<char> = text.chars().filter(|c| !c.is_ascii()).collect();
     letters.sort_unstable();
@@ -33,7 +33,7 @@ fn encoded(text: &str) -> Option<String> {
     let mut digits = Vec::new();
     for letter in letters {
         for place in text.chars().enumerate().filter(|&(_, c)| c == letter).map(|(place, _)| place) {
-            // Characters that come later in order are not there yet.
+            // Later letters in the order have not been inserted yet.
             let before = text.chars().take(place).filter(|&c| c <= letter).count();
             let more = decoder.digits_to(u32::from(letter), before, b"")?;
             (decoder, digits) = (decoder.after(&more)?, [digits, more].concat());
@@ -78,7 +78,8 @@ fn known_encodings() {
     }
 }
 
-/// Any beginning with that much room is mended by insertions: what matters of letters of ASCII is where hyphens and digits are.
+/// Insertions can complete any beginning with that much room. Of the ASCII letters, only the positions of hyphens and
+/// digits matter.
 #[test]
 fn with_enough_room_every_beginning_is_open() {
     let letters = [b'a', b'0', b'-'];
@@ -119,7 +120,7 @@ fn one_insertion_mends_what_it_is_said_to() {
     }
 }
 
-/// A member after some beginning, by the bytes that go on, from a random one.
+/// Extends a beginning to a member by possible bytes, starting from a random one.
 fn completed_at_random(language: &ALabels, begun: &str, mut seed: u64) {
     let Some(mut state) = read(language, begun.as_bytes()) else { return };
     let mut text = begun.to_owned();
@@ -134,7 +135,7 @@ fn completed_at_random(language: &ALabels, begun: &str, mut seed: u64) {
     }
 }
 
-/// Characters that the rules speak of.
+/// Characters that the rules mention.
 const SPECIAL: &[char] = &[
     'a',
     'l',
@@ -174,7 +175,7 @@ const SPECIAL: &[char] = &[
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// A walk that goes on as the language allows never ends before a member.
+    /// A walk that the language allows always reaches a member.
     #[test]
     fn no_beginning_leads_nowhere(
         begun in "[a-c0-][a-z0-9-]{0,58}|[a-c]{20}-[a-z0-9]{0,32}|-?-?-?[a-c]{40}-?[a-z0-9]{0,18}",
@@ -186,7 +187,7 @@ proptest! {
         }
     }
 
-    /// As few bytes as complete a label do, and where trying all finds one or none, so few are found.
+    /// Few bytes complete a label: if trying all finds that none or one is enough, the completion has as many.
     #[test]
     fn completions_are_short(begun in "[a-c]{20}-[a-z0-9]{0,20}|-{0,3}[a-c]{50}-{0,3}[a-z0-9]{0,2}", turning: bool) {
         let language = &LANGUAGES[usize::from(turning)];
@@ -206,7 +207,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_096))]
 
-    /// A label is one exactly where the expressions of [`idn`] match what it decodes to.
+    /// A text is a label exactly if the expressions of [`idn`] match its decoding.
     #[test]
     fn labels_are_those_of_the_expressions(picked in prop::collection::vec(prop::sample::select(SPECIAL), 1..7)) {
         thread_local! {
@@ -239,7 +240,7 @@ fn the_last_digit_of_all_completes_a_label() {
     assert_eq!(LANGUAGES[0].completion(&state, 0, ROOM as u32).expect("it can be completed"), b"w");
 }
 
-/// Texts that go on from each other in both ways, as in a walk of a trie.
+/// Texts that extend each other in both ways, as in a walk of a trie.
 fn walked(begun: &str, ends: &[String]) -> Vec<String> {
     let prefixes = |end: &String| (0..=end.len()).map(|many| end[..many].to_owned()).collect::<Vec<_>>();
     let up_and_down =
@@ -250,7 +251,7 @@ fn walked(begun: &str, ends: &[String]) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// What is found is what was found by trying everything from the start, digit by digit.
+    /// The results are the same as by trying everything from the start, digit by digit.
     #[test]
     fn completions_are_those_that_trials_find(
         known in prop::sample::select(vec![

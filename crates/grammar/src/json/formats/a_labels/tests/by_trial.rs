@@ -3,13 +3,14 @@
 use crate::json::formats::a_labels::completions::{MAX_ENCODED, MAX_TRIED, ROOM, is_mended_once};
 use crate::json::formats::a_labels::decoder::{BASE, Decoder, FIRST_INSERTION, FIRST_LETTER};
 
-/// Whether at least and at most so many characters are seen to complete an encoding. Of one that is open and no label, a character
-/// more leads to one that is, since what is looked for, and in which order, is the same there.
+/// Whether some number of characters, from `least` to `most`, is found to complete an encoding. If so, and the encoding
+/// is not a label yet, some next character leads to one for which that is found too, because the search there is the
+/// same, in the same order.
 pub(super) fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) -> bool {
     let Some(room) = MAX_ENCODED.checked_sub(encoded.len()) else { return false };
     let most = most.min(room);
     if least == 0 {
-        // One insertion after one more hyphen mostly mends what there is to mend.
+        // One insertion after another hyphen repairs most encodings.
         let is_certain = most >= ROOM || (most > FIRST_INSERTION && is_mended_once(encoded, turning));
         if is_certain {
             return true;
@@ -18,7 +19,7 @@ pub(super) fn is_open(encoded: &[u8], least: usize, most: usize, turning: bool) 
     completion(encoded, least, most, turning).is_some()
 }
 
-/// At least and at most so many characters that complete an encoding; `None` where none are found soon.
+/// From `least` to `most` characters that complete an encoding; `None` if none are found soon.
 pub(super) fn completion(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
     let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
     let decoder = Decoder::read(encoded);
@@ -35,15 +36,15 @@ pub(super) fn completion(encoded: &[u8], least: usize, most: usize, turning: boo
         mended(decoder, begun, most, turning).filter(|digits| digits.len() >= least)
     };
     let searched = || {
-        // All digits are tried where one must do.
+        // If one digit must be enough, all are tried.
         let (mut digits, mut tries) = (Vec::new(), if most == 1 { BASE } else { MAX_TRIED });
         decoder?.goes_on(least, most, turning, &mut digits, &mut tries).then_some(digits)
     };
     hyphenated(encoded, least, most, turning).or_else(searched).or_else(mended)
 }
 
-/// Such characters with one more hyphen: what was read is letters of ASCII, perhaps with more of them, which mend a hyphen
-/// at the end, too. After the hyphen are insertions that mend the rest.
+/// Characters that complete the encoding and contain another hyphen. Then all that was read is ASCII letters, possibly
+/// with more letters appended, which also avoids a hyphen at the end. The insertions after the hyphen repair the rest.
 fn hyphenated(encoded: &[u8], least: usize, most: usize, turning: bool) -> Option<Vec<u8>> {
     let most = most.min(MAX_ENCODED.checked_sub(encoded.len())?);
     let letters = most.checked_sub(FIRST_INSERTION + 1)?;
@@ -56,8 +57,8 @@ fn hyphenated(encoded: &[u8], least: usize, most: usize, turning: bool) -> Optio
     })
 }
 
-/// At most so many digits that make letters of ASCII a label, by insertions of the first letters that there are: those
-/// of others take as many digits, or more. `begun` are the digits of a number that was begun.
+/// At most `most` digits that make a label of ASCII letters, by insertions of the first available letters: those of
+/// other letters take at least as many digits. `begun` are the digits of an incomplete number.
 fn mended(decoder: &Decoder, begun: &[u8], most: usize, turning: bool) -> Option<Vec<u8>> {
     if decoder.is_label(turning) {
         return Some(Vec::new());
