@@ -180,7 +180,7 @@ pub enum MatcherError {
     NoEncoding,
     /// The text is not complete, and the tokenizer would write every continuation with other tokens.
     #[error(
-        "the text is not complete, and the tokenizer would not have written what leads on after these tokens; leave          canonical=True out, or allow more texts"
+        "the text is not complete, and the tokenizer would not have written what leads on after these tokens; leave canonical=True out, or allow more texts"
     )]
     NoCanonicalToken,
     /// The engine reached a limit.
