@@ -100,9 +100,13 @@ impl LexemeCache {
         base.filter(|&base| self.is_simpler(base, residual))
     }
 
-    /// An intersection without the greatest counts of that part of it which differs last without them, and for how many bytes both
-    /// read the same; `None` where no part has any, or nothing is known.
-    fn without_a_limit(&mut self, residual: ExprId) -> Result<Option<Relaxed>, LimitExceeded> {
+    /// An intersection without the maximum counts of one of its parts: the part that agrees longest with itself without them.
+    /// With it, for how many bytes both intersections read the same; `None` if no part has a maximum count, or if nothing is
+    /// known.
+    ///
+    /// # Errors
+    /// Where it takes too long.
+    pub(crate) fn without_a_limit(&mut self, residual: ExprId) -> Result<Option<Relaxed>, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
         let (first, tail) = match *exprs.get(residual) {
             Expr::Concat { head, tail } => (head, Some(tail)),
@@ -119,7 +123,8 @@ impl LexemeCache {
         if !self.is_simpler(expr, residual) {
             return Ok(None);
         }
-        // Both match the same up to a length, so a beginning that is completed within that length is one of both.
+        // Both match the same texts up to a length. So a prefix that can be completed within that length in one can be in
+        // the other.
         let most = self.completions.most_by_search(&mut self.deriver, expr)?;
         let agreement = relaxed.agreement.saturating_sub(most);
         Ok((most != u32::MAX).then_some(Relaxed { expr, agreement }))

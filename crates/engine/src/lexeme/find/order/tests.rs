@@ -3,7 +3,7 @@ use std::convert::Infallible;
 
 use stencilm_grammar::{Grammar, JsonSchemaOptions, Node, from_json_schema};
 use stencilm_regex::syntax::{Anchoring, PatternOptions, Utf8, parse_pattern};
-use stencilm_regex::{ExprSet, Limits};
+use stencilm_regex::{ExprSet, Limits, Relaxed};
 
 use super::*;
 use crate::vocabulary::token_set::TokenSet;
@@ -211,7 +211,49 @@ fn the_mask_of_a_bounded_text_is_that_of_a_walk() {
         }
     }
     eprintln!("{found}");
-    assert!(found > 60, "{found} masks were found so");
+    assert!(found > 100, "{found} masks were found so");
+}
+
+/// Intersections with a greatest count, from the masks of those without it.
+#[test]
+fn the_mask_near_an_intersection_without_a_limit_is_that_of_a_walk() {
+    let vocabulary = vocabulary();
+    let patterns = [
+        "(?:(?!ab).){0,40}ab",
+        "(?:(?!ab).){3,14}(?:ab)?",
+        "(?!.*1-).{0,12}a*",
+        "(?=.*a)(?!.*b1)[^y]{2,20}(?:-x){0,30}",
+        "(?:(?!-)[ab1]){0,9}-(?:(?!1a).){0,30}",
+        "(?!.*xyz)(?:[a-z]{1,3}-){0,8}[a-z1]{1,40}",
+    ];
+    let (mut found, mut same) = (0, 0);
+    for pattern in patterns {
+        let options = PatternOptions { anchoring: Anchoring::Whole, ..PatternOptions::default() };
+        let mut lexeme_cache = LexemeCache::new(12, Limits::default());
+        let expr = parse_pattern(&mut lexeme_cache.deriver.exprs, pattern, &options, &mut Utf8).expect(pattern);
+        let dfa = lexeme_cache.dfa(&[expr]).unwrap();
+        for text in
+            ["", "a", "b", "aa", "a-b", "1", "ba1", "aaaaaaaaa", "a-a-", "1111111a", "\u{E9}", "\u{65E5}\u{672C}-"]
+        {
+            let state = after(&mut lexeme_cache, dfa, text.as_bytes());
+            let &[(_, residual)] = lexeme_cache.residuals(dfa, state) else { continue };
+            let Some(Relaxed { expr: base, agreement }) = lexeme_cache.without_a_limit(residual).unwrap() else {
+                continue;
+            };
+            assert!(lexeme_cache.is_simpler(base, residual), "{pattern} behind {text}");
+            let larger = mask_of(&mut lexeme_cache, &vocabulary, base).unwrap();
+            let from = Start { dfa, state, one: true };
+            let walked = lexeme_cache.mask_by_walk(&vocabulary, from, usize::MAX).unwrap().unwrap();
+            let near = lexeme_cache.mask_near(&vocabulary, from, base, &larger).unwrap().expect("a base is larger");
+            assert!(said(&near, &vocabulary) == said(&walked, &vocabulary), "{pattern} behind {text}");
+            found += 1;
+            if agreement as usize >= vocabulary.trie().max_depth() {
+                assert!(said(&larger, &vocabulary) == said(&walked, &vocabulary), "{pattern} behind {text}");
+                same += 1;
+            }
+        }
+    }
+    assert!(found > 30 && same > 10, "{found} masks were found so, {same} of them the larger one's");
 }
 
 #[test]
