@@ -174,8 +174,7 @@ def checked_targets(
     indices: Sequence[int] | NDArray[np.integer[Any]] | None,
     count: int,
 ) -> NDArray[np.int32]:
-    """The row of the logits (batch, tokens) that each of `count` masks of `words` words applies to.
-    """
+    """The row of the logits (batch, tokens) that each of `count` masks applies to."""
     _check_logits(logits)
     if len(logits.shape) != 2:
         raise ValueError(f"logits has shape {tuple(logits.shape)}, but must be (batch, tokens)")

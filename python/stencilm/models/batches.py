@@ -45,8 +45,7 @@ class TransformersBatch:
         return self.append_last(token_ids, 1)[:, 0]
 
     def append_last(self, token_ids: Sequence[Sequence[int]], count: int) -> NDArray[np.float32]:
-        """Add tokens; returns the logits after each of the last `count`: float32, [rows, count,
-        width].
+        """Add tokens; the logits after each of the last `count`: float32, [rows, count, width].
 
         A row that is given fewer tokens than `count` has meaningless logits at the front. A row
         that is given none, while others are, does not change. Raises the errors of `append`.

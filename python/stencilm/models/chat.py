@@ -234,9 +234,7 @@ def _chat_of(end: StopIteration) -> Chat[Any]:
 def _steps(
     model: Any, talk: Talk, known: list[CallableTool]
 ) -> Generator[_Asked | _Called, Any, Chat[Any]]:
-    """The conversation as a generator of requests and calls, for synchronous and asynchronous
-    callers.
-    """
+    """The conversation as a generator of requests and calls, for both kinds of callers."""
     output = resolve(talk.output_type)
     so_far = _messages(talk.messages)
     if not known:  # check the choice even if there are no tools

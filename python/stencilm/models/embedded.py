@@ -64,8 +64,7 @@ class EmbeddedModel:
         return size
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """The tokens of a text, or of chat messages with one line for each, after the first token.
-        """
+        """The first token, then those of a text, or of chat messages with one line for each."""
         given = checked_prompt(prompt)
         if isinstance(given, str):
             text = given

@@ -82,9 +82,7 @@ class TransformersRunner:
 
     @property
     def runs_batches(self) -> bool:
-        """Whether rows of different lengths may share a pass, which needs a cache that can be
-        masked.
-        """
+        """Whether rows of different lengths may share a pass: the cache can be masked."""
         if not self._takes_positions or self._static_cache is not None:
             return False
         cache = self.new_cache()
