@@ -1,4 +1,4 @@
-"""The log of corrections, as it is read from a trace."""
+"""The log of corrections, extracted from a trace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Correction(NamedTuple):
 
 
 def corrections(events: Iterable[Event]) -> Iterator[Correction]:
-    """The corrections that a trace tells of: each with what was rejected before it."""
+    """The corrections in a trace, each with the rejected text before it."""
     rejected: Rejected | None = None
     for event in events:
         if isinstance(event, Rejected):
@@ -48,5 +48,5 @@ def corrections(events: Iterable[Event]) -> Iterator[Correction]:
 
 
 def shown(text: bytes) -> str:
-    """Bytes as text; those that are none are escaped."""
+    """Bytes as text; invalid UTF-8 is escaped."""
     return text.decode("utf-8", "backslashreplace")

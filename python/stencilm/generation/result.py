@@ -1,4 +1,4 @@
-"""What a generation gives back, and the two ways in which it may fail to give a value."""
+"""The result of a generation, and the two ways in which it may fail to give a value."""
 
 from __future__ import annotations
 
@@ -163,12 +163,12 @@ class Generation(Shown, Generic[T]):
 
     @property
     def html(self) -> str:
-        """The trace drawn as a page that needs nothing else."""
+        """The trace as a self-contained page."""
         drawn: str = import_module("stencilm.views.notebook").generation_page(self)
         return drawn
 
     def __repr__(self) -> str:
-        """The text, and how it came, in a line."""
+        """The text, and how it ended, in one line."""
         failed = "" if self.error is None else f", {type(self.error).__name__}"
         return (
             f"<{type(self).__name__}: {in_a_line(self.text)}, {self.finish_reason}, "

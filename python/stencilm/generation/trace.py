@@ -1,4 +1,4 @@
-"""What a decode loop did, one frozen event per step; views draw traces, loops never draw.
+"""The events of a decode loop, one frozen value per step; loops record, views render.
 
 One idea: an event is plain data, so a trace written as JSON reads back as the same events. A new
 kind of event is one more subclass of `Event`; nothing else changes.
@@ -21,7 +21,7 @@ Limit = Literal["max_tokens", "context"]
 
 _KINDS: dict[str, type[Event]] = {}
 
-# Numbers that JSON does not have, by the names under which they are written.
+# Numbers that JSON lacks, by the names under which they are written.
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -315,7 +315,7 @@ class Trace(Shown):
                 "was cut short or changed, so write it again",
                 place=f"line {error.lineno}, column {error.colno}",
             ) from None
-        except ValueError as error:  # a number or a text that Python does not read
+        except ValueError as error:  # a number or a text that Python cannot read
             raise TraceError(f"a trace is a JSON list of event objects: {error}") from None
         if not isinstance(records, list) or not all(isinstance(item, dict) for item in records):
             raise TraceError("a trace is a JSON list of event objects")
@@ -323,7 +323,7 @@ class Trace(Shown):
 
 
 def checked_listener(on_event: Any) -> Any:
-    """The function to call with each event, or None. Raises TypeError for what is neither."""
+    """Check a listener for events, or None. Raises TypeError for anything else."""
     if on_event is not None and not callable(on_event):
         raise TypeError(
             f"on_event is {shown_value(on_event):.60}, but must be a function of an event, or None"
@@ -347,14 +347,14 @@ def _event(number: int, record: Mapping[str, Any]) -> Event:
 
 @cache
 def _readers(kind: str) -> dict[str, Callable[[Any], Any]]:
-    """What reads the fields of an event, none of which is another kind of value than declared."""
+    """Functions that read the fields of an event; each refuses values of another type."""
     from pydantic import TypeAdapter
 
     def reader(declared: Any) -> Callable[[Any], Any]:
         if declared is bytes:
             return _bytes_from_json
         adapter = TypeAdapter(declared)
-        # A text that names a number is that number only where a number is declared.
+        # The name of a number becomes that number only if the field is declared as a number.
         names = _NUMBERS if declared is float or float in get_args(declared) else {}
         return lambda value: adapter.validate_python(_from_json(value, names), strict=True)
 

@@ -1,4 +1,4 @@
-"""Masks found before they are needed: the state of such work, and how to end it."""
+"""Masks computed in advance: the state of this work, and how to stop it."""
 
 from __future__ import annotations
 
