@@ -103,7 +103,7 @@ def _pointer_span(text: str, pointer: str) -> tuple[int, int] | None:
     best: tuple[int, int, int] | None = None  # depth, start, end
     path: list[str | int | None] = []
     opened: list[int] = []
-    matched: list[bool] = []  # of each open container: whether its path is a prefix of the wanted one
+    matched: list[bool] = []  # of each open container: its path is a prefix of the wanted one
     at = 0
 
     def is_wanted() -> bool:
