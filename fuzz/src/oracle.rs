@@ -345,7 +345,7 @@ fn sorted(value: &serde_json::Value) -> String {
 struct Seen {
     known: u64,
     additional: BTreeSet<Vec<u8>>,
-    /// The classes that require a value, and of which one was seen.
+    /// The classes that require a member with a certain value, and of which such a member was seen.
     met: u64,
     /// For the last member of a truncated object, whether it may follow those before it.
     last: Option<bool>,
