@@ -41,7 +41,7 @@ class Labels:
             self.kind, self.names = ("letter", letters) if is_enough else ("text", [])
 
     def question(self, wish: str) -> str:
-        """The options, one per line, between an introduction and the required form of the answer."""
+        """The options, one per line, between an introduction and the required form of answer."""
         if not self.names:
             listed = "\n".join(self.options)
             return f"{wish}\n{listed}\nAnswer with one of these texts only"
