@@ -1,7 +1,7 @@
-"""A model behind an API: answers requests of `guide`, and gives typed values as other models do.
+"""A model behind an API: answers the requests of `guide`, and returns typed values like any model.
 
-One idea: the client library does its own part, connections, timeouts and retries with backoff; what
-is left here is to send a request, read the answer while that is useful, and count.
+One idea: the client library handles connections, timeouts and retries with backoff. What remains
+here is to send a request, to read the answer as long as that is useful, and to count.
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ from stencilm.whole_numbers import as_whole, count
 
 DEFAULT_CONCURRENCY = 8
 _LOOKAHEAD = 256
-"""Tokens for which a typed text that is gone on with is asked at once; each call costs the prompt
-again, and a dead stream is cut short anyway."""
+"""The most tokens requested at once for a typed text that is continued.
+
+Each call costs the prompt again, and a stream that no longer fits is ended early anyway.
+"""
 
 _UNSUPPORTED = frozenset({400, 422, 501})
-"""What endpoints answer to a form of question that they do not know; it may mean other faults."""
+"""Status codes of endpoints for an unknown form of request; they may have other causes."""
 
 _MAX_REMEMBERED = 256
 
@@ -92,13 +94,13 @@ class Piece:
 
 
 class ResponseFailed(Exception):
-    """An answer that says of itself that it failed, or has no end; the `__cause__` of the error."""
+    """An answer that is itself an error, or has no end; used as the `__cause__` of the error."""
 
 
 def check_is_no_error(answer: Any) -> None:
     """Raise ResponseFailed for an answer, or a part of one, that is an error with HTTP 200.
 
-    Servers write it as the member `error`, which is an object or a text, or in place of the answer.
+    Servers write it as the member `error`, an object or a text, or in place of the answer.
     """
     error = getattr(answer, "error", None)
     if not error and "error" in (getattr(answer, "object", None), getattr(answer, "type", None)):
@@ -115,10 +117,10 @@ _FAILED = frozenset({"error", "abort", "cancelled", "insufficient_system_resourc
 
 
 def ended_by(reason: str | None) -> bool | None:
-    """Whether a model ended its answer itself, by a provider's word for it; None for no word.
+    """Whether a model ended its answer itself, by a provider's finish reason; None for no reason.
 
     Raises:
-        ResponseFailed: The word says that the provider failed.
+        ResponseFailed: The reason says that the provider failed.
     """
     word = (reason or "").lower()
     if word in _FAILED:
@@ -152,18 +154,18 @@ def _no_part(part: Any) -> str:
 
 
 def reported_tokens(reported: Any) -> int | None:
-    """A number of tokens that a provider tells; None where it is no such number."""
+    """A reported number of tokens; None if it is not a valid number."""
     number = as_whole(reported)
     return None if number is None or number < 0 else number
 
 
 class Provider(Protocol):
-    """How one library is called; the only part that knows its types."""
+    """The calls of one library; only this part knows its types."""
 
     is_async: bool
 
     def resource(self, request: Request, timeout: float | None) -> tuple[Any, dict[str, Any]]:
-        """What is asked, and with which arguments: its `create` makes the call."""
+        """The resource for a request, whose `create` makes the call, and the arguments."""
 
     def read(self, response: Any) -> Piece:
         """A whole response."""
