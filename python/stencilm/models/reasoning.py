@@ -257,7 +257,7 @@ _SAME = "Now write that answer in the form that was asked for. Do not change wha
 
 
 def with_first(generation: Generation[Any], first: Generation[Any]) -> Generation[Any]:
-    """An answer together with the text before it, and the cost of both."""
+    """An answer with the text that was asked for before it, and what that cost."""
     before, stats = first.stats, generation.stats
     return replace(
         generation,
