@@ -107,10 +107,10 @@ def forced_whitespace(matcher: GrammarMatcher, draft: bytes) -> bytes:
 
 
 def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
-    """Where the text continues in a draft that begins with talk, as in `Sure! Here it is: {`.
+    """Where the text goes on in a draft that begins with talk, as in `Sure! Here it is: {`.
 
-    The draft may also repeat the text so far, as in `Sure: SELECT * FROM t` if `SELECT` was forced.
-    If free text is allowed, talk is text.
+    The draft may also say again what is there, as in `Sure: SELECT * FROM t` where `SELECT` was
+    forced. Where free text may come, talk is text.
     """
     if _takes_free_text(matcher):
         return 0
@@ -128,7 +128,7 @@ def fitting(matcher: GrammarMatcher, draft: bytes) -> int:
 
 
 def _takes_free_text(matcher: GrammarMatcher) -> bool:
-    """Whether a text may end here, and may continue with nearly any character."""
+    """Whether a text may end here, and may go on with about any character."""
     printable = range(0x20, 0x7F)
     return matcher.is_completed() and sum(map(matcher.is_allowed, printable)) >= _MOST_OF_ASCII
 
