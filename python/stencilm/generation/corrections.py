@@ -19,15 +19,15 @@ class Correction(NamedTuple):
     """
 
     position: int
-    """Where, in bytes of the response."""
+    """The position in the response, in bytes."""
     rejected: str
-    """What was drafted there and taken back; bytes that are no text are escaped."""
+    """The drafted text that was taken back; bytes that are not text are escaped."""
     candidates: tuple[str, ...]
-    """What might have come there: texts, and patterns for what has many; up to 16."""
+    """What could have come there: texts, and patterns for sets of many; at most 16."""
     choice: str
-    """What stands there now."""
+    """The text that is there now."""
     means: str
-    """Who chose; see `stencilm.generation.trace.Corrected`."""
+    """How it was chosen; see `stencilm.generation.trace.Corrected`."""
 
 
 def corrections(events: Iterable[Event]) -> Iterator[Correction]:

@@ -34,12 +34,15 @@ class Filled(NamedTuple):
     text: str
     """The stretch itself."""
     means: str
-    """"respelled": what was drafted, in the grammar's own case of letters. "forced": the grammar
-    left no choice where the draft had something else. "nearest": the candidate that shares the
-    longest beginning with what was drafted. "shortest": the beginning of the shortest completion,
-    in the place of what was drafted. "closed": the end where a limit came: a shortest completion,
-    or what the model could still choose within `max_tokens`. "repeated": what a model wrote
-    that was asked to go on, where it may only have begun with what stood there."""
+    """How it came about.
+
+    "respelled": drafted, but in the grammar's own case of letters. "forced": the grammar left no
+    choice, but the draft had something else. "nearest": the candidate with the longest prefix in
+    common with the draft. "shortest": the beginning of the shortest completion, in place of the
+    draft. "closed": the end when a limit was reached: a shortest completion, or what the model
+    could still choose within `max_tokens`. "repeated": written by a model that was asked to
+    continue, but it may only have begun with what was already there.
+    """
 
     @property
     def is_made_up(self) -> bool:
