@@ -162,7 +162,7 @@ class BatchError(MatcherError):
 
 
 class TraceError(StencilError, ValueError):
-    """A text or a record is no trace, or not the whole of one.
+    """A text or a record is not a trace, or not the whole of one.
 
     Examples:
         >>> from stencilm.generation.trace import Trace

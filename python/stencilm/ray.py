@@ -127,7 +127,7 @@ def Generate(
     Raises:
         TypeError: An argument is of the wrong kind.
         ValueError: An option is out of range, `resume` has no `key`, or a function that no name
-            tells from others, or the prompt is no format string.
+            tells from others, or the prompt is not a format string.
         StencilError: The output type has no grammar.
         ModelError: pyarrow is missing, which comes with Ray Data.
     """

@@ -73,7 +73,7 @@ def audit(
         progress: Called with the number of schemas that are done, and that of all.
 
     Raises:
-        TypeError: `schemas` or `engines` is no list, or a schema is no JSON.
+        TypeError: `schemas` or `engines` is not a list, or a schema is not JSON.
         ValueError: There is no such schema, engine or tokenizer, or an option is out of range.
         ModuleNotFoundError: A package is missing: that of the validator, or of an engine.
         RuntimeError: An engine does not start.

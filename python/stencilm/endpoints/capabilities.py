@@ -294,7 +294,7 @@ class Prices:
         6.0
 
     Raises:
-        ValueError: One of them is no finite number from 0 up.
+        ValueError: One of them is not a finite number from 0 up.
     """
 
     prompt: float

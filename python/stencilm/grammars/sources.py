@@ -132,7 +132,7 @@ class _Read:
 class JsonSchemaOptions(_Read):
     """`SchemaOptions` with their defaults, checked and hashable; `compact` is written out.
 
-    Raises TypeError and ValueError for what is no option.
+    Raises TypeError and ValueError for what is not an option.
     """
 
     any_whitespace: bool = True

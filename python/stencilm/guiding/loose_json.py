@@ -364,7 +364,7 @@ def _key(text: str, at: int) -> tuple[Scalar, int]:
 
 
 def _ends(text: str, at: int, scalar: Scalar, parent: Elements | Members) -> bool:
-    """Whether a value ends at a position, because what follows is no part of it."""
+    """Whether a value ends at a position, because what follows is not a part of it."""
     behind = _WHITESPACE.match(text, at)
     place = at if behind is None else behind.end()
     following = text[place : place + 1]

@@ -336,7 +336,7 @@ class TokenIndex:
         Raises:
             MatcherError: The text was cut short, changed, or is something else.
             TokenizerError: It was built for another tokenizer.
-            TypeError: `text` is no str, or `tokenizer_info` no TokenizerInfo.
+            TypeError: `text` is not a str, or `tokenizer_info` not a TokenizerInfo.
         """
         if not isinstance(text, str):
             raise TypeError(

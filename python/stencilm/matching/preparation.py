@@ -43,7 +43,7 @@ class Preparation(_core.Preparation):
             Whether it has ended.
 
         Raises:
-            ValueError: `timeout` is no number of seconds.
+            ValueError: `timeout` is not a number of seconds.
         """
         return super().wait(timeout)
 

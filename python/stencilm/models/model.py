@@ -543,7 +543,7 @@ def from_transformers(
     """A `Model` of a transformers causal language model and its tokenizer.
 
     The model is put in evaluation mode. Raises ModelError where torch or transformers is missing,
-    and TypeError for what is no model or no tokenizer of transformers.
+    and TypeError for a value that is not a model or a tokenizer of transformers.
 
     Args:
         model: A causal language model of transformers.

@@ -16,7 +16,7 @@ from stencilm.tokenizers.source import Codec, Source, encode_with
 
 Decode = Callable[[Sequence[int]], str]
 
-# The first is a plain word: a tokenizer that cannot even encode and decode this one is refused.
+# The first is a plain word: no normaliser explains a failure to restore it.
 SAMPLES: dict[str, str] = {
     "a plain word": "hello",
     "upper case": "Hello World",

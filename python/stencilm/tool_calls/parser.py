@@ -328,7 +328,7 @@ class ToolCallParser:
 
         Raises:
             ValueError: The answer was finished.
-            TypeError: `text` is no str.
+            TypeError: `text` is not a str.
         """
         if not isinstance(text, str):
             raise TypeError(
@@ -346,7 +346,7 @@ class ToolCallParser:
         Raises:
             ValueError: The parser has no tokenizer, a token is not in its vocabulary, or the answer
                 was finished.
-            TypeError: A token is no integer, or `token_ids` is not several.
+            TypeError: A token is not an integer, or `token_ids` is not several.
         """
         if self._info is None:
             raise ValueError("the parser knows no tokenizer: give tokenizer_info to parser()")

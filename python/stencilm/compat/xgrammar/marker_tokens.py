@@ -35,7 +35,7 @@ _Changed = TypeVar("_Changed", bound=Any)
 
 
 def with_marker_tokens(tag: StructuralTag, markers: Sequence[str]) -> StructuralTag:
-    """The tag with these markers as tokens; in arguments, schemas and patterns they stay text.
+    """The tag with these markers as tokens; within arguments and patterns they stay text.
 
     Markers in the texts of a `repeat` or a `dispatch` also stay text.
 
