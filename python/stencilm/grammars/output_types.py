@@ -149,7 +149,7 @@ class JsonSchema(OutputForm[V_co]):
         object.__setattr__(self, "documents", options.pop("documents", {}))
         object.__setattr__(self, "symbols", options.pop("symbols", {}))
         object.__setattr__(self, "limits", options.pop("limits", None))
-        json_schema_options(**options)  # type: ignore[misc]  # type: ignore[misc]  # checked here
+        json_schema_options(**options)  # type: ignore[misc]  # checked here
         object.__setattr__(self, "options", options)
 
     @property
