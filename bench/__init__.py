@@ -1,9 +1,9 @@
-"""Benchmarks: cases as data, one runner, records kept.
+"""Benchmarks: cases as data, one runner, stored records.
 
 python -m bench --list
 python -m bench --case string-body --rounds 5
 python -m bench --record
 
-`cases` says what is measured, `measures` how, `clock` with what, `records` what is kept of it.
-`maskbench_engine` stands apart: a runner of somebody else's loads it.
+`cases` lists what is measured, `measures` how, `clock` has the timers, `records` what is stored.
+`maskbench_engine` is separate: another project's runner loads it.
 """

@@ -1,17 +1,17 @@
-"""What each cache and special way of the engine gains, switched off alone.
+"""The gain of each cache and special case of the engine, measured by switching it off alone.
 
-The extension must be built with the feature `switches`; a usual one has no switches and pays
-nothing for them:
+The extension must be built with the feature `switches`; a normal build has no switches, and no cost
+for them:
 
     cargo build -p stencilm-python --profile release --features switches
     cp target/release/lib_core.so python/stencilm/_core.abi3.so
     python bench/ablation.py --kind canonical --only "canonical: forced texts" --rounds 3
     python bench/ablation.py --kind cases --only "state: what starts" --rounds 2
 
-Both runs of a pair take place in one process, in turn, each with a tokenizer that knows nothing
-yet. Times are those that the thread ran; of each mask the least of all rounds counts. Masks of a
-first walk are the cold ones, those of a second walk along the same texts the warm ones. Cases are
-single grammars of kinds that the schemas seldom have: of each the mean of the masks along a text.
+Both runs of a pair take place in one process, in turn, each with a tokenizer without caches. Times
+are the thread's processor time; for each mask the least of all rounds counts. Cold masks are those
+of the first walk along the texts, warm masks those of a second walk along the same texts. Cases are
+single grammars of kinds that are rare in schemas; for each, the mean of the masks along a text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FIGURES = ("mean", "p99", "p99.9", "first mask", "warm", "learning", "memory")
 
 @dataclass
 class Times:
-    """The microseconds of one run along all texts: a number for each mask, in one order."""
+    """The microseconds of one run along all texts: one number per mask, in a fixed order."""
 
     first: list[float] = field(default_factory=list)
     cold: list[float] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Times:
     memory: float = 0.0
 
     def least(self, other: Times) -> None:
-        """Keeps of each number the lesser one."""
+        """Keep the smaller of each two numbers."""
         for name in ("first", "cold", "warm"):
             pairs = zip(getattr(self, name), getattr(other, name), strict=True)
             setattr(self, name, [min(pair) for pair in pairs])
@@ -79,7 +79,7 @@ def texts(info: TokenizerInfo, instances: list[Any]) -> Iterator[list[int]]:
 
 
 def run(kind: str, tokenizer: str, sample: Task) -> Times:
-    """One run with a tokenizer that knows nothing yet."""
+    """One run with a tokenizer without caches."""
     times = Times()
     clock = time.thread_time_ns
     info = TokenizerInfo.from_file(SHARED / "tokenizers" / tokenizer)
@@ -118,12 +118,12 @@ def run(kind: str, tokenizer: str, sample: Task) -> Times:
 
 
 def ratios(off: dict[str, float], on: dict[str, float]) -> dict[str, float]:
-    """By how many per cent each figure is greater without."""
+    """By how many per cent each figure is greater without the switched-off parts."""
     return {name: 100 * (off[name] / on[name] - 1) if on[name] else 0.0 for name in FIGURES}
 
 
 def pair(kind: str, tokenizer: str, off: list[str], sample: Task, rounds: int) -> dict[str, float]:
-    """What these gain together, in per cent, by figure."""
+    """The joint gain of these parts, in per cent, by figure."""
     best: dict[bool, Times] = {}
     for number in range(rounds):
         for is_on in (True, False) if number % 2 == 0 else (False, True):
@@ -146,13 +146,13 @@ def _string(**keywords: Any) -> Grammar:
 
 
 def _keys_with(pattern: str) -> tuple[Grammar, str]:
-    """Objects whose keys with a pattern have other values than those without."""
+    """Objects in which keys that match a pattern have other values than the rest."""
     schema = {"type": "object", "patternProperties": {pattern: {"type": "array"}}}
     return Grammar.from_json_schema(schema), '{"zZ": 1}'
 
 
 def cases() -> dict[str, tuple[Grammar, str]]:
-    """Grammars, each with a text, by what they are."""
+    """Grammars, each with a text, by description."""
     strings = {name: {"type": "string", "maxLength": 60} for name in "ab"}
     ambiguous = "root ::= (. root)* | . (root .)*"
     sums = 'root ::= e\ne ::= e "+" e | e "*" e | "(" e ")" | [0-9]+ | [a-z]+'
@@ -181,7 +181,7 @@ def cases() -> dict[str, tuple[Grammar, str]]:
 
 
 def mean_masks(tokenizer: str) -> dict[str, float]:
-    """The mean of the masks along the text of each case, with a tokenizer that knows nothing."""
+    """The mean of the masks along the text of each case, with a tokenizer without caches."""
     info = TokenizerInfo.from_file(SHARED / "tokenizers" / tokenizer)
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     means: dict[str, float] = {}
@@ -199,7 +199,7 @@ def mean_masks(tokenizer: str) -> dict[str, float]:
 
 
 def print_cases(tokenizer: str, names: list[str], rounds: int) -> None:
-    """A table of the cases: all on, then each thing off alone; of each the least of all rounds."""
+    """Print a table of the cases, everything on, then each part off: the least of all rounds."""
     every: list[list[str]] = [[], *([name] for name in names)]
     best: dict[int, dict[str, float]] = {}
     for _ in range(rounds):

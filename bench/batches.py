@@ -1,10 +1,10 @@
-"""Many sequences in one call: masks, patches of masks, tokens accepted with the masks after them.
+"""Many sequences in one call: masks, patches of masks, and accepting tokens with the next masks.
 
     python -m bench.batches --rows 32 256 1024 --threads 1 2
 
-Sequences stand at random places of valid instances of 64 grammars. A warm call finds the masks of
-all of them known; a cold one has a vocabulary that knows nothing yet. Of each call the least time
-of all rounds counts, in microseconds a row.
+Sequences are at random positions of valid instances of 64 grammars. In a warm call all masks are
+cached; a cold one uses a new vocabulary. For each call the least time of all rounds counts, in
+microseconds per row.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ COLUMNS = [
 
 
 def sequences(info: TokenizerInfo, seed: int, threads: int = 1) -> list[tuple[GrammarMatcher, int]]:
-    """Matchers inside texts of different grammars, each with the token that comes next.
+    """Matchers inside texts of different grammars, each with the next token.
 
-    The vocabulary has been used by a batch of so many threads before, as that of a running server.
+    As on a running server, the vocabulary was already used by a batch with this many threads.
     """
     compiler, chooser = GrammarCompiler(info), random.Random(seed)
     first = GrammarMatcher(compiler.compile_regex("a"))
@@ -72,7 +72,7 @@ def sequences(info: TokenizerInfo, seed: int, threads: int = 1) -> list[tuple[Gr
 def least(
     call: Callable[[], object], rounds: int, after: Callable[[], object] | None = None
 ) -> float:
-    """The microseconds of the quickest of some calls."""
+    """The microseconds of the fastest of some calls."""
     best = float("inf")
     for _ in range(rounds):
         begun = time.perf_counter()

@@ -1,14 +1,13 @@
-"""What canonical masks cost beside plain ones, on MaskBench instances.
+"""The cost of canonical masks compared with plain ones, on MaskBench instances.
 
-Every valid instance is walked along its canonical tokens by two matchers in turn, a plain and a
-canonical one, each with a compiler of its own. Then the same once more, with everything laid out.
-Times are those that the thread ran, not those that others took from it; with `--rounds` all is
-done anew so often, with a tokenizer of its own, and of each mask the least time counts. What all
-grammars of a tokenizer share is laid out by the first of them: the ratio of the second half of the
-schemas is told beside that of all. The rows of lexemes are shared by both compilers, and the plain
-matcher comes first, so their time is with the plain masks.
-What `info.learn_encoding()` takes is not with the masks: it is told apart.
-Canonical texts are never refused: a mask that lacks the next token is counted.
+Two matchers, a plain and a canonical one, each with a compiler of its own, walk in turn along the
+canonical tokens of every valid instance. Then they do it once more, with everything cached. Times
+are the thread's processor time. With `--rounds`, everything is repeated with a new tokenizer, and
+for each mask the least time counts. The first grammars of a tokenizer compute what all of them
+share, so the ratio of the second half of the schemas is shown next to that of all. Both compilers
+share the lexeme masks, and the plain matcher comes first, so computing them counts for the plain
+masks. The time of `info.learn_encoding()` is shown separately. Canonical texts are never refused:
+masks that lack the next token are counted.
 
     python bench/canonical.py --tokenizer llama3 --sample 60 --rounds 3
 """
@@ -30,7 +29,7 @@ from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 
 def timed(seconds: list[float], call: Callable[[], object]) -> object:
-    """The answer of a call, whose time is noted."""
+    """The result of a call; its time is recorded."""
     start = time.thread_time()
     answer = call()
     seconds.append(time.thread_time() - start)
@@ -45,17 +44,17 @@ def line(name: str, seconds: list[float]) -> str:
 
 @dataclass
 class Walks:
-    """The times of two walks along all instances, by what was done."""
+    """The times of two walks along all instances, by kind."""
 
     taken: list[dict[str, list[float]]] = field(default_factory=lambda: [{}, {}])
-    # How many there are of the first half of the schemas.
+    # The number of times in the first half of the schemas.
     half: list[dict[str, int]] = field(default_factory=lambda: [{}, {}])
     refused: int = 0
-    # Seconds that it took to learn the encoding.
+    # Seconds for learning the encoding.
     learned: float = 0.0
 
     def least(self, other: Walks) -> None:
-        """Keeps of each time the lesser one."""
+        """Keep the smaller of each two times."""
         for mine, theirs in zip(self.taken, other.taken, strict=True):
             for name, seconds in mine.items():
                 pairs = zip(seconds, theirs[name], strict=True)
@@ -65,7 +64,7 @@ class Walks:
 
 
 def walk(tokenizer: str, sample: int) -> Walks:
-    """Walks along all instances twice, with a tokenizer that knows nothing yet."""
+    """Walk along all instances twice, with a new tokenizer."""
     walks = Walks()
     info = TokenizerInfo.from_file(SHARED / "tokenizers" / tokenizer)
     start = time.thread_time()
@@ -106,7 +105,7 @@ def walk(tokenizer: str, sample: int) -> Walks:
 
 
 def main() -> None:
-    """Prints a table for each of the two walks."""
+    """Print a table for each of the two walks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=60, help="schemas")
     parser.add_argument("--rounds", type=int, default=1, help="the least time of so many counts")

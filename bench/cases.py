@@ -1,4 +1,4 @@
-"""What is measured: every case is a value, and nothing here runs."""
+"""The benchmarks: every case is a value, and nothing runs here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Source:
-    """A grammar and a text of it. `$N` in either is a number that makes every variant another."""
+    """A grammar and a text of it. `$N` in either is a number that makes each variant different."""
 
     text: str
     schema: str | None = None
@@ -29,8 +29,8 @@ class Source:
 class Case:
     """One benchmark.
 
-    `measure` names a function of `measures`. `sources` are compared with each other, the first
-    with the second as a ratio. `goals` are the greatest values that are good enough.
+    `measure` names a function of `measures`. `sources` are compared with each other, the first with
+    the second as a ratio. `goals` are the greatest acceptable values.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Case:
     sources: Mapping[str, Source] = field(default_factory=dict)
     tokenizers: tuple[str, ...] = ("llama3",)
     variants: int = 1
-    # The positions of a text that count, by where in JSON the token starts; none: all of them.
+    # The positions of a text that count, by where in JSON the token starts; empty for all.
     position: str | None = None
     goals: Mapping[str, float] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ def prose(characters: int) -> str:
     return text[:characters]
 
 
-# Schemas that a process has met before a case begins: not those of the case.
+# Schemas that a process has compiled before a case begins, different from those of the case.
 OTHERS = [
     Source(
         '{"title": "A tale of two", "pages": 123, "tags": ["old", "new"], "in_print": true}',

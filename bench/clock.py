@@ -1,4 +1,4 @@
-"""Times of single calls, and what the timing itself costs."""
+"""Times of single calls, and the cost of timing itself."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-# A process that was off the processor for longer than this during a call is charged its CPU time
-# instead: on a shared machine the tail would else be the scheduler's.
+# If a process was off the processor for longer than this during a call, the call's CPU time counts:
+# on a shared machine, the tail would otherwise measure the scheduler.
 STOLEN_NS = 20_000
 
 
 def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
-    """Microseconds that one call took, and its result."""
+    """The microseconds of one call, and its result."""
     cpu = time.thread_time_ns()
     start = time.perf_counter_ns()
     result = call(*arguments)
@@ -25,7 +25,7 @@ def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 
 def mean_of_loop(call: Callable[..., Any], items: Iterable[Any]) -> float:
-    """Mean microseconds of a call over items, the loop included: for calls too short to time."""
+    """Mean microseconds of a call over items, including the loop: for calls too short to time."""
     items = list(items)
     cpu = time.thread_time_ns()
     start = time.perf_counter_ns()
@@ -37,7 +37,7 @@ def mean_of_loop(call: Callable[..., Any], items: Iterable[Any]) -> float:
 
 
 def overheads(vocab_size: int) -> dict[str, float]:
-    """What a timed call and a loop cost that do nothing, and what one copied row costs."""
+    """The cost of a timed call and of a loop that do nothing, and of copying a row."""
     row = np.full((vocab_size + 31) // 32, -1, dtype=np.int32)
     mask = np.zeros_like(row)
 
@@ -56,7 +56,7 @@ def overheads(vocab_size: int) -> dict[str, float]:
 
 
 def summary(name: str, times: list[float]) -> dict[str, float]:
-    """Mean, median, 99th percentile and greatest of some times, under this name."""
+    """Mean, median, 99th percentile and maximum of some times, under this name."""
     if not times:
         return {}
     ordered = sorted(times)

@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def stages(compiler: GrammarCompiler, schema: str, mask: Any) -> tuple[list[int], int] | None:
-    """Nanoseconds of the four stages and the bytes held; None for a schema that is refused."""
+    """Nanoseconds of the four stages, and the bytes in use; None for a schema that is refused."""
     marks = [thread_time_ns()]
     try:
         grammar = Grammar.from_json_schema(schema)

@@ -1,12 +1,13 @@
-"""What may take long, under a deadline, a signal and a cancel token: when does it end?
+"""How soon operations end that may take long, under a deadline, a signal and a cancel token.
 
     python -m bench.deadlines --tokenizer ../shared/tokenizers/llama3
 
-Every case is asked for with a deadline of 100 ms, in a process of its own, by a thread that is not
-the main one, so that its processor time is all that the call costs. Then by the main thread,
-without a deadline, where a handler of a signal raises after 100 ms, and by the main thread once
-more, where another thread cancels the token of its limits after 100 ms; counted is the processor
-time from then on, beside those 100 ms. What is done sooner is no test of these, and says so.
+Every case runs three times, in a process of its own. First with a deadline of 100 ms, on a thread
+other than the main one, so that its processor time is exactly that of the call. Then on the main
+thread without a deadline, where a signal handler raises after 100 ms. Then on the main thread
+again, where another thread cancels the token of its limits after 100 ms. The figure is the
+processor time beyond these 100 ms. A case that finishes sooner tests nothing, and is marked as
+such.
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ from stencilm import (
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 ASKED = 0.1
-"""Seconds that are asked for."""
+"""The deadline, in seconds."""
 LATE = 0.05
-"""Seconds beyond that are allowed."""
+"""The permitted delay, in seconds."""
 
 ROOMY = Limits(schema_bytes=4 << 20, milliseconds=60_000)
-"""For what a case prepares."""
+"""The preparation of a case."""
 
 Work = Callable[[GrammarCompiler], Any]
-"""The one call that is timed."""
+"""The single call that is timed."""
 CASES: dict[str, Callable[[GrammarCompiler], Work]] = {}
 
 WITHOUT_DEADLINE = {"converting a grammar of 3,000 rules"}
-"""What takes no limits, because its work is bounded by the grammar; signals end it."""
+"""Operations without limits, because the grammar bounds their work; signals end them."""
 
 
 def case(title: str) -> Callable[[Callable[[GrammarCompiler], Work]], None]:
@@ -314,7 +315,7 @@ def _(_: GrammarCompiler) -> Work:
 
 
 def doubling(rule: str, count: int = 40) -> str:
-    """A Lark grammar of terminals each of which holds the one before several times."""
+    """A Lark grammar of terminals, each of which contains the previous one several times."""
     terminals = [rule.format(new=f"T{n}", old=f"T{n - 1}", number=n) for n in range(1, count + 1)]
     return "\n".join([f"start: T{count}", 'T0: "ab" /[c-f]/', *terminals])
 
@@ -386,11 +387,11 @@ def _(made: GrammarCompiler) -> Work:
 
 
 WAYS = ("deadline", "signal", "cancel")
-"""What ends a case."""
+"""The three ways to end a case."""
 
 
 def one(title: str, folder: Path, way: str) -> tuple[float, str]:
-    """Seconds that a case took, and how it ended."""
+    """The seconds that a case took, and how it ended."""
     info = TokenizerInfo.from_file(folder)
     token = CancelToken()
     asked = {
@@ -446,7 +447,7 @@ def signalled(work: Work, made: GrammarCompiler) -> tuple[float, str]:
 
 
 def stopped(work: Work, made: GrammarCompiler, stop: Callable[[], Any]) -> tuple[float, str]:
-    """Counts from when another thread stops the work."""
+    """Count from the moment when another thread stops the work."""
     sent = [0.0]
     over = threading.Event()
 

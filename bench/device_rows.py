@@ -1,12 +1,12 @@
-"""Masks of a batch for logits on a GPU: whole masks that are sent, or patches of rows kept there.
+"""Masks of a batch for logits on a GPU: whole masks are sent, or patches of rows kept there.
 
     python -m bench.device_rows --rows 32 256 1024 --threads 8
 
-Sequences stand at random places of valid instances of 64 grammars, and their masks are known.
-A step finds the masks, brings them to the GPU and closes the logits there; its time ends when the
-GPU is done. "Host" is what a step takes of the program's thread while the GPU is busy with other
-work: less than all, because nothing is waited for. Of each figure the median of all rounds counts.
-With xgrammar installed its kernel closes the same logits by the same masks.
+Sequences are at random positions of valid instances of 64 grammars, and their masks are cached. A
+step finds the masks, brings them to the GPU and masks the logits there; its time ends when the GPU
+has finished. "Host" is the part of a step that occupies the program's thread while the GPU is busy
+with other work; it is less than all, because nothing is waited for. For each figure the median of
+all rounds counts. If xgrammar is installed, its kernel masks the same logits with the same masks.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from stencilm.bitmask.rows import MaskRows, _Torch
 from .batches import Calls, sequences
 from .forced_tokens import SHARED
 
-# Cycles of the GPU for which it is busy while the host's time is taken; some ten milliseconds.
+# Cycles for which the GPU is kept busy while the host's time is measured; some ten milliseconds.
 BUSY_CYCLES = 20_000_000
 
 
 def median(
     call: Callable[[], object], rounds: int, before: Callable[[], object] | None = None
 ) -> float:
-    """The microseconds of a call, until the GPU is done."""
+    """The microseconds of a call until the GPU has finished."""
     times = []
     for _ in range(rounds):
         if before is not None:
@@ -46,7 +46,7 @@ def median(
 
 
 def on_host(call: Callable[[], object], rounds: int) -> float:
-    """The microseconds that a call keeps the program's thread while the GPU is busy."""
+    """The microseconds for which a call occupies the program's thread while the GPU is busy."""
     times = []
     for _ in range(rounds):
         torch.cuda.synchronize()
@@ -59,12 +59,12 @@ def on_host(call: Callable[[], object], rounds: int) -> float:
 
 
 def on_device(call: Callable[[], object], rounds: int) -> float:
-    """The microseconds that the GPU works for a call, by its own clock."""
+    """The GPU's time for a call in microseconds, by its own clock."""
     times: list[float] = []
     for _ in range(rounds):
         begun, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         torch.cuda.synchronize()
-        # So that the call's kernels wait for nothing of the host.
+        # So that the call's kernels do not wait for the host.
         torch.cuda._sleep(BUSY_CYCLES // 20)
         begun.record()
         call()
@@ -75,7 +75,7 @@ def on_device(call: Callable[[], object], rounds: int) -> float:
 
 
 class Steps:
-    """The ways of a batch to its closed logits."""
+    """The ways from a batch to its masked logits."""
 
     def __init__(self, info: TokenizerInfo, calls: Calls, dtype: Any) -> None:
         self.calls, self.info = calls, info
@@ -115,7 +115,7 @@ class Steps:
         self.close(self.kept_by_torch.bitmask(self.calls.patches), "torch")
 
     def check(self) -> None:
-        """All ways leave the same logits, which are those that the CPU leaves."""
+        """Check that all ways give the same logits as the CPU."""
         expected = self.start.float().cpu().numpy()
         self.fill()
         apply_token_bitmask_inplace(expected, self.filled, vocab_size=self.info.vocab_size)
@@ -170,7 +170,7 @@ def figures(steps: Steps, rounds: int) -> list[float | None]:
 
 
 def main() -> None:
-    """Prints a table with a line for each number of rows and type of logits."""
+    """Print a table with a line for each number of rows and type of logits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[32, 256, 1024])
     parser.add_argument("--threads", type=int, default=2)

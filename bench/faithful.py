@@ -1,12 +1,12 @@
-"""How close drawn texts come to the model's own probabilities, where all texts can be listed.
+"""How close the frequencies of sampled texts are to the model's own probabilities.
 
     python -m bench.faithful [--texts 20000] [--seed 1]
 
-For each grammar: the total variation between the texts that were drawn and their probabilities,
-found by going along every sequence of tokens, for each way to draw; the forward passes for each
-token; and the estimate of the grammar's probability beside the right one. Sampling noise alone
-is part of each number: the last column has what independent texts would show in the mean. Of
-masked texts there are at most 1,000.
+For each grammar whose texts can all be listed, and for each sampling method: the total variation
+distance between the sampled texts and their probabilities, which are computed along every sequence
+of tokens; the forward passes per token; and the estimated probability of the grammar next to the
+right one. Each distance includes sampling noise: the last column has the mean distance of
+independent texts. At most 1,000 masked texts are sampled.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MAX_TOKENS = 10
 
 
 class RememberingModel:
-    """A model that is run once for each prefix, so that many texts cost little here."""
+    """A model that runs once for each prefix, so that many texts are cheap here."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -106,7 +106,7 @@ def conditional(
     max_tokens: int = MAX_TOKENS,
     prompt: str = PROMPT,
 ) -> tuple[dict[str, float], float]:
-    """The probability of each text given that it is one of the grammar, and that of the grammar.
+    """The probability of each text, given that it is one of the grammar, and that of the grammar.
 
     By brute force: every sequence of tokens that the grammar accepts, with its end.
     """
@@ -139,14 +139,14 @@ def conditional(
 
 
 def variation(texts: Sequence[str], expected: dict[str, float]) -> float:
-    """The total variation between drawn texts and what is expected."""
+    """The total variation distance between sampled texts and the expected ones."""
     counts = Counter(texts)
     assert counts.keys() <= expected.keys(), counts.keys() - expected.keys()
     return 0.5 * sum(abs(counts[text] / len(texts) - share) for text, share in expected.items())
 
 
 def noise(expected: dict[str, float], texts: int) -> float:
-    """The total variation that so many independent texts show in the mean."""
+    """The mean total variation distance of `count` independent texts."""
     spreads = (math.sqrt(share * (1 - share) / texts) for share in expected.values())
     return 0.5 * math.sqrt(2 / math.pi) * sum(spreads)
 

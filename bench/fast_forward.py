@@ -26,12 +26,12 @@ SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 MAX_TOKENS = 200
 
 WORD = {"type": "string", "pattern": "^[a-z]{1,8}$"}
-# As text, because a random model may write the zeros after the point of a number without end.
+# As text, because a random model may write endless zeros after the point of a number.
 NUMBER = {"type": "string", "pattern": "^[1-9][0-9]{0,2}$"}
 
 
 def closed(**properties: Any) -> dict[str, Any]:
-    """An object with just these members."""
+    """An object with exactly these members."""
     return {
         "type": "object",
         "properties": properties,
@@ -50,7 +50,7 @@ SCHEMAS = [
 
 
 def load(name: str) -> Any:
-    """The embedded model, or a random one of the shape of SmolLM-135M over the GPT-2 vocabulary."""
+    """The embedded model, or a random one of SmolLM-135M's shape with GPT-2's vocabulary."""
     if name == "tiny":
         return stencilm.load("tiny").backend
     import torch
@@ -74,7 +74,7 @@ def load(name: str) -> Any:
 
 
 def plain(backend: Any, prompt_ids: list[int], num_tokens: int) -> float:
-    """CPU seconds of transformers' own greedy generation of so many tokens."""
+    """CPU seconds of transformers' own greedy generation of this many tokens."""
     import torch
 
     ids = torch.tensor([prompt_ids])
@@ -105,7 +105,7 @@ def main() -> None:
     compiled = [
         compiler.compile_grammar(Grammar.from_json_schema(schema, **style)) for schema in SCHEMAS
     ]
-    for one in compiled:  # lay the masks out and warm the model up
+    for one in compiled:  # compute the masks and warm up the model
         generate(backend, GrammarMatcher(one), backend.encode("A"), max_tokens=MAX_TOKENS)
     plain(backend, backend.encode("A"), 4)
     totals = {name: [0.0, 0, 0] for name in ("fast-forward", "every token", "transformers")}

@@ -25,7 +25,7 @@ from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
-# How texts are written, and what the grammars are told of it.
+# How texts are written, and the matching options of the grammars.
 STYLES: dict[str, dict[str, Any]] = {
     "free white space": {"dumps": {}, "ours": {}, "theirs": {}},
     "compact": {
@@ -42,7 +42,7 @@ STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Counts:
-    """What became of the tokens of all instances."""
+    """The counts of tokens over all instances."""
 
     tokens: int = 0
     forced: int = 0
@@ -53,7 +53,7 @@ class Counts:
     calls: int = 0
 
     def add(self, other: Counts) -> None:
-        """Adds those of one more instance."""
+        """Add the counts of one more instance."""
         for name in self.__dataclass_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -74,7 +74,7 @@ def walk(
     accept: Callable[[int], bool],
     wrong: list[tuple[int, list[int]]],
 ) -> Counts | None:
-    """One instance; None where it is refused. Runs that are not canonical are added to `wrong`."""
+    """One instance; None if it is refused. Runs that are not canonical are added to `wrong`."""
     counts = Counts(tokens=len(token_ids), instances=1)
     at = 0
     while at <= len(token_ids):
@@ -99,7 +99,7 @@ def walk(
 
 
 def schemas(sample: int) -> Iterator[tuple[str, str, list[Any]]]:
-    """Schemas by a hash of their name, so that a larger sample holds the smaller one."""
+    """Schemas by a hash of their name, so that a larger sample contains the smaller one."""
     rows = []
     for file in sorted((SHARED / "maskbench").glob("*.jsonl.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
@@ -114,7 +114,7 @@ def schemas(sample: int) -> Iterator[tuple[str, str, list[Any]]]:
 
 
 def main() -> None:
-    """Walks the sample in both styles and prints a table for each."""
+    """Walk the sample in both styles and print a table for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sample", type=int, default=400, help="schemas")
     parser.add_argument("--tokenizer", default="llama3", choices=["llama3", "gpt2", "mistral-v1"])
@@ -181,7 +181,7 @@ class Theirs:
         )
 
     def compile(self, schema: str, options: dict[str, Any]) -> Any:
-        """A matcher before the first token; None where the schema is refused."""
+        """A matcher before the first token; None if the schema is refused."""
         try:
             grammar = self._library.LLMatcher.grammar_from_json_schema(schema, defaults=options)
         except ValueError:

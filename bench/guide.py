@@ -1,15 +1,15 @@
-"""How fast a JSON object of exactly n string pairs is written: four ways, passes counted.
+"""The speed of writing a JSON object of exactly n string pairs in four ways, with forward passes.
 
 `python -m bench.guide` runs the embedded model, `--shape smollm-135m` a model of that shape with
 random weights, for the cost of a token. Each way writes the same grammar after the same prompt:
 
-* naive: plain sampling, its mask made anew each step by trying every token (`accept_token`);
+* naive: plain sampling; each mask is found by trying every token (`accept_token`);
 * mask: masked decoding, one forward pass for each token;
 * mask + forced: the same, with forced text read without passes;
 * guide: drafted freely, corrected, with forced text and guesses.
 
-Seconds are those of the processor, and the ways take turns step by step, so that a busy machine
-changes little; all on one thread, where that is the time that an idle machine takes.
+Seconds are processor time on one thread, which is the time that an idle machine takes. The ways
+take turns step by step, so that a busy machine changes little.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROMPT = "Here is a JSON object, with {n} keys, using only string values:\n\n```
 
 
 def grammar(n: int) -> stencilm.Grammar:
-    """Objects of n string pairs, one to a line, as models write them."""
+    """Objects of n string pairs, one pair per line, as models write them."""
     pair = r'"\"" [a-zA-Z0-9_ ]{1,16} "\": \"" [a-zA-Z0-9_ .-]{0,24} "\""'
     return stencilm.Grammar.from_ebnf(
         f'root ::= "{{\\n  " pair (",\\n  " pair){{{n - 1}}} "\\n}}"\npair ::= {pair}'
@@ -49,7 +49,7 @@ def grammar(n: int) -> stencilm.Grammar:
 def backend(shape: str) -> Any:
     import torch
 
-    # A second thread that waits for work would be counted towards whichever way comes next.
+    # The time of a waiting second thread would be counted towards whichever way comes next.
     torch.set_num_threads(1)
     if shape == "tiny":
         return stencilm.load("tiny")
@@ -69,7 +69,7 @@ def backend(shape: str) -> Any:
 
 @dataclass
 class Run:
-    """One text being written: iterating gives the number of tokens after each step."""
+    """One text being generated: iterating gives the number of tokens after each step."""
 
     steps: Iterator[int]
     tokens: int = 0
@@ -78,7 +78,7 @@ class Run:
 
 
 def started(way: str, model: Any, n: int, limit: int) -> Run:
-    # The compiler of `guide`, so that none of the ways compiles while its clock runs.
+    # The compiler of `guide`, so that no way compiles while its clock runs.
     compiler = compiler_of(model.tokenizer_info)
     compiled = compiler.compile_grammar(grammar(n))
     prompt = PROMPT.format(n=n)
@@ -93,7 +93,7 @@ def started(way: str, model: Any, n: int, limit: int) -> Run:
 
 
 def naive(run: Run, model: Any, compiled: Any, prompt_ids: list[int], limit: int) -> Iterator[int]:
-    """Its mask tries every token on the matcher and takes it back."""
+    """Find each mask by trying every token on the matcher and taking it back."""
     matcher = stencilm.GrammarMatcher(compiled)
     sequence = model.backend.start(prompt_ids)
     unread: list[int] = []
@@ -144,9 +144,9 @@ def guided(run: Run, model: Any, compiler: Any, n: int, prompt: str, limit: int)
 
 
 def race(model: Any, ways: Sequence[str], n: int, limit: int) -> dict[str, Run]:
-    """All ways, each a step at a time: always the one that has written least.
+    """All ways, one step at a time: the next step is of the one that has written least.
 
-    So whatever else the machine does falls on all of them alike.
+    So other load on the machine affects all of them equally.
     """
     runs = {way: started(way, model, n, limit) for way in ways}
     live = set(ways)
@@ -164,7 +164,7 @@ def race(model: Any, ways: Sequence[str], n: int, limit: int) -> dict[str, Run]:
 
 
 Found = dict[str, dict[str, dict[str, float]]]
-"""For each way and each number of pairs: what was found."""
+"""The results for each way and each number of pairs."""
 
 
 def measure(
@@ -209,7 +209,7 @@ COLOURS = {"naive": "#8a8f98", "mask": "#3b7dd8", "mask + forced": "#c27a12", "g
 
 
 def plot(found: Found, title: str) -> str:
-    """Tokens per second over the number of pairs, as SVG that reads on light and dark."""
+    """Tokens per second over the number of pairs, as SVG that is readable on light and dark."""
     highest = max(cell["tokens/s"] for cells in found.values() for cell in cells.values()) * 1.1
     sizes = list(found["mask"])
     x = {n: 70 + 430 * place / max(1, len(sizes) - 1) for place, n in enumerate(sizes)}

@@ -1,18 +1,18 @@
-"""How long questions about texts with holes take, and masks within holes, on public schemas.
+"""The time of queries about texts with holes, and of masks within holes, on public schemas.
 
     python -m bench.holes --tokenizer ../shared/tokenizers/gpt2 [--cases 300] [--seed 1]
 
-Schemas and valid documents are those of MaskBench, in the layout that they have there. From each
-document one, two or three stretches of up to 40 bytes are cut out at random places. Timed are, in
-processor time of one thread:
+Schemas and valid documents are those of MaskBench, in their original layout. From each document
+one, two or three ranges of up to 40 bytes are cut out at random positions. The following are timed,
+in processor time of one thread:
 
-- the first question about a schema, with all that is prepared for it, and later ones;
+- the first query about a schema, with everything that is prepared for it, and later ones;
 - the grammar of the first hole;
-- the same with compiling it and the first mask, the text before the hole read;
+- the same with compiling it and the first mask, after reading the text before the hole;
 - the masks after each token of the text that was cut out.
 
 Every cut text can be completed, so an answer of False is counted as wrong, and so is a mask that
-refuses a token of what was cut out.
+refuses a token of the text that was cut out.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def cases(count: int, most_bytes: int, chosen: random.Random) -> Iterator[tuple[
 
 
 def cut(text: bytes, holes: int, chosen: random.Random) -> tuple[list[Any], bytes]:
-    """The pieces of a text with holes, and what was in the first."""
+    """The pieces of a text with holes, and the text of the first hole."""
     places = sorted(chosen.sample(range(1, len(text), 2), min(holes, len(text) // 2)))
     pieces: list[Any] = [text[: places[0]]]
     first = b""
     for index, start in enumerate(places):
         limit = places[index + 1] if index + 1 < len(places) else len(text)
-        # Holes with nothing between them would be one hole.
+        # Adjacent holes would be one hole.
         most = limit if limit == len(text) else limit - 1
         end = min(start + 1 + chosen.randrange(LONGEST_HOLE), most)
         first = text[start:end] if index == 0 else first
@@ -140,7 +140,7 @@ def main() -> None:
                 keep("compile and first mask in the hole", took, (schema, pieces))
                 for token in info.tokenize_bytes(inside):
                     if not mask[token // 32] >> (token % 32) & 1:
-                        # A token may lead over the end of what was cut out into what follows.
+                        # A token may extend beyond the end of the hole.
                         counts["masks that refuse what was cut out"] += 1
                         break
                     if not matcher.accept_token(token):

@@ -1,7 +1,7 @@
 """Building token indexes, paired with outlines-core: seconds, memory, states, transitions.
 
-Each build runs in a fresh process, both engines in turn; memory is the growth of the resident set
-by what the index keeps, the vocabulary not counted. Lowest seconds of the rounds.
+Each build runs in a fresh process, both engines in turn. Memory is the growth of the resident set
+caused by the index, without the vocabulary. Seconds are the least of the rounds.
 
     python bench/index_build.py --tokenizer gpt2 --rounds 3
 """
@@ -49,7 +49,7 @@ REGEXES = {
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds, free ones given back."""
+    """The resident memory of this process in bytes, after returning free memory."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     pages = int(Path("/proc/self/statm").read_text().split()[1])

@@ -1,13 +1,13 @@
-"""JSON Schema held against public data: what compiles, what is decided wrongly, what takes long.
+"""JSON Schema on public data: what compiles, what is decided wrongly, what takes long.
 
     python bench/json_schema.py maskbench --tokenizer llama3 --jobs 2 --out out/maskbench.jsonl
     python bench/json_schema.py suite --out out/suite.jsonl
 
-`maskbench` compiles every schema of MaskBench and reads every instance token by token; before each
-token the mask is filled and must agree with what is accepted then. A step that takes more CPU than
-the limit ends its process, and counts as a timeout. `suite` decides every case of the
-JSON-Schema-Test-Suite, each written in four ways by `json.dumps`. Both print their tables, and keep
-what is not as it should be as JSON Lines.
+`maskbench` compiles every schema of MaskBench and reads every instance token by token; the mask
+before each token must agree with whether the token is accepted. A step that takes more CPU time
+than the limit ends its process, and counts as a timeout. `suite` decides every case of the
+JSON-Schema-Test-Suite, each written in four ways by `json.dumps`. Both print tables, and store
+everything unexpected as JSON Lines.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
-# A process is begun anew after so many schemas.
+# A process is replaced after this many schemas.
 SCHEMAS_PER_PROCESS = 300
 TINY = Path(stencilm.__file__).parent / "tiny"
 REMOTE = "http://localhost:1234/"
-# How `json.dumps` writes a case of the suite.
+# The ways in which `json.dumps` writes a case of the suite.
 STYLES: dict[str, dict[str, Any]] = {
     "compact": {"separators": (",", ":"), "ensure_ascii": False},
     "default": {"ensure_ascii": False},
@@ -59,7 +59,7 @@ class Schema:
 
 @dataclass
 class Outcome:
-    """What became of one schema."""
+    """The outcome of one schema."""
 
     name: str
     group: str
@@ -71,7 +71,7 @@ class Outcome:
 
 
 def maskbench(only: list[str]) -> Iterator[Schema]:
-    """All schemas, or those whose name or group is asked for."""
+    """All schemas, or those with the requested names or groups."""
     for file in sorted((SHARED / "maskbench").glob("*.jsonl.gz")):
         group = file.name.removesuffix(".jsonl.gz")
         with gzip.open(file, "rt", encoding="utf-8") as lines:
@@ -94,7 +94,7 @@ class Reader:
         self._mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
 
     def read(self, case: Schema) -> Outcome:
-        """Compiles, fills the first mask, and decides all instances."""
+        """Compile, fill the first mask, and decide all instances."""
         outcome = Outcome(case.name, case.group, "pass")
         text = json.dumps(case.schema)
         self._begin()
@@ -127,7 +127,10 @@ class Reader:
         return outcome
 
     def _decide(self, matcher: GrammarMatcher, ids: list[int]) -> tuple[bool, str]:
-        """Whether all tokens and then the end are allowed, and where not."""
+        """Whether all tokens and then the end are allowed.
+
+        Otherwise the position of the refusal.
+        """
         mask = self._mask
         for at, token in enumerate(ids):
             matcher.fill_next_token_bitmask(mask)
@@ -145,7 +148,7 @@ class Reader:
         return allowed, "the end" if not allowed else "accepted"
 
     def _begin(self) -> None:
-        # Nothing catches it, so that it ends the process also within Rust.
+        # An exception that nothing catches, so that it ends the process even within Rust.
         signal.setitimer(signal.ITIMER_PROF, self._limit_s)
 
     def _end(self) -> None:
@@ -153,7 +156,7 @@ class Reader:
 
 
 def work(pipe: Connection, folder: str, limit_s: float, options: dict[str, Any]) -> None:
-    """A process that reads one schema after the other."""
+    """A process that reads one schema after another."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     reader = Reader(TokenizerInfo.from_file(folder), limit_s, options)
@@ -171,7 +174,7 @@ def work(pipe: Connection, folder: str, limit_s: float, options: dict[str, Any])
 
 
 class Worker:
-    """A process, and what it is at."""
+    """A process, and the schema that it is working on."""
 
     def __init__(self, folder: str, limit_s: float, options: dict[str, Any]) -> None:
         context = multiprocessing.get_context("spawn")
@@ -185,7 +188,7 @@ class Worker:
         self.case: Schema | None = None
 
     def outcome(self) -> Outcome | None:
-        """What came back; None of a process that is ready for its first schema."""
+        """The outcome; None from a process that is ready for its first schema."""
         try:
             outcome: Outcome | None = self.pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -198,7 +201,7 @@ class Worker:
         return outcome
 
     def end(self) -> None:
-        """Lets the process go."""
+        """Release the process."""
         if self.process.is_alive():
             self.pipe.send(None)
         self.process.join()
@@ -207,7 +210,7 @@ class Worker:
 def read_all(
     cases: list[Schema], folder: str, jobs: int, limit_s: float, options: dict[str, Any]
 ) -> Iterator[Outcome]:
-    """All outcomes, as they come."""
+    """All outcomes, in the order of completion."""
     left = iter(cases)
     workers = [Worker(folder, limit_s, options) for _ in range(min(jobs, len(cases)))]
     while workers:
@@ -231,7 +234,7 @@ def read_all(
 
 
 def run_maskbench(options: argparse.Namespace) -> int:
-    """Reads all schemas and prints what became of them."""
+    """Read all schemas and print their outcomes."""
     cases = list(maskbench(options.only))
     given = {"property_order": options.order, "spelling": options.spelling}
     folder = str(SHARED / "tokenizers" / options.tokenizer)
@@ -262,7 +265,7 @@ def run_maskbench(options: argparse.Namespace) -> int:
 
 
 def documents() -> dict[str, Any]:
-    """The documents that the suite's schemas refer to, under the addresses that it gives them."""
+    """The documents that the suite's schemas refer to, by the addresses in the suite."""
     remotes = SHARED / "json-schema-test-suite" / "remotes"
     files = [path for path in remotes.rglob("*.json") if not is_of_another_draft(path, remotes)]
     return {
@@ -272,7 +275,7 @@ def documents() -> dict[str, Any]:
 
 
 def is_of_another_draft(path: Path, remotes: Path) -> bool:
-    """Whether a document is for other drafts than 2019-09, 2020-12 and all."""
+    """Whether a document is only for drafts 3, 4 or 6, or for the next version."""
     first = path.relative_to(remotes).parts[0]
     return first in ("draft3", "draft4", "draft6", "v1")
 
@@ -288,7 +291,7 @@ def run_suite(options: argparse.Namespace) -> int:
         for file in sorted(folder.rglob("*.json")):
             name = file.relative_to(folder).as_posix()
             for group in json.loads(file.read_text(encoding="utf-8")):
-                # Other files hold that formats are enforced, this one that they are not.
+                # Other files assume that formats are asserted, this one that they are not.
                 formats: Literal["enforced", "annotation"]
                 formats = "annotation" if name == "format.json" else "enforced"
                 for title, verdict in decide_group(compiler, group, remote, formats):

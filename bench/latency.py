@@ -1,14 +1,14 @@
-"""While one thread does heavy work, how long does another thread's step of a warm matcher take?
+"""The duration of one thread's step of a warm matcher while another thread does heavy work.
 
     python -m bench.latency --tokenizer ../shared/tokenizers/llama3
 
-A step fills a mask that is known, accepts a token and takes it back. It needs Python's lock, and
-the lock of what the grammars of a vocabulary share. Beside it stands what Python's lock alone
-costs: the thread gives it up and takes it again. How long a thread waits for a processor is the
-machine's affair: on Linux it is taken off, as the system tells it. The heavy thread, too, waits for
-a processor while it holds a lock; so of a wait for Python's lock at most what the heavy thread
-worked meanwhile counts. Python's own threads take turns every 0.1 ms here instead of every 5, so
-that what is left is work within one call. The first row is with a thread that holds neither lock.
+A step fills a cached mask, accepts a token and takes it back. It needs Python's lock, and the lock
+of what the grammars of a vocabulary share. For comparison, there is the cost of Python's lock
+alone: releasing and taking it again. Time spent waiting for a processor is the machine's affair: on
+Linux it is subtracted, as the system reports it. The heavy thread also waits for a processor while
+it holds a lock. So of a wait for Python's lock, at most the processor time of the heavy thread in
+this period counts. Python switches threads every 0.1 ms here instead of every 5 ms, so that the
+rest is work within one call. In the first row, the other thread holds neither lock.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _(made: GrammarCompiler) -> Heavy:
 
 
 class Waiting:
-    """Seconds for which a thread has waited for a processor, as the system tells it."""
+    """Seconds for which a thread has waited for a processor, as the system reports it."""
 
     def __init__(self) -> None:
         try:
@@ -228,9 +228,9 @@ class Waiting:
 def timed(
     act: Callable[[], Any], seconds: float, worked: Callable[[], float] | None = None
 ) -> list[float]:
-    """What each act took, in seconds, less what it waited for a processor.
+    """The duration of each act in seconds, without the time spent waiting for a processor.
 
-    With `worked`, the processor time of another thread, at most what that thread worked meanwhile.
+    With `worked`, a clock of another thread's processor time, at most what that thread worked.
     """
     waiting, taken = Waiting(), []
     until = time.perf_counter() + seconds
@@ -241,13 +241,13 @@ def timed(
         wall = time.perf_counter() - begun
         took = max(0.0, wall - (waiting() - waited))
         taken.append(min(took, worked() - before) if worked else took)
-        # As an engine does, that waits for its model; the lock is free meanwhile.
+        # Like an engine that waits for its model; the lock is free meanwhile.
         time.sleep(0.0005)
     return taken
 
 
 def processor_time(thread: threading.Thread) -> Callable[[], float] | None:
-    """A clock of what a thread has worked, in seconds; None where the system has none."""
+    """A clock of a thread's processor time, in seconds; None if the system has none."""
     if not hasattr(time, "pthread_getcpuclockid") or thread.ident is None:
         return None
     clock = time.pthread_getcpuclockid(thread.ident)

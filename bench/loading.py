@@ -1,7 +1,7 @@
-"""CPU seconds that loading a vocabulary costs, beside the load of its tokenizer and beside others.
+"""CPU seconds of loading a vocabulary, next to loading its tokenizer and to other libraries.
 
-Every figure is the first call in a fresh interpreter, as a server would make it. All threads count.
-`from_file` includes the tokenizer's own load; what is not installed is left out.
+Every figure is the first call in a fresh interpreter, as on a server. All threads count.
+`from_file` includes loading the tokenizer itself; packages that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def bare(folder: str) -> Any:
 def wrapped(folder: str) -> Any:
     from transformers import PreTrainedTokenizerFast
 
-    # The class that the folders name; AutoTokenizer would add the reading of settings.
+    # The class that the folders name; AutoTokenizer would also read settings.
     return PreTrainedTokenizerFast.from_pretrained(folder)
 
 

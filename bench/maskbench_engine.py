@@ -1,7 +1,7 @@
 """stencilm as an engine of a MaskBench-style runner: one class with the calls that it times.
 
-The runner is not part of this repository; it imports this file as ``ours=maskbench_engine:Engine``
-with ``--path bench`` and brings ``engine_api`` along.
+The runner is not part of this repository. It imports this file as ``ours=maskbench_engine:Engine``
+with ``--path bench``, and provides ``engine_api``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stencilm import GrammarCompiler, GrammarMatcher, TokenizerInfo
 
 
 class Engine(Base):
-    """Every order of the keys, free white space, and no grammar cache, so that compiling is timed.
+    """Keys in any order, free white space, and no grammar cache, so that compiling is timed.
 
     The instances of the data have their keys in any order, which is valid.
     """
@@ -59,10 +59,10 @@ class Engine(Base):
 
 
 class DeclaredOrder(Engine):
-    """Known keys in the order of the schema, as the package does where nothing is said.
+    """Declared keys in the order of the schema, which is the package's default.
 
-    A hundredth to a thirtieth of the schemas then refuse a valid instance, for the order of its
-    keys.
+    Between one thirtieth and one hundredth of the schemas then refuse a valid instance because of
+    the order of its keys.
     """
 
     name = "stencilm, declared order"
@@ -70,9 +70,9 @@ class DeclaredOrder(Engine):
 
 
 class Prepared(Engine):
-    """The same with the likely masks found when a schema is compiled, in at most 5 ms.
+    """The same, but likely masks are prepared when a schema is compiled, in at most 5 ms.
 
-    What that takes counts for the first mask here; an engine does it while a prompt is read.
+    Here this time counts for the first mask; an engine prepares while a prompt is read.
     """
 
     name = "stencilm-prepared"

@@ -1,8 +1,8 @@
-"""How each kind of case is measured. Every function runs in a fresh process and returns numbers.
+"""The measurement of each kind of case. Every function runs in a fresh process.
 
-Cold: the first time for this compiled grammar, in a process that has met other grammars (the
-number 0 of `--first` instead: the very first grammar of the process). Warm: once more, by another
-matcher of the same compiled grammar. Calls are Python calls, since that is what users pay.
+Cold: the first time for this compiled grammar, in a process that has compiled other grammars (or,
+for number 0 of `--first`, the very first grammar of the process). Warm: once more, with another
+matcher of the same compiled grammar. Calls are Python calls, because that is what users pay.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def batch(case: Case, shared: Path, first: bool) -> Numbers:
     filler = stencilm.BatchGrammarMatcher(max_threads=2)
     times = []
     for _ in range(200):
-        # The plain clock: the time of the other threads counts.
+        # The plain clock, because the time of other threads counts.
         start = time.perf_counter_ns()
         filler.batch_fill_next_token_bitmask(matchers, masks)
         times.append((time.perf_counter_ns() - start) / 1000)
@@ -268,7 +268,7 @@ def size(case: Case, shared: Path, first: bool) -> Numbers:
 
 
 def memory(case: Case, shared: Path, first: bool) -> Numbers:
-    """The development half of MaskBench, every fourth schema of it, so that it ends in minutes."""
+    """The development half of MaskBench, every fourth schema of it, so that it takes minutes."""
     bench = Bench(shared, case.tokenizers[0])
     sizes, refused = [], 0
     for path in sorted((shared / "maskbench").glob("*.jsonl.gz")):

@@ -1,7 +1,7 @@
-"""What processes hold that get requests for much memory, beside what is reported.
+"""The memory of processes that get requests for much of it, next to what is reported.
 
-Each case of `tests/memory_cases.py` runs in a process of its own. What it held at most is what the
-system says when it has ended, less what a process holds that only has the tokenizer.
+Each case of `tests/memory_cases.py` runs in a process of its own. Its peak is what the system
+reports when it has ended, minus that of a process that only loads the tokenizer.
 
     python bench/memory.py --tokenizer llama3 --case requests --case ordinary
 """
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def measured(case: str, tokenizer: str, limits: str) -> tuple[int, float, dict[str, Any]]:
-    """The most bytes held, the seconds of processor time, and what the case says."""
+    """The peak memory in bytes, the seconds of processor time, and the output of the case."""
     paths = os.pathsep.join(
         filter(None, [str(ROOT / "tests"), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     )

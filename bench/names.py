@@ -1,9 +1,9 @@
 """Random documents that declare names and refer to them: python -m bench.names
 
-Each document is a random walk over the tokens that the masks allow, in three notations. What it
-declares and refers to is then read by a reader that knows nothing of the grammar, in the order of
-the text, and every reference must be to a name before it. Every tenth document has a token budget,
-in which it must be complete. Masks are timed as they come.
+Each document is a random walk over the tokens that the masks allow, in three notations. Its
+declarations and references are then read by a reader that does not use the grammar, in the order of
+the text, and every reference must be to an earlier declaration. Every tenth document has a token
+budget, within which it must be complete. Masks are timed along the way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 RECORD = Path(__file__).parent / "records" / "names.md"
 BUDGET = 100
 
-# A name of a set that is declared (True) or referred to (False), in the order of the text.
+# A name in a set, declared (True) or referred to (False), in the order of the text.
 Event = tuple[str, bool, str]
 
 
@@ -58,7 +58,7 @@ _ORDERS = _object(
     products=_list(_object(product=_declares("products"), price={"type": "integer"}), 1),
     orders=_list(_object(by=_refers("customers"), of=_list(_refers("products"), 1)), 1),
 )
-# What a step waits for is a step before it, or the step itself.
+# A step may wait for an earlier step, or for itself.
 _STEPS = _list(_object(step=_declares("steps"), after=_list(_refers("steps"))), 2)
 _KEYS = {
     "id": ("ids", True), "start": ("ids", False), "end": ("ids", False),
@@ -120,14 +120,14 @@ def _types_events(text: str) -> Iterator[Event]:
 
 @dataclass(frozen=True)
 class Kind:
-    """Documents of one grammar, and how they are read."""
+    """Documents of one grammar, and their reader."""
 
     title: str
     grammar: Grammar
     events: Callable[[str], Iterator[Event]]
 
     def judged(self, text: str) -> tuple[int, list[str]]:
-        """How many references a document has, and those that are to no name before them."""
+        """The number of references in a document, and of those without an earlier declaration."""
         names: set[tuple[str, str]] = set()
         references, dangling = 0, []
         for kind, is_declared, name in self.events(text):

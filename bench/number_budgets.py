@@ -1,7 +1,7 @@
-"""Token budgets of arrays of many different integers: what masks cost, near the end or far.
+"""Token budgets of arrays of many different integers: masks near the end and far from it.
 
-A random model writes arrays of at least so many different integers out of a range, under budgets
-between the shortest completion and several times that.
+A random model writes arrays of at least `n` different integers from a range, under budgets from the
+shortest completion to several times that.
 
     python -m bench.number_budgets
 """
@@ -24,7 +24,7 @@ MOST_SECONDS = 30
 
 
 def walk(matcher: GrammarMatcher, info: TokenizerInfo, seed: int) -> tuple[list[float], str]:
-    """The seconds of each mask, and what became of the text."""
+    """The seconds of each mask, and the outcome of the text."""
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     chance, seconds, text = random.Random(seed), list[float](), b""
     begun = time.perf_counter()
@@ -39,7 +39,7 @@ def walk(matcher: GrammarMatcher, info: TokenizerInfo, seed: int) -> tuple[list[
         seconds.append(time.perf_counter() - started)
         tokens = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
         pieces = {int(token): info.decoded_vocab[token] or b"" for token in tokens}
-        # One that writes blanks alone would spend its budget on them.
+        # A model that only writes whitespace would spend its budget on it.
         token = chance.choice(
             [one for one, piece in pieces.items() if piece.strip()] or list(pieces)
         )

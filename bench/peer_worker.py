@@ -1,10 +1,10 @@
-"""One engine in an environment of its own: reads a schema and its texts a line, answers a line.
+"""One engine in its own environment: reads a schema with its texts per line, and answers per line.
 
-Nothing of this repository is imported here but by the adapter of stencilm itself. A request is
-`{"schema": ..., "texts": [[token ids, is valid], ...], "seconds": ...}`; the answer has a status,
+Nothing of this repository is imported here, except by the adapter of stencilm itself. A request is
+`{"schema": ..., "texts": [[token ids, is valid], ...], "seconds": ...}`. The answer has a status,
 the microseconds of compiling with the first mask, and those of every mask with the token after it.
-Who needs more seconds of processor time than that is ended by a signal, so that other work on the
-machine makes nobody late.
+A signal ends an engine that needs more seconds of processor time; other load on the machine does
+not count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """The engine does not take the schema."""
+    """The engine refuses the schema."""
 
 
 class Stencilm:
@@ -128,7 +128,7 @@ class LLGuidance:
 
 
 class OutlinesCore:
-    """outlines-core: a schema becomes a regular expression, and this an index over tokens."""
+    """outlines-core: a schema becomes a regular expression, and that an index over tokens."""
 
     def __init__(self, folder: Path, vocab_size: int, stop: int) -> None:
         import numpy as np
@@ -226,7 +226,7 @@ def main() -> None:
     name, folder, vocab_size, stop = sys.argv[1:]
     engine = ENGINES[name](Path(folder), int(vocab_size), int(stop))
     answers = sys.stdout
-    sys.stdout = sys.stderr  # what a library prints is no answer
+    sys.stdout = sys.stderr  # keep what a library prints out of the answers
     print(json.dumps({"ready": True}), file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)

@@ -1,12 +1,12 @@
-"""stencilm beside the released versions of its peers: `python -m bench.peers`.
+"""stencilm next to the released versions of its peers: `python -m bench.peers`.
 
     python -m bench.peers --schemas 200 --tokenizer ../shared/tokenizers/llama3
 
-Each peer is installed from the package index into an environment of its own in `.peers`, over the
-packages that are here; one that cannot be installed is named and left out. All engines read the
-same schemas with the same texts, one after another for each schema and in turn first, so that what
-else the machine does concerns all of them. Times are those of schemas that all engines pass. The
-page has the tables, and the status of every schema with every engine.
+Each peer is installed from the package index into an environment of its own in `.peers`, on top of
+the packages here; one that cannot be installed is named and left out. All engines read the same
+schemas with the same texts, one engine after another for each schema, taking turns at going first,
+so that other load on the machine affects all of them. Times are of schemas that all engines pass.
+The page has the tables, and the status of every schema with every engine.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PEERS = ("llguidance", "xgrammar", "outlines-core")
 PAGE = ROOT / "docs" / "benchmark.md"
 _MOST_WAITED = 20
-"""So many times the seconds of processor time are waited for an answer."""
+"""The timeout of an answer, as a multiple of the limit on processor time."""
 MOST_TOKENS = 20_000
-"""A schema whose texts have more is left out: it would count for all the others."""
+"""The most tokens in the texts of a schema; a longer one would dominate the times."""
 
 
 class Worker:
-    """An engine in a process of its own, begun anew where it crashed or took too long."""
+    """An engine in a process of its own, restarted after a crash or a timeout."""
 
     def __init__(self, name: str, python: Path, folder: Path, info: TokenizerInfo) -> None:
         self.name = name
@@ -56,7 +56,7 @@ class Worker:
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the worker
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer to a schema: that of the engine, or what became of it."""
+        """The engine's answer for a schema, or how the engine failed."""
         if self._process is None:
             self._process = subprocess.Popen(
                 self._command,
@@ -87,7 +87,7 @@ class Worker:
         return answer
 
     def _is_late(self) -> bool:
-        """Whether the process is still at work, or was ended for its time."""
+        """Whether the process is still at work, or was ended by the time limit."""
         assert self._process is not None
         try:
             return self._process.wait(1) == -getattr(signal, "SIGPROF", 0)
@@ -111,12 +111,12 @@ class Worker:
 
 
 def installed(peer: str, folder: Path) -> tuple[Path, str] | None:
-    """The interpreter of a peer's environment and its version; None where there is none."""
+    """The interpreter of a peer's environment and its version; None if there is none."""
     home = folder / peer
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
     if not python.exists():
         venv.create(home, with_pip=True)
-        # The packages that are here, torch among them, are not brought a second time.
+        # Packages that are here, such as torch, are not installed a second time.
         site = next(home.glob("**/site-packages"))
         here = [path for path in sys.path if path.endswith("site-packages")]
         (site / "over.pth").write_text("\n".join(here), encoding="utf-8")
@@ -132,7 +132,7 @@ def installed(peer: str, folder: Path) -> tuple[Path, str] | None:
 
 
 def requests_of(count: int, seed: int, info: TokenizerInfo) -> list[tuple[str, dict[str, Any]]]:
-    """So many schemas of the public data with their texts, drawn from all of its groups."""
+    """Schemas of the public data with their texts, drawn from all of its groups."""
     cases = [case for case in maskbench([]) if case.tests]
     random.Random(seed).shuffle(cases)
     found: list[tuple[str, dict[str, Any]]] = []
@@ -210,7 +210,7 @@ def _own_version() -> str:
 def page(
     results: dict[str, dict[str, Any]], versions: dict[str, str], *, command: str, about: str
 ) -> str:
-    """The page: statuses counted, times of what all pass, and every schema."""
+    """The page: counts of statuses, times of what all engines pass, and every schema."""
     names = list(versions)
     statuses = {name: Counter(row[name]["status"] for row in results.values()) for name in names}
     kinds = [kind for kind in _STATUSES if any(statuses[name][kind] for name in names)]

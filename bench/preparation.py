@@ -1,12 +1,12 @@
-"""What masks cost after a preparation, and what they cost without.
+"""The cost of masks with and without a preparation.
 
     python -m bench.preparation --sample 200 --seed 3 --milliseconds 5
 
-Each schema is compiled twice, by two tokenizers that know equally much; one of the two grammars is
-prepared first. Then both walk along the same valid instances, mask by mask in turn. A first mask
-is the first one of a grammar, with a new matcher; cold ones are all masks of the first walk along
-each instance, each with the `accept_token` after it. With `--beside` the masks are asked for while
-the preparation is under way, which tells what it costs those who do not wait for its end.
+Each schema is compiled twice, with two tokenizers in the same state; one of the two grammars is
+prepared first. Then both walk along the same valid instances, mask by mask in turn. A first mask is
+the first one of a grammar, with a new matcher. Cold masks are all masks of the first walk along
+each instance, each with the `accept_token` after it. With `--beside` the masks are requested while
+the preparation is running, which shows its cost for users that do not wait for its end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PERCENTILES = (50, 90, 99, 99.9)
 
 
 def table(times: dict[str, list[float]]) -> None:
-    """Prints a line for each kind of masks."""
+    """Print a line for each kind of mask."""
     names = [*(f"p{percentile:g}" for percentile in PERCENTILES), "maximum", "mean"]
     print("| | masks | " + " | ".join(names) + " |\n|---|" + "--:|" * (len(names) + 1))
     for kind, values in times.items():

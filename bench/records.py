@@ -1,4 +1,4 @@
-"""What is kept of a run: the numbers, the command, and the machine."""
+"""The record of a run: the numbers, the command, and the machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).resolve().parent / "records"
 
 
 def machine() -> dict[str, Any]:
-    """The facts that numbers hang on."""
+    """The facts that numbers depend on."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -44,7 +44,7 @@ def _first_line(command: list[str]) -> str:
 
 
 def record(case: Case, command: str, rounds: list[dict[str, float]]) -> dict[str, Any]:
-    """The medians of some rounds, each with the least and the greatest."""
+    """The medians of some rounds, each with the minimum and the maximum."""
     numbers = {}
     for name in dict.fromkeys(name for numbers in rounds for name in numbers):
         values = sorted(numbers[name] for numbers in rounds if name in numbers)

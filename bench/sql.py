@@ -1,9 +1,9 @@
 """Random SELECT statements over random SQLite databases: python -m bench.sql
 
 Each text is a random walk over the tokens that the masks of `stencilm.sql` allow, and the database
-itself says whether it can prepare it. The masks are timed as they come, each database with a
-grammar that has not been used before. Nothing here knows a model: half of the tokens are drawn
-from all that are allowed, half from the signs among them, so that literals end.
+itself decides whether it can prepare it. Masks are timed along the way, for each database with a
+new grammar. There is no model: half of the tokens are drawn from all that are allowed, half from
+those without letters and digits, so that literals end.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _TYPES = (
 
 
 def quoted(name: str) -> str:
-    """A name as SQL may always have it."""
+    """A quoted name, which SQL allows everywhere."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def database(seed: int, tables: int | None = None, columns: int | None = None) -> list[str]:
-    """The statements that make a random schema, or one of so many tables and columns."""
+    """The statements that create a random schema, or one with this many tables and columns."""
     draw = random.Random(seed)
     statements: list[str] = []
     made: list[tuple[str, list[str]]] = []
@@ -93,7 +93,7 @@ def database(seed: int, tables: int | None = None, columns: int | None = None) -
 
 
 def connected(statements: list[str]) -> sqlite3.Connection:
-    """A database in memory with this schema."""
+    """An in-memory database with this schema."""
     connection = sqlite3.connect(":memory:")
     for statement in statements:
         connection.execute(statement)
@@ -126,7 +126,7 @@ class Walker:
         self.mask: NDArray[np.int32] = np.zeros((self.info.vocab_size + 31) // 32, dtype=np.int32)
 
     def text(self, matcher: GrammarMatcher) -> str:
-        """One text of the grammar; one that grows too long is ended in the shortest way."""
+        """One text of the grammar; one that grows too long is completed in the shortest way."""
         stops = set(self.info.stop_token_ids)
         written: list[bytes] = []
         for _ in range(self.longest):
@@ -147,7 +147,7 @@ class Walker:
 
 
 def problem(connection: sqlite3.Connection, text: str) -> str | None:
-    """What the database says against a text; None where it can prepare it."""
+    """The database's error for a text; None if it can prepare it."""
     try:
         connection.execute(f"EXPLAIN {text}").fetchall()
     except (sqlite3.Error, sqlite3.Warning, ValueError) as error:

@@ -1,9 +1,9 @@
-"""What a step of `model.stream` costs in a list of n elements: python -m bench.streaming
+"""The cost of a step of `model.stream` in a list of n elements: python -m bench.streaming
 
-A model that knows its text writes it under the grammar, with the tokenizer of the embedded model,
-so that a step is what a user pays beside the model: mask, draw, accept, partial value. The seconds
-of the processor are divided by the steps; the elements are all alike, so a step should cost the
-same in a long list as in a short one.
+A model that replays a text writes it under the grammar, with the tokenizer of the embedded model.
+So a step is what a user pays besides the model: mask, draw, accept, partial value. Processor time
+is divided by the number of steps. All elements are alike, so a step should cost the same in a long
+list as in a short one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Items(RootModel[list[Item]]):
 
 
 class Renamed(BaseModel):
-    """Aliases of every kind that one key has."""
+    """Aliases of every kind for the same key."""
 
     name: str = Field(validation_alias=AliasChoices("the name", "name"))
     size: int = Field(validation_alias="size")
@@ -102,7 +102,7 @@ ITEM = {"the name": "a name", "size": 17, "tags": ["one", "two"]}
 PLAIN = {"name": "a name", "size": 17, "tags": ["one", "two"]}
 OF_OBJECTS = {"type": "array", "items": {"type": "object"}}
 
-# What is streamed, an element of it, and the whole of a text from its elements.
+# A type, an element of its list, and a function that makes a whole text from elements.
 TYPES: dict[str, tuple[Any, Any, Callable[[list[Any]], Any]]] = {
     "list[int]": (list[int], 12345, list),
     "list[Item]": (list[Item], ITEM, list),
@@ -128,7 +128,7 @@ TYPES: dict[str, tuple[Any, Any, Callable[[list[Any]], Any]]] = {
 
 
 class Replay:
-    """A model that writes one text, whatever it is asked."""
+    """A model that writes one text, whatever the prompt."""
 
     context_size = None
 
@@ -165,7 +165,7 @@ def microseconds(
     whole: Callable[[list[Any]], Any],
     count: int,
 ) -> float:
-    """CPU time for each step of a stream of so many elements."""
+    """CPU time for each step of a stream of `count` elements."""
     text = json.dumps(whole([element] * count))
     model = Model(Replay(info, text))
     model.compile(output_type)
@@ -192,7 +192,7 @@ def main() -> None:
     ]
     for name, (output_type, element, whole) in TYPES.items():
         microseconds(info, output_type, element, whole, 10)  # what is made once
-        # Sizes take turns, and the least of the rounds is what was disturbed least.
+        # Sizes take turns, and the least of the rounds is the least disturbed one.
         rounds = [
             [microseconds(info, output_type, element, whole, size) for size in options.sizes]
             for _ in range(options.rounds)

@@ -1,15 +1,15 @@
-"""Many threads on one vocabulary, with signals and garbage collection: they answer as one does.
+"""Many threads on one vocabulary, with signals and garbage collection: answers must not change.
 
     python -m bench.stress --threads 8 --minutes 10
 
-Jobs are numbered: a number makes the same requests, walks and questions again. Each is first done
-by one thread in a process of its own; then threads do them in any order, over and over, while
-caches are cleared, handlers of signals run calls of their own, and garbage is collected. A job's
-answers must be those of the one thread.
+Jobs are numbered: a number makes the same requests, walks and queries again. Each is first done by
+a single thread in a separate process. Then threads do them in any order, over and over, while
+caches are cleared, signal handlers make calls of their own, and garbage is collected. A job's
+answers must be those of the single thread.
 
-Each call is timed. On Linux the system says how long a thread was neither on a processor nor
-waiting for one: so long the call stood still, whatever the load of the machine. No call may stand
-still for more than a second beyond the deadline of its request.
+Each call is timed. On Linux the system reports how long a thread was neither on a processor nor
+waiting for one: for that long the call was blocked, whatever the load of the machine. No call may
+be blocked for more than a second beyond the deadline of its request.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ from stencilm import (
 
 ROOT = Path(__file__).resolve().parent.parent
 DEADLINE = 2.0
-"""Seconds of processor time that one operation may take."""
+"""The limit of one operation, in seconds of processor time."""
 LONGEST_STALL = 1.0
-"""Seconds beyond its deadline that a call may stand still."""
+"""How many seconds beyond its deadline a call may be blocked."""
 LIMITS = Limits(milliseconds=int(DEADLINE * 1000), lexicon_bytes=8 << 20, mask_cache_bytes=1 << 20)
-"""Small budgets, so that what is shared is dropped and found again all the time."""
+"""Small budgets, so that shared data is evicted and computed again all the time."""
 
 LIST = """
 root ::= "[" item ("," item)* "]"
@@ -79,7 +79,7 @@ CALLS = {
 
 @dataclass
 class Times:
-    """What calls of one kind took, in seconds."""
+    """The durations of calls of one kind, in seconds."""
 
     count: int = 0
     longest: float = 0.0
@@ -123,7 +123,7 @@ class Clock:
 
 
 class Walk:
-    """One sequence, whose steps hang on the job's own numbers, and what it was told."""
+    """One sequence whose steps depend on the job's own random numbers, and the answers it got."""
 
     def __init__(
         self, compiled: CompiledGrammar, rng: random.Random, clock: Clock, told: Any
@@ -214,7 +214,10 @@ KINDS = ("schema", "unique", "pattern", "list", "tag")
 
 
 def job(number: int, compiler: GrammarCompiler, batch: BatchGrammarMatcher, clock: Clock) -> str:
-    """Does the job with a number; what it was told, as a fingerprint, or the limit that it met."""
+    """Do the job with a number.
+
+    Returns a fingerprint of its answers, or the limit that it reached.
+    """
     rng = random.Random(number)
     told = hashlib.blake2b(digest_size=12)
     kind = KINDS[number % len(KINDS)]
@@ -248,14 +251,14 @@ def job(number: int, compiler: GrammarCompiler, batch: BatchGrammarMatcher, cloc
 
 
 def alone(jobs: int, info: TokenizerInfo) -> list[str]:
-    """What one thread is told, job by job."""
+    """The answers of a single thread, job by job."""
     compiler, batch, clock = GrammarCompiler(info, limits=LIMITS), BatchGrammarMatcher(1), Clock()
     return [job(number, compiler, batch, clock) for number in range(jobs)]
 
 
 @dataclass
 class Outcome:
-    """What a run with threads has shown."""
+    """The results of a run with threads."""
 
     done: int = 0
     limits: int = 0
@@ -265,7 +268,7 @@ class Outcome:
     times: dict[str, Times] = field(default_factory=dict)
 
     def stalled(self) -> list[str]:
-        """The calls that stood still for too long."""
+        """The calls that were blocked for too long."""
         longest = DEADLINE + LONGEST_STALL
         return [name for name, times in self.times.items() if times.longest_stall > longest]
 
@@ -292,7 +295,7 @@ class Run:
                 clock("clear_cache", self.compiler.clear_cache)
             try:
                 found = job(number, self.compiler, self.batch, clock)
-            except Exception as error:  # what is not one of ours is a finding, and the others go on
+            except Exception as error:  # any other error is a finding, and the other threads go on
                 found = f"{type(error).__name__}: {error}"
             expected = self.expected[number]
             is_limit = found.startswith("limit") or expected.startswith("limit")
@@ -316,9 +319,9 @@ class Run:
             self.outcome.collections += 1
 
     def on_signal(self, *_: Any) -> None:
-        """A handler that asks for a mask itself, in the midst of whatever the main thread does."""
+        """A handler that requests a mask itself, in the middle of whatever the main thread does."""
         if self.in_handler:
-            return  # On a busy machine the next signal comes before the last one's handler is done.
+            return  # The handler of the last signal is still at work.
         self.in_handler = True
         self.outcome.signals += 1
         pattern = f"[a-z]{{{self.outcome.signals % 50}}}x"
@@ -328,7 +331,7 @@ class Run:
         self.in_handler = False
 
     def __call__(self, threads: int, seconds: float) -> Outcome:
-        """Threads work for so long, the main thread, where signals are handled, among them."""
+        """Let threads work for this long, including the main thread, where signals are handled."""
         pool = [threading.Thread(target=self.work, args=(number,)) for number in range(threads - 1)]
         pool.append(threading.Thread(target=self.collect))
         timer = threading.Timer(seconds, self.stop.set)

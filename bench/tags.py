@@ -1,4 +1,4 @@
-"""Tool calls in free text: 400 tools, and what their masks cost by where the text stands."""
+"""Tool calls in free text: the cost of masks with 400 tools, by the position in the text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALL = '{"city": "Ljubljana, the old town", "days": 3, "unit": "C", "tags": ["ri
 
 
 def tools(number: int, count: int = TOOLS) -> list[dict[str, Any]]:
-    """Tools of which no two, here or under another number, have the same schema."""
+    """Tools no two of which, here or under another number, have the same schema."""
 
     def tool(index: int) -> dict[str, Any]:
         properties = {
@@ -43,7 +43,7 @@ def many(compiler: GrammarCompiler, mask: Any, rounds: int) -> float:
     """The time to the first mask with 1,000 tools, in milliseconds."""
     times: list[float] = []
     for number in range(-1, rounds):
-        # Negative numbers are warm-up; those of `measure` have other schemas.
+        # Negative numbers are for warm-up; `measure` uses other schemas.
         given = tools(1000 + number, MANY_TOOLS)
         text = get_model_structural_tag("qwen_2_5", given).to_json()
 

@@ -1,10 +1,10 @@
-"""Token budgets on MaskBench: does every text close within its budget, and what do masks cost.
+"""Token budgets on MaskBench: whether every text is complete within its budget, and the cost.
 
-Random models write texts of the schemas under budgets from the shortest completion on: one that
-draws evenly from the tokens of the mask, and one that of a few of these takes the token from which
-the end is furthest. A text is right if it is complete, valid JSON, and has no more tokens than the
-budget. Then the cost: masks along a text far from the end of a budget, paired with masks along the
-same text without one.
+Random models write texts of the schemas under budgets from the shortest completion on. One draws
+uniformly from the tokens of the mask. The other is an adversary: of a few such tokens, it takes the
+one after which the end is furthest. A text is right if it is complete, valid JSON, and has no more
+tokens than the budget. Then the cost: masks along a text far from the end of a budget, paired with
+masks along the same text without one.
 
     python -m bench.token_budgets --schemas 500 --tokenizer llama3
 """
@@ -35,17 +35,17 @@ from stencilm import CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher, 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("STENCILM_SHARED", ROOT.parent / "shared"))
 GREATEST = 200
-# Of so many tokens the adversary takes the worst.
+# The number of tokens of which the adversary takes the worst.
 LOOKED_AT = 4
-# After a token from which no way to the end is found, the end is this far.
+# The assumed distance to the end after a token from which no completion is found.
 NO_WAY = 1_000_000
-# So many tokens are tried before the tokens of a mask are listed.
+# The number of random tokens that are tried before the tokens of a mask are listed.
 TRIES = 8
 
 
 @dataclass
 class Outcome:
-    """What became of the texts of the schemas."""
+    """The outcome of the texts of the schemas."""
 
     texts: int = 0
     steps: int = 0
@@ -57,7 +57,7 @@ class Outcome:
 
 
 def schemas(sample: int) -> Iterator[tuple[str, str]]:
-    """Schemas by a hash of their name, so that a larger sample holds the smaller one."""
+    """Schemas by a hash of their name, so that a larger sample contains the smaller one."""
     rows = []
     for file in sorted((SHARED / "maskbench").glob("*.jsonl.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
@@ -70,7 +70,7 @@ def schemas(sample: int) -> Iterator[tuple[str, str]]:
 
 
 class Choices:
-    """The tokens of a mask, of which each is drawn with the same probability."""
+    """The tokens of a mask, each drawn with the same probability."""
 
     def __init__(self, mask: NDArray[np.int32], vocab_size: int, draw: random.Random) -> None:
         self.bits = mask.view(np.uint8)
@@ -79,7 +79,7 @@ class Choices:
         self.listed: NDArray[np.int64] | None = None
 
     def token(self) -> int:
-        """One of them. Most masks are dense, so that a few tries are cheaper than a list."""
+        """A random token. Most masks are dense, so a few tries are cheaper than a list."""
         for _ in range(TRIES if self.listed is None else 0):
             token = self.draw.randrange(self.vocab_size)
             if self.bits[token >> 3] >> (token & 7) & 1:
@@ -100,9 +100,9 @@ def write(
     worst: bool,
     narrowed: list[float],
 ) -> tuple[str | None, list[int]]:
-    """A text of a random model: what is wrong with it, and its tokens.
+    """A text of a random model: its error, if any, and its tokens.
 
-    The milliseconds that each narrowed mask took are added to `narrowed`.
+    The milliseconds of each narrowed mask are added to `narrowed`.
     """
     mask = np.zeros((len(vocabulary) + 31) // 32, dtype=np.int32)
     tokens: list[int] = []
@@ -188,7 +188,7 @@ def check(
 
 
 def paired(compiled: CompiledGrammar, vocab_size: int, text: list[int], rounds: int) -> list[float]:
-    """Microseconds by which a mask far from the end of a budget costs more, one for each round."""
+    """The additional microseconds of a mask far from the end of a budget, one number per round."""
     mask = np.zeros((vocab_size + 31) // 32, dtype=np.int32)
     differences = []
     for round_ in range(rounds):

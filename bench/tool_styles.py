@@ -1,8 +1,8 @@
 """1,000 tools in each style of arguments: python -m bench.tool_styles
 
-The time to the first mask, the tag's text read and compiled, with 1,000 tools of which no two have
-the same schema and none was seen before; and masks along the arguments of one call, beside those
-along the same arguments under the schema of that tool alone.
+The time to the first mask, including reading and compiling the tag, with 1,000 tools no two of
+which have the same schema, and none of which was seen before. Also masks along the arguments of one
+call, next to those along the same arguments under the schema of that tool alone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def style_of(family: str) -> Any:
 
 
 def call(family: str, tool: dict[str, Any]) -> tuple[str, int]:
-    """A call of a tool, and where its arguments begin."""
+    """A call of a tool, and the position where its arguments begin."""
     if family in TEMPLATES:
         schemas = {tool["name"]: tool["parameters"]}
         text = write_calls(TEMPLATES[family], [(tool["name"], ARGUMENTS)], schemas, ids=["0"])
@@ -57,7 +57,7 @@ def call(family: str, tool: dict[str, Any]) -> tuple[str, int]:
 
 
 def masks(info: TokenizerInfo, compiled: CompiledGrammar, text: str, begin: int) -> list[float]:
-    """The times of the masks along a text from one place on, which come for the second time."""
+    """The times of the masks along a text from a position on, in the second pass."""
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     times: list[float] = []
     for _ in range(2):
@@ -74,12 +74,12 @@ def masks(info: TokenizerInfo, compiled: CompiledGrammar, text: str, begin: int)
 
 
 def row(info: TokenizerInfo, number: int, family: str) -> str:
-    """What one family costs, as a row of the table."""
+    """The cost of one family, as a row of the table."""
     compiler = GrammarCompiler(info, cache_enabled=False)
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     firsts: list[float] = []
     for turn in range(ROUNDS + 1):
-        # Each schema has an argument of its own, so nothing is known of it.
+        # Each schema has an argument of its own, so nothing of it is cached.
         given = tags.tools(1000 * (number + 1) + turn, tags.MANY_TOOLS)
         text = get_model_structural_tag(family, given).to_json()
 
@@ -106,7 +106,7 @@ def row(info: TokenizerInfo, number: int, family: str) -> str:
 
 
 def main() -> None:
-    """Prints the table, and writes it where that was asked for."""
+    """Print the table, and write it if that was requested."""
     parser = argparse.ArgumentParser(prog="python -m bench.tool_styles", description=__doc__)
     parser.add_argument("--tokenizer", default="llama3")
     parser.add_argument("--families", nargs="+", default=[*FAMILIES])

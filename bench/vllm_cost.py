@@ -1,12 +1,12 @@
-"""What structured outputs cost in vLLM, in processor time: stencilm, the default backends, none.
+"""The processor time of structured outputs in vLLM: stencilm, the default backends, none.
 
     FOLDER/bin/python bench/vllm_cost.py --shared ../shared
 
 FOLDER is an environment of `tests/engines/vllm/install.sh`. A randomly initialised model of two
-layers with the vocabulary of Llama 3 answers requests that each have a schema of their own, all at
-once. Each backend runs in a process of its own, with the engine in it, and its grammars are
-compiled in the thread that asks for them, so that the time of each part is its own. The schemas are
-those of the benchmark JME, then of BFCL, that every backend takes.
+layers with the vocabulary of Llama 3 answers requests that each have a different schema, all at
+once. Each backend runs in a process of its own, together with the engine, and grammars are compiled
+in the thread that requests them, so that the time of each part can be measured. The schemas are
+those of the benchmark JME, then of BFCL, that every backend accepts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write_model(folder: Path, tokenizer: Path) -> None:
 
 
 def schemas(shared: Path, count: int) -> list[dict[str, Any]]:
-    """So many schemas that xgrammar's and guidance's checks in vLLM take."""
+    """Schemas that xgrammar's and guidance's checks in vLLM accept."""
     from vllm.exceptions import VLLMValidationError
     from vllm.sampling_params import SamplingParams, StructuredOutputsParams
     from vllm.v1.structured_output.backend_guidance import validate_guidance_grammar
@@ -93,7 +93,7 @@ class Clock:
             self.seconds[part] += time.process_time() - start
 
     def around(self, owner: Any, name: str, part: str) -> None:
-        """Counts the calls of a method for a part."""
+        """Count the calls of a method towards a part."""
         inner = getattr(owner, name)
 
         def timed(*arguments: Any, **named: Any) -> Any:
@@ -141,7 +141,7 @@ def run(backend: str, model: str, requests: list[Any], tokens: int) -> dict[str,
             detokenize=False,
         )
 
-    # Nothing of a first request is counted: the vocabulary is read, and threads start.
+    # The first request does not count: it reads the vocabulary and starts threads.
     llm.generate(prompts[:1], [sampling({"enum": ["warm", "up"]})], use_tqdm=False)
     clock.around(StructuredOutputManager, "grammar_init", "compile")
     clock.around(StructuredOutputManager, "grammar_bitmask", "fill")

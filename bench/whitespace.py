@@ -1,8 +1,8 @@
-"""Whitespace of JSON as programs write it: python -m bench.whitespace
+"""Whitespace in JSON as programs write it: python -m bench.whitespace
 
-The valid texts of a folder like MaskBench's, written again as `json.dumps` writes them: how much of
-a text is whitespace, in bytes and in tokens, the longest run, and the whole of a text. The defaults
-of `max_whitespace` and `whitespace_budget` rest on these numbers.
+The valid texts of a folder like MaskBench's, written again as `json.dumps` writes them: the share
+of whitespace in a text, in bytes and in tokens, the longest run, and the total per text. The
+defaults of `max_whitespace` and `whitespace_budget` are based on these numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|([ \t\r\n]+)')
 
 
 def values(every: int) -> Iterator[Any]:
-    """The valid objects and arrays of every so-manyth schema."""
+    """The valid objects and arrays of every n-th schema."""
     for file in sorted((SHARED / "maskbench").glob("*.jsonl.gz")):
         with gzip.open(file, "rt") as lines:
             for line in list(lines)[::every]:
@@ -49,7 +49,7 @@ def runs(text: str) -> list[int]:
 
 
 def row(info: TokenizerInfo, name: str, given: list[Any], compact_tokens: int) -> str:
-    """What one layout costs, as a row of the table."""
+    """The result for one layout, as a row of the table."""
     written = [json.dumps(value, ensure_ascii=False, **LAYOUTS[name]) for value in given]
     found = [runs(text) for text in written]
     size = sum(len(text.encode()) for text in written)
@@ -63,7 +63,7 @@ def row(info: TokenizerInfo, name: str, given: list[Any], compact_tokens: int) -
 
 
 def main() -> None:
-    """Prints the table, and writes it where that was asked for."""
+    """Print the table, and write it if that was requested."""
     parser = argparse.ArgumentParser(prog="python -m bench.whitespace", description=__doc__)
     parser.add_argument("--tokenizer", default="llama3")
     parser.add_argument("--every", type=int, default=4, help="one of so many schemas")

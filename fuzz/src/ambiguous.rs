@@ -1,6 +1,8 @@
-//! Grammars that read one text in very many ways: rules that call each other from all sides and may match nothing.
+//! Grammars that read one text in a great many ways: rules that call each other in every position and may match
+//! nothing.
 //!
-//! The vocabulary holds every short text over two letters and long runs of them, so that a mask goes through all those ways.
+//! The vocabulary holds every short text over two letters and long runs of them, so that a mask goes through all
+//! parses.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ const RULES: [&str; 2] = ["root", "other"];
 const LEAVES: [&str; 8] = ["\"a\"", "\"b\"", "[ab]", ".", "\"ab\"", "\"\"", "\"a\"?", "\"c\""];
 const COUNTS: [&str; 8] = ["", "", "", "?", "*", "+", "{2}", "{1,3}"];
 
-/// Texts over two letters are tokens up to this length.
+/// All texts over two letters up to this length are tokens.
 const SHORT: usize = 6;
 
 /// The lengths of runs of one letter that are tokens.
@@ -66,10 +68,10 @@ fn vocabulary() -> Arc<Vocabulary> {
     Arc::new(vocabulary.expect("the ids fit"))
 }
 
-/// Masks along a walk against the slow twin.
+/// Compares masks along a walk with the slow twin.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// If an invariant does not hold.
 pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Counts {
     let mut counts = Counts::default();
     if walk(grammar, &what, choices, &mut counts).is_err() {
@@ -87,7 +89,7 @@ fn walk(grammar: Grammar, what: &str, choices: &mut Choices<'_>, counts: &mut Co
         assert_eq!(found, naive::mask(&matcher)?, "after {tokens:?}: {what}");
         counts.masks += 1;
         counts.decisions += matcher.compiled().vocabulary().vocab_size() as u64;
-        // Long runs make all that comes after them slow to try, and show nothing else.
+        // Long runs make everything after them slow to try, and reveal nothing else.
         let allowed: Vec<u32> = found.iter().filter(|&token| token < 1 << (SHORT + 1)).collect();
         let Some(&token) = allowed.get(choices.below(allowed.len())) else { break };
         assert!(matcher.accept_token(token)?, "token {token} after {tokens:?}: {what}");

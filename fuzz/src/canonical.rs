@@ -1,7 +1,7 @@
-//! Canonical masks: of tokenizers that are made at random, and of well-known ones.
+//! Canonical masks of random and of well-known tokenizers.
 //!
-//! The twin is the encoder. A text of the grammar that it writes must pass token by token; and what the masks let pass must be,
-//! when it is complete, what the encoder writes for it.
+//! The twin is the encoder. The masks must allow the encoder's tokens for a text of the grammar, one by one; and a
+//! complete sequence that the masks allow must be what the encoder writes for its text.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::choices::Choices;
 use crate::sentences::Sentences;
 use crate::tokenizers;
 
-/// What cuts texts of random tokenizers, if anything does.
+/// The patterns that split texts for random tokenizers, if any.
 const PATTERNS: [&str; 4] = [
     r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+",
     r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -23,7 +23,7 @@ const PATTERNS: [&str; 4] = [
     r"[a-z]{1,2}|.|\n",
 ];
 
-/// A byte-pair encoding with random merges, of pairs that stand in the texts or anywhere.
+/// A byte-pair encoding with random merges: of pairs that occur in the texts, or of any pairs.
 pub(crate) fn random_tokenizer(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> Option<Arc<Vocabulary>> {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
     let mut merges: Vec<(u32, u32, u32)> = Vec::new();
@@ -76,10 +76,10 @@ fn merge(symbols: &mut Vec<u32>, merges: &[(u32, u32, u32)]) {
     }
 }
 
-/// Walks along canonical masks, and texts that the encoder wrote.
+/// Walks along canonical masks, and along the encoder's tokens.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// If an invariant does not hold.
 pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Counts {
     let mut counts = Counts::default();
     if grammar.nodes().iter().any(|node| matches!(node, Node::Token(_))) {
@@ -114,7 +114,7 @@ fn mask(matcher: &mut GrammarMatcher) -> Result<TokenSet, MatcherError> {
     Ok(mask)
 }
 
-/// What the encoder writes for a text of the grammar passes.
+/// The masks allow what the encoder writes for a text of the grammar.
 fn written(compiled: &Arc<CompiledGrammar>, text: &[u8], what: &str, counts: &mut Counts) -> Result<(), MatcherError> {
     let Ok(text) = std::str::from_utf8(text) else { return Ok(()) };
     let Some(tokens) = compiled.vocabulary().encode(text) else { return Ok(()) };
@@ -132,7 +132,7 @@ fn written(compiled: &Arc<CompiledGrammar>, text: &[u8], what: &str, counts: &mu
     Ok(())
 }
 
-/// What the masks let pass is canonical, and the plain masks let it pass, too.
+/// What the masks allow is canonical, and the plain masks allow it, too.
 fn walk(
     compiled: &Arc<CompiledGrammar>,
     what: &str,
@@ -151,7 +151,7 @@ fn walk(
         let text: Vec<u8> =
             tokens.iter().flat_map(|&token| vocabulary.token_bytes(token).unwrap_or_default()).copied().collect();
         if allowed.contains(&vocabulary.stop_token_ids()[0]) {
-            // Bytes that are no text have no encoding.
+            // Bytes that are not text have no encoding.
             if let Ok(text) = std::str::from_utf8(&text) {
                 assert_eq!(vocabulary.encode(text).as_ref(), Some(&tokens), "{text:?}: {what}");
                 counts.texts += 1;

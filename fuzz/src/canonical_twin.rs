@@ -1,9 +1,9 @@
 //! Canonical masks against their definition, by brute force.
 //!
-//! A token may follow a sequence exactly if the tokenizer writes the sequence and the token at the beginning of some text of the
-//! grammar. So all texts are spelled out, up to a number of them, and each is encoded. Where there are no more texts, a mask has
-//! these tokens and no others; else at least these. Layers of the engine are switched off at random, so that each is tried with
-//! the ones below it alone.
+//! A token may follow a sequence exactly if the tokenizer writes the sequence and the token at the beginning of some
+//! text of the grammar. So all texts are listed, up to a number, and each is encoded. If the list is complete, a mask
+//! has exactly these tokens; otherwise at least these. Layers of the engine are switched off at random, so that each is
+//! tested with only the layers below it.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::choices::Choices;
 use crate::sentences::Sentences;
 use crate::source;
 
-/// So many beginnings of texts are spelled out.
+/// The most prefixes of texts that are listed.
 const MAX_BEGINNINGS: usize = 3_000;
 
-/// After so many sequences of tokens masks are compared.
+/// The most sequences of tokens after which masks are compared.
 const MAX_MASKS: usize = 60;
 
-/// What lexemes are made of: what tokenizers merge and cut in JSON and in plain text.
+/// The parts of lexemes: texts that tokenizers merge and split in JSON and in plain text.
 const PATTERNS: [&str; 26] = [
     "a",
     "ab",
@@ -54,7 +54,7 @@ const PATTERNS: [&str; 26] = [
     "[a-z ]*\"",
 ];
 
-/// A grammar of few texts in most cases, else one of any source.
+/// In most cases a grammar of few texts, otherwise one of any source.
 pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     if choices.chance(4) {
         return source::any(choices);
@@ -87,7 +87,7 @@ pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
 /// Compares masks with the encodings of all texts.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// If an invariant does not hold.
 pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Counts {
     let mut counts = Counts::default();
     if grammar.nodes().iter().any(|node| matches!(node, Node::Token(_))) {
@@ -103,7 +103,7 @@ pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Count
         _ => Switch::ALL.iter().copied().filter(|_| choices.chance(4)).collect(),
     };
     let what = format!("{what}, without {off:?}");
-    // To walk the common texts takes longer than all else.
+    // Walking the common texts would take longer than everything else.
     let learns = choices.chance(8);
     Switch::switch_off(off.iter().copied().chain((!learns).then_some(Switch::CanonicalCommonTexts)));
     let vocabulary = random_tokenizer(choices, &texts);
@@ -118,7 +118,7 @@ pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Count
     counts
 }
 
-/// By sequence of tokens: what may follow, the stop token among it.
+/// By sequence of tokens, the tokens that may follow, including the stop token.
 type Continuations = HashMap<Vec<u32>, BTreeSet<u32>>;
 
 fn compare(
@@ -158,12 +158,12 @@ fn compare(
     Ok(())
 }
 
-/// What may follow each sequence of tokens, and whether that is all of it.
+/// The tokens that may follow each sequence, and whether the list is complete.
 fn continuations(compiled: &Arc<CompiledGrammar>) -> Result<(Continuations, bool), MatcherError> {
     let vocabulary = compiled.vocabulary();
     let stop = vocabulary.stop_token_ids()[0];
     let mut continuations = Continuations::new();
-    // The shortest first. Every byte is a token, so a mask says which bytes may come.
+    // Shortest first. Every byte is a token, so a mask shows which bytes may follow.
     let mut work = VecDeque::from([(GrammarMatcher::new(compiled.clone(), &MatcherOptions::default())?, Vec::new())]);
     let mut beginnings = 0;
     while let Some((mut matcher, text)) = work.pop_front() {

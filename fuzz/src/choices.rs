@@ -1,6 +1,6 @@
-//! Choices read from bytes: the same bytes make the same case, and fewer or smaller bytes a simpler one.
+//! Choices read from bytes: the same bytes make the same case, and fewer or smaller bytes make a simpler one.
 
-/// A cursor in bytes. After their end every choice is the first one, so that everything comes to an end.
+/// A cursor in bytes. After their end every choice is the first one, so that everything terminates.
 #[derive(Clone)]
 pub struct Choices<'a> {
     data: &'a [u8],
@@ -33,18 +33,18 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// True once in so many times; never after the end of the bytes.
+    /// True once in `one_in` times on average; never after the end of the bytes.
     pub fn chance(&mut self, one_in: usize) -> bool {
         self.below(one_in) + 1 == one_in && one_in > 1
     }
 
-    /// One of the items, of which there is at least one.
+    /// One of the items, which must not be empty.
     pub fn pick<'b, T>(&mut self, items: &'b [T]) -> &'b T {
         &items[self.below(items.len())]
     }
 }
 
-/// `len` bytes that hang on the seed alone (xorshift64*).
+/// `len` bytes that depend only on the seed (xorshift64*).
 pub fn random_bytes(seed: u64, len: usize) -> Vec<u8> {
     let mut state = (seed ^ 0xD1B5_4A32_D192_ED03).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     (0..len)

@@ -1,5 +1,5 @@
-//! Operations that are ended in their midst, at some look at the clock: they leave no trace, and a text that is read is read as ever
-//! or refused for the time alone.
+//! Operations that are interrupted at some check of the clock. They must leave no trace; and a text that is read must
+//! be read as without a deadline, or refused only for the time.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::{Counts, interrupt};
 /// Longer texts are not read.
 const MAX_PRINTED: usize = 1 << 20;
 
-/// So soon an operation is ended: the first looks at the clock end it, and later ones are let through.
+/// How soon an operation is interrupted: the first checks of the clock may end it, later ones do not.
 fn soon(choices: &mut Choices<'_>) -> Duration {
     Duration::from_micros(1 + choices.below(200) as u64)
 }
 
-/// A grammar of any source. The text of a notation is read twice: the first time it is ended.
+/// A grammar of any source. The text of a notation is read twice: the first time it is interrupted.
 pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     const TEXTS: [Source; 4] = [Source::JsonSchema, Source::Lark, Source::StructuralTag, Source::Regex];
     if choices.chance(3) {
@@ -43,7 +43,7 @@ pub fn check(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) 
     matching(setting, choices, counts)
 }
 
-/// Why reading was not what it is without an end.
+/// How reading differed from reading without a deadline.
 #[derive(PartialEq, Debug)]
 enum Refused {
     Time,
@@ -69,7 +69,7 @@ impl From<SavedError> for Refused {
     }
 }
 
-/// The texts of a grammar, whole and damaged, are read as without an end, or refused for the time.
+/// The texts of a grammar, intact and damaged, are read as without a deadline, or refused for the time.
 fn reading(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) {
     type Read<'r> = &'r dyn Fn(&str) -> Result<String, Refused>;
     let compiled = |text: &str| -> Result<String, Refused> {
@@ -82,7 +82,7 @@ fn reading(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) {
         (setting.compiled.serialize_json(), &compiled),
     ];
     for (mut text, read) in texts {
-        // What is written shared may be printed again and again.
+        // Shared nodes may be printed again and again.
         if text.len() > MAX_PRINTED {
             continue;
         }
@@ -95,7 +95,7 @@ fn reading(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) {
     }
 }
 
-/// What a matcher is asked.
+/// The queries to a matcher.
 fn matching(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let what = &setting.what;
     let mut matcher = setting.walked(choices)?;
@@ -115,9 +115,9 @@ fn matching(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -
         other.get_captures()?;
         Ok::<(), MatcherError>(())
     });
-    // Asked for, and more often on a busy machine: no limit of the case.
+    // Caused by the interruption, or by a busy machine: not a limit of the case.
     counts.decisions += u64::from(ended.is_err());
-    // What was interrupted has left no half of anything in what is shared.
+    // An interruption must leave nothing half-done in shared state.
     let mut other = GrammarMatcher::new(anew, &Default::default())?;
     for &token in &tokens {
         assert!(other.accept_token(token)?, "after an interrupt: {what}");

@@ -4,7 +4,7 @@ use stencilm_regex::{ByteSet, ExprId, ExprSet};
 
 use crate::choices::Choices;
 
-/// How often something is repeated: short and long counts, with and without an end.
+/// The counts of a repetition: small and large, bounded and unbounded.
 pub fn random_counts(choices: &mut Choices<'_>) -> (u32, Option<u32>) {
     let min = *choices.pick(&[0, 0, 0, 1, 1, 2, 2, 20]);
     let max = if choices.chance(2) { Some((min + choices.pick(&[0, 1, 2, 3, 25, 60])).max(1)) } else { None };

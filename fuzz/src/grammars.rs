@@ -1,8 +1,9 @@
-//! Random grammars from nodes: shared, ambiguous, left-recursive, nullable, deep, counted, with objects and captures.
+//! Random grammars made of nodes: shared, ambiguous, left-recursive, nullable, deep, counted, with objects and
+//! captures.
 //!
-//! Nodes are drawn from a pool of those made before as well as made anew, because it takes a node with two users to find
-//! that something is remembered by node which should not be. Half of the grammars are woven from the pool alone, from the
-//! leaves up, so that alternatives begin the same and go on differently.
+//! Nodes are taken from a pool of earlier ones as well as made anew, because only a node with two users reveals that a
+//! memo is wrongly keyed by node. Half of the grammars are built from the pool alone, from the leaves up, so that
+//! alternatives have common beginnings and different continuations.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::exprs::{random_counts, random_expr};
 /// The special tokens that every random vocabulary has.
 pub const SPECIAL_TOKENS: [&str; 2] = ["<pad>", "<|tool|>"];
 
-/// A random grammar, or `None` when it matches nothing.
+/// A random grammar, or `None` if it matches nothing.
 pub fn random_grammar(choices: &mut Choices<'_>) -> Option<Grammar> {
     let mut builder = GrammarBuilder::default();
     let rules: Vec<RuleId> =
@@ -36,12 +37,12 @@ pub fn random_grammar(choices: &mut Choices<'_>) -> Option<Grammar> {
     maker.builder.finish(root, Report::default()).ok()
 }
 
-/// A random object or array, of others and of values that are mostly short; or `None` when it matches nothing.
+/// A random object or array, of others and of mostly short values; or `None` if it matches nothing.
 pub fn random_container(choices: &mut Choices<'_>) -> Option<Grammar> {
     let mut builder = GrammarBuilder::default();
     let rule = builder.declare_rule("value");
     let mut maker = Maker { builder, rules: vec![rule], pool: Vec::new(), values: Vec::new() };
-    // One is much dearer than the others, so that it matters to a budget which of them must come.
+    // One alternative is much longer than the others, so that a budget depends on which of them must come.
     for text in ["1", "2", "12", "\"a\"", "\"ab\"", "true", "\"acacacacacacacacacacacac\""] {
         let leaf = maker.literal(text.as_bytes());
         maker.values.push(leaf);
@@ -53,7 +54,7 @@ pub fn random_container(choices: &mut Choices<'_>) -> Option<Grammar> {
     let [number, string, letters] = ["-?[0-9](\\.[0-9]{1,2})?(e[0-9])?", r#""(a|\\u0061|b|\\n|é){0,2}""#, "\"[ab]*\""]
         .map(|pattern| maker.pattern(pattern));
     maker.values.extend([number, string, letters]);
-    // Without arrays, whose elements may have to differ, more can be known of an object before it is read.
+    // Without arrays, whose elements may have to differ, more is known about an object before it is read.
     let objects_only = choices.chance(4);
     for _ in 0..1 + choices.below(3) {
         let is_object = objects_only || choices.chance(2);
@@ -68,9 +69,9 @@ pub fn random_container(choices: &mut Choices<'_>) -> Option<Grammar> {
 struct Maker {
     builder: GrammarBuilder,
     rules: Vec<RuleId>,
-    /// Nodes made so far, to be used again.
+    /// Earlier nodes, to be used again.
     pool: Vec<NodeId>,
-    /// JSON values, where nothing else is to be in objects and arrays.
+    /// JSON values, for objects and arrays that may hold nothing else.
     values: Vec<NodeId>,
 }
 
@@ -84,7 +85,7 @@ impl Maker {
         node
     }
 
-    /// What stands in an object or an array.
+    /// The content of an object or an array.
     fn value(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         match &*self.values {
             [] => self.node(choices, depth.saturating_sub(1)),
@@ -98,7 +99,7 @@ impl Maker {
         self.builder.lexeme(expr)
     }
 
-    /// A node made of a few leaves by joining nodes that there are, mostly the latest.
+    /// A node made of a few leaves by joining existing nodes, mostly the latest.
     fn woven(&mut self, choices: &mut Choices<'_>) -> NodeId {
         for _ in 0..2 + choices.below(5) {
             let leaf = if choices.chance(3) {
@@ -124,7 +125,7 @@ impl Maker {
         *self.pool.last().expect("leaves were made")
     }
 
-    /// A node of the pool, one of the latest more likely than one of the first.
+    /// A node of the pool, more likely a late one than an early one.
     fn recent(&mut self, choices: &mut Choices<'_>) -> NodeId {
         let len = self.pool.len();
         let back = choices.below(len).min(choices.below(len));
@@ -168,7 +169,7 @@ impl Maker {
         }
     }
 
-    /// Long counts only around leaves: a rule that repeats itself so often in so many ways is exponential by its nature.
+    /// Large counts only around leaves: a rule that repeats itself so often in so many ways is inherently exponential.
     fn repeat(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         if choices.chance(2) {
             let body = self.leaf(choices);
@@ -185,7 +186,7 @@ impl Maker {
         (0..at_least + choices.below(4)).map(|_| self.node(choices, depth.saturating_sub(1))).collect()
     }
 
-    /// A rule after at least one byte, so that nothing is left-recursive; or at once, where that is allowed.
+    /// A rule after at least one byte, so that nothing is left-recursive; or directly, if that is allowed.
     fn call(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         let rule = *choices.pick(&self.rules);
         let call = self.builder.node(Node::Rule(rule));
@@ -219,7 +220,7 @@ impl Maker {
         for name in ["a", "ab", "b", "c", "é"] {
             if choices.chance(2) {
                 let escaped = choices.chance(3);
-                // A key that is written in one way only needs no expression.
+                // A key with a single spelling needs no expression.
                 let is_plain = !escaped && DeclaredMember::is_plain(name) && choices.chance(2);
                 let key = (!is_plain).then(|| self.key(name, escaped));
                 let value = self.value(choices, depth);
@@ -240,7 +241,7 @@ impl Maker {
         self.builder.object(Members { declared: known, ordered, additional, min, max, surface })
     }
 
-    /// An array with counters; its elements are never empty, and JSON values where they are compared.
+    /// An array with counters. Its elements are never empty, and are JSON values if they are compared.
     fn array(&mut self, choices: &mut Choices<'_>, depth: usize) -> NodeId {
         let Surface { open, item, close, .. } = self.surface(choices);
         let counters = choices.below(3);
@@ -260,7 +261,7 @@ impl Maker {
             let alternatives = 1 + choices.below(3);
             let mut element = || {
                 let value = self.value(choices, depth);
-                // After a letter nothing is empty.
+                // After a letter, nothing is empty.
                 let value = if self.values.is_empty() && choices.chance(3) {
                     let letter = self.literal(choices.pick(&["x", "1", "\"a\""]).as_bytes());
                     self.builder.sequence(&[letter, value])
@@ -276,7 +277,7 @@ impl Maker {
         let min = choices.below(3) as u32;
         let mut max = choices.chance(2).then(|| min + choices.below(4) as u32);
         if repeats == Repeats::Required {
-            // With a greatest number of elements, or of a kind, it is refused.
+            // With a greatest number of elements, or of elements of a kind, it is refused.
             max = None;
             if rest.is_empty() {
                 rest = place(choices);
@@ -306,12 +307,12 @@ impl Maker {
             let escaped = exprs.concat_all(&[escape, digit, digit]);
             character = exprs.or(&[character, escaped]);
         }
-        // Sometimes keys run out, in all or after some beginnings.
+        // Sometimes the keys run out: all of them, or those with some prefixes.
         let few = choices.chance(3);
         if few {
             let letters: &[u8] = if class == 0 { b"ac" } else { b"bac" };
             let letters = exprs.bytes(letters[..1 + choices.below(letters.len())].iter().copied().collect());
-            // What has an escaped spelling has the plain one.
+            // Text with an escaped spelling also has the plain one.
             let both = exprs.literal(b"\\u0061");
             let a = exprs.literal(b"a");
             let both = exprs.or(&[both, a]);
@@ -326,7 +327,7 @@ impl Maker {
             body = exprs.concat(head, body);
         }
         let quote = exprs.literal(b"\"");
-        // Keys of the second class begin with a letter of their own; those of the first may, too.
+        // Keys of the second class begin with a letter of their own; those of the first class may, too.
         let first = exprs.literal([&b""[..], b"b"][class.min(1)]);
         let mut key = exprs.concat_all(&[quote, first, body, quote]);
         let infinite = exprs.bytes(plain);
@@ -341,7 +342,7 @@ impl Maker {
         let some = choices.chance(4).then(|| self.value(choices, depth));
         let names: Vec<&str> = reserved.iter().map(|name| &**name).collect();
         let space = self.builder.key_space(key, &names).unwrap_or_else(|_| {
-            // All of them are taken.
+            // All of these are reserved.
             key = infinite;
             KeySpace::Infinite
         });

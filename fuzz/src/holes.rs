@@ -1,7 +1,7 @@
-//! Texts with holes against a recogniser that knows no holes: whether they can be completed, which beginnings the quotient by what
-//! follows has, and what its masks allow.
+//! Texts with holes against a recogniser that does not know holes: whether they can be completed, which prefixes the
+//! quotient by the following text has, and what its masks allow.
 //!
-//! A text that is said to be completable is completed; for one that is not, all short fills are tried.
+//! If a text is said to be completable, it is completed; otherwise all short fills are tried.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::vocabularies::Tokens;
 
 /// Longest text that is cut.
 const LONGEST: usize = 40;
-/// Fills of so many bytes are tried, of so many different ones.
+/// The longest fills that are tried, and the number of different bytes in them.
 const TRIED: usize = 2;
 const ALPHABET: usize = 10;
-/// So many beginnings and tokens are asked about.
+/// The most prefixes and tokens that are checked.
 const ASKED: usize = 12;
-/// Longest fill that is asked for, in bytes.
+/// The longest fill that is requested, in bytes.
 const MOST: usize = 200;
 
 impl From<GrammarError> for Ended {
@@ -35,7 +35,7 @@ impl From<GrammarError> for Ended {
     }
 }
 
-/// A text before a hole and the texts after it, between which there are holes.
+/// A text before a hole and the texts after it, with holes between them.
 struct Case {
     before: Vec<u8>,
     after: Vec<Vec<u8>>,
@@ -47,14 +47,14 @@ impl Case {
         std::iter::once(Piece::Text(before)).chain(after).collect()
     }
 
-    /// The same with a text in the place of the first hole.
+    /// The same with a text in place of the first hole.
     fn filled(&self, before: &[u8]) -> Case {
         let (first, rest) = self.after.split_first().expect("there is a hole");
         Case { before: [before, first].concat(), after: rest.to_vec() }
     }
 }
 
-/// Cuts a text at random places, and now and then puts in a piece of another one.
+/// Cuts a text at random positions, and now and then inserts a piece of another text.
 fn random_case(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> (Case, bool) {
     let text = choices.pick(texts);
     let mut cuts: Vec<usize> =
@@ -74,23 +74,23 @@ fn random_case(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> (Case, bool) {
             _ => before.extend(other.get(from)),
         }
     }
-    // Holes beside each other are one.
+    // Adjacent holes are one hole.
     let last = after.pop().expect("there is a hole");
     after.retain(|text| !text.is_empty());
     after.push(last);
     (Case { before, after }, is_cut_only)
 }
 
-/// What a recogniser without holes says of a text.
+/// The answer of a recogniser without holes.
 fn is_text(oracle: &mut Oracle<'_>, text: &[u8]) -> Option<bool> {
     if text.len() > MAX_LEN { None } else { oracle.matches(&Text::of(text)) }
 }
 
-/// Whether some short fills complete a text; `None` where that is not known.
+/// Whether some short fills complete a text; `None` if that is not known.
 fn short_fills(oracle: &mut Oracle<'_>, case: &Case, fills: &[Vec<u8>]) -> Option<bool> {
     let mut begun = vec![case.before.clone()];
     for after in &case.after {
-        // One hole is filled with all fills, each of several with those of at most one byte.
+        // A single hole is filled with all fills, several holes only with those of at most one byte each.
         let most = if case.after.len() == 1 { TRIED } else { 1 };
         let fitting = || fills.iter().filter(|fill| fill.len() <= most);
         begun = begun.iter().flat_map(|text| fitting().map(|fill| [text, &fill[..], after].concat())).collect();
@@ -103,7 +103,7 @@ fn short_fills(oracle: &mut Oracle<'_>, case: &Case, fills: &[Vec<u8>]) -> Optio
     Some(false)
 }
 
-/// All texts of at most so many of the bytes.
+/// All texts of at most `len` of the bytes.
 fn all_fills(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut bytes: Vec<u8> = texts.concat();
     bytes.sort_unstable();
@@ -118,7 +118,7 @@ fn all_fills(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     fills
 }
 
-/// A text that completes a case, by filling one hole after the other.
+/// Completes a case by filling one hole after the other.
 fn completed(holes: &mut Holes, tokens: &Tokens, case: Case, what: &str) -> Result<Option<Vec<u8>>, Ended> {
     let mut case = case;
     while !case.after.is_empty() {
@@ -144,7 +144,7 @@ fn show(case: &Case) -> String {
     texts.map(|text| format!("{:?}", String::from_utf8_lossy(text))).collect::<Vec<_>>().join(" HOLE ")
 }
 
-/// The grammar of the beginnings of some texts up to the end of a hole, where what follows the hole is that of a random text.
+/// The grammar of the beginnings of texts up to the end of a hole that is followed by the rest of a random text.
 pub fn quotient(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     let source = *choices.pick(&[Source::Containers, Source::JsonSchema, Source::Nodes]);
     let (Some(grammar), what) = source.grammar(choices) else { return (None, String::new()) };
@@ -181,10 +181,10 @@ pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Count
     checks.counts
 }
 
-/// What the cases of one grammar are held against.
+/// What the cases of a grammar are compared with.
 struct Checks {
     grammar: Arc<Grammar>,
-    /// Whether the grammar reads single tokens, of which the recogniser of texts knows nothing.
+    /// Whether the grammar reads single tokens, which the recogniser of texts does not know.
     has_tokens: bool,
     holes: Holes,
     tokens: Tokens,
@@ -218,7 +218,7 @@ impl Checks {
         self.check_mask(quotient, case, found, choices, shown)
     }
 
-    /// Whether a case is completed that can be, and by no short fills that cannot.
+    /// A case that can be completed is completed, and one that cannot is not completed by any short fills.
     fn check_fills(&mut self, oracle: &mut Oracle<'_>, case: &Case, found: bool, shown: &str) -> Result<(), Ended> {
         if !found {
             assert_ne!(short_fills(oracle, case, &all_fills(&self.texts)), Some(true), "{shown}");
@@ -232,7 +232,7 @@ impl Checks {
         Ok(())
     }
 
-    /// Which texts the quotient has.
+    /// Which texts the quotient contains.
     fn check_texts(
         &mut self,
         oracle: &mut Oracle<'_>,
@@ -256,7 +256,7 @@ impl Checks {
             };
             if let (Some(expected), Some(is_there)) = (expected, is_text(&mut of_quotient, &text)) {
                 self.counts.decisions += 1;
-                // What does not begin with the text before the hole need not be there.
+                // A text that does not begin with the text before the hole need not be in the list.
                 let is_left_out = !is_there && !text.starts_with(&case.before);
                 let text = String::from_utf8_lossy(&text);
                 assert!(is_there == expected || self.has_tokens || is_left_out, "{text:?} {is_there}: {shown}");
@@ -264,7 +264,7 @@ impl Checks {
         }
     }
 
-    /// What the mask at the beginning of the hole allows.
+    /// The mask at the beginning of the hole.
     fn check_mask(
         &mut self,
         quotient: Grammar,

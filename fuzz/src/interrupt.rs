@@ -1,4 +1,4 @@
-//! Ends an operation in its midst, at some look at the clock.
+//! Interrupts an operation at some check of the clock.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ thread_local! {
     static END: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Runs an operation that is interrupted when so much time has gone by.
+/// Runs an operation that is interrupted once this much time has passed.
 pub fn after<T>(time: Duration, operation: impl FnOnce() -> T) -> T {
     set_host(Host {
         is_stopped: || END.get().is_some_and(|end| Instant::now() >= end),
@@ -21,7 +21,7 @@ pub fn after<T>(time: Duration, operation: impl FnOnce() -> T) -> T {
     operation()
 }
 
-/// Lets everything through again, also where the operation panics.
+/// Stops interrupting, also if the operation panics.
 struct Restore;
 
 impl Drop for Restore {

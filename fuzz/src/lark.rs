@@ -1,4 +1,4 @@
-//! Random Lark texts: rules and terminals with every piece of the language, mostly well-formed, now and then damaged.
+//! Random Lark texts: rules and terminals with every part of the language, mostly well-formed, now and then damaged.
 
 use stencilm_grammar::{Grammar, LarkOptions, NamedGrammar};
 
@@ -8,10 +8,10 @@ use crate::notations::damage;
 const RULES: [&str; 4] = ["start", "r", "s", "t{x}"];
 const TERMINALS: [&str; 3] = ["A", "B", "_C"];
 
-/// A random Lark text, as a grammar where it is one, and as text.
+/// A random Lark text, as a grammar if it is valid, and as text.
 ///
 /// # Panics
-/// When an error says nothing, or names a place that the text does not have.
+/// If an error has no message, or names a position that the text does not have.
 pub fn lark(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     let mut text = text(choices);
     damage(choices, &mut text);
@@ -37,7 +37,7 @@ fn text(choices: &mut Choices<'_>) -> String {
         let modifier = choices.pick(&["", "", "", "?", "!"]);
         let attributes =
             choices.pick(&["", "", "", "", "[capture]", "[lazy]", "[max_chars=4]", "[suffix=\"b\"]", "[stop=/c+/]"]);
-        // Terminals only, or most attributes are refused.
+        // Only terminals, because most attributes are refused elsewhere.
         let body = if attributes.is_empty() || *attributes == "[capture]" {
             alternatives(choices, depth, rule.starts_with('t'))
         } else {

@@ -1,8 +1,9 @@
-//! One case of fuzzing: bytes choose a grammar, a vocabulary and questions, and everything that must hold is checked.
+//! One case of fuzzing: bytes choose a grammar, a vocabulary and queries, and every invariant is checked.
 //!
-//! The flow is one way: bytes ([`Choices`]) → a grammar ([`grammars`], or a text of a notation) × a vocabulary
-//! ([`vocabularies`], [`tokenizers`]) → a [`Target`], which asks one kind of question and holds the answer against a slow twin.
-//! Bytes make a failure small by making the input small ([`minimize`]), and let a coverage-guided fuzzer choose.
+//! Everything flows one way: bytes ([`Choices`]) → a grammar ([`grammars`], or a text of a notation) × a vocabulary
+//! ([`vocabularies`], [`tokenizers`]) → a [`Target`], which makes one kind of query and compares the answer with a slow
+//! twin. Because bytes decide, a smaller input makes a smaller failure ([`minimize`]), and a coverage-guided fuzzer can
+//! choose the bytes.
 
 pub mod ambiguous;
 pub mod canonical;
@@ -39,18 +40,18 @@ pub use choices::Choices;
 pub use source::{SOURCES, Source, check};
 pub use target::{TARGETS, Target};
 
-/// What a number of cases has compared.
+/// What a number of cases have compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Inputs.
     pub cases: u64,
     /// Inputs that made a grammar, whose masks were compared.
     pub grammars: u64,
-    /// Masks held against the slow twin.
+    /// Masks compared with the slow twin.
     pub masks: u64,
     /// Pairs of state and token for which the mask and the slow twin were compared.
     pub decisions: u64,
-    /// Texts of which the matcher and the recogniser said the same.
+    /// Texts on which the matcher and the recogniser agreed.
     pub texts: u64,
     /// Cases that ended early because a limit was reached.
     pub limits: u64,
@@ -63,7 +64,7 @@ impl Counts {
         format!("counts {cases} {grammars} {masks} {decisions} {texts} {limits}")
     }
 
-    /// What [`Counts::line`] wrote; `None` for anything else.
+    /// Reads what [`Counts::line`] wrote; `None` for anything else.
     pub fn from_line(line: &str) -> Option<Counts> {
         let mut numbers = line.strip_prefix("counts ")?.split(' ').map(|number| number.parse::<u64>().ok());
         let mut next = || numbers.next().flatten();

@@ -104,7 +104,7 @@ fn main() -> ExitCode {
     if !tokenizers::any() {
         println!("STENCILM_SHARED names no folder with tokenizers, so all vocabularies are small");
     }
-    // Time that one target leaves is the others'.
+    // Time that one target leaves over is given to the others.
     let begun = Instant::now();
     let mut findings = 0;
     for (index, target) in options.targets.iter().enumerate() {
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
     if findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs cases of one target on a thread with the stack that the target asks for.
+/// Runs cases of one target on a thread with the stack size that the target asks for.
 fn on_a_stack_of_its_own(options: Options) -> ExitCode {
     tokenizers::allow();
     let target = options.targets[0];

@@ -1,4 +1,4 @@
-//! Makes a failing input small: shorter first, then smaller bytes, as long as it still fails.
+//! Minimises a failing input: shorter first, then smaller bytes, as long as it still fails.
 
 /// The smallest input found in at most `tries` runs of `fails` that still fails.
 pub fn minimize(data: &[u8], tries: usize, mut fails: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
@@ -16,7 +16,7 @@ pub fn minimize(data: &[u8], tries: usize, mut fails: impl FnMut(&[u8]) -> bool)
     };
     loop {
         let before = best.clone();
-        // The end, then pieces from anywhere, each time half as long.
+        // First the end, then pieces from anywhere, each time half as long.
         let mut size = best.len().next_power_of_two();
         while size > 0 {
             let mut at = best.len().saturating_sub(size);

@@ -1,7 +1,8 @@
-//! Names that a text declares and refers to: masks against all texts of a grammar, each listed with the names declared in it.
+//! Names that a text declares and refers to: masks against all texts of a grammar, each listed with the names declared
+//! in it.
 //!
-//! The grammars are trees over two letters, so that names begin the same, stand in one token and are declared twice. A rule
-//! that goes on with the tree makes some of them infinite; those are held against the slow twin alone.
+//! The grammars are trees over two letters, so that names have common prefixes, occur within one token and are declared
+//! twice. A rule that leads back to the tree makes some of them infinite; those are compared only with the slow twin.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,15 +14,15 @@ use crate::Counts;
 use crate::choices::Choices;
 use crate::setting::{Ended, mask};
 
-/// A grammar with more texts than this is held against the slow twin alone.
+/// A grammar with more texts than this is compared only with the slow twin.
 const MAX_TEXTS: usize = 2_000;
-/// How deep a tree may be, and how many parts of it may stand beside each other.
+/// The depth of a tree, and the most parts next to each other in it.
 const MAX_DEPTH: usize = 3;
 const MAX_PARTS: usize = 4;
 const NAMES: [&str; 6] = ["a", "b", "ab", "ba", "aa", "aba"];
 const TEXTS: [&str; 6] = ["x", "y", "a", "xy", "", "b"];
 const SETS: [&str; 3] = ["s", "s", "t"];
-/// Tokens beside all texts of at most three of these letters.
+/// Tokens besides all texts of at most three of these letters.
 const LONG_TOKENS: [&str; 5] = ["abxab", "axax", "abab", "xabxab", "baxba"];
 const LETTERS: [&str; 4] = ["a", "b", "x", "y"];
 
@@ -35,9 +36,9 @@ enum Part {
     Repeat(Box<Part>, usize, usize),
 }
 
-/// The names declared before a place, each with its set.
+/// The names declared before a position, each with its set.
 type Names = BTreeSet<(&'static str, String)>;
-/// Texts, each with the names that there are after it.
+/// Texts, each with the names declared after it.
 type Texts = BTreeSet<(String, Names)>;
 
 impl Part {
@@ -77,7 +78,7 @@ impl Part {
         }
     }
 
-    /// All texts after some names; `None` where they are too many.
+    /// All texts after some names; `None` if there are too many.
     fn texts(&self, before: &Names) -> Option<Texts> {
         let here = |text: &str| (text.to_owned(), before.clone());
         Some(match self {
@@ -126,7 +127,7 @@ impl Part {
     }
 }
 
-/// A random tree, and its text; some go on with themselves.
+/// A random tree, and its text; some are recursive.
 fn random(choices: &mut Choices<'_>) -> (Part, bool, String) {
     let part = Part::random(choices, MAX_DEPTH);
     let is_infinite = choices.chance(4);
@@ -158,7 +159,7 @@ fn vocabulary() -> Vec<String> {
     tokens
 }
 
-/// Walks through one grammar, holding each mask against the texts that were listed with it and the slow twin.
+/// Walks through one grammar, comparing each mask with the listed texts and with the slow twin.
 pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Counts {
     let mut counts = Counts::default();
     if walk(grammar, &what, choices, &mut counts).is_err() {

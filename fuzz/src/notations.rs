@@ -1,14 +1,14 @@
-//! Random texts of the notations: mostly well-formed, now and then damaged, so that both answers come.
+//! Random texts of the notations: mostly well-formed, now and then damaged, so that both outcomes occur.
 
 use serde_json::{Map, Value, json};
 use stencilm_grammar::{ErrorKind, Grammar, JsonSchemaOptions, RegexError, Spelling, from_json_schema, from_regex};
 
 use crate::choices::Choices;
 
-/// A random regular expression, as a grammar where it is one, and as text.
+/// A random regular expression, as a grammar if it is valid, and as text.
 ///
 /// # Panics
-/// When it is refused as too hard: all are small.
+/// If it is refused as too hard: all are small.
 pub fn regex(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     let depth = 1 + choices.below(3);
     let mut pattern = regex_text(choices, depth);
@@ -66,10 +66,10 @@ pub(crate) fn regex_text(choices: &mut Choices<'_>, depth: usize) -> String {
     }
 }
 
-/// A random JSON Schema with random options, as a grammar where it is one, and as text.
+/// A random JSON Schema with random options, as a grammar if it is valid, and as text.
 ///
 /// # Panics
-/// When the error for a well-formed schema is that it is malformed JSON.
+/// If the error for a well-formed schema is that it is malformed JSON.
 pub fn json_schema(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     let options = JsonSchemaOptions {
         any_whitespace: choices.chance(2),
@@ -165,7 +165,7 @@ pub(crate) fn schema_value(choices: &mut Choices<'_>, depth: usize) -> Value {
     Value::Object(schema)
 }
 
-/// What a schema asks of members.
+/// Constraints of a schema on members.
 fn add_members(choices: &mut Choices<'_>, depth: usize, schema: &mut Map<String, Value>) {
     let mut properties = Map::new();
     for name in ["a", "ab", "b", "é\"", "c d"] {
@@ -196,7 +196,7 @@ fn small(choices: &mut Choices<'_>) -> Value {
     json!(choices.below(6))
 }
 
-/// What a schema asks of the elements of an array.
+/// Constraints of a schema on the elements of an array.
 fn add_elements(choices: &mut Choices<'_>, depth: usize, schema: &mut Map<String, Value>) {
     if choices.chance(2) {
         let items: Vec<Value> = (0..choices.below(3)).map(|_| schema_value(choices, depth - 1)).collect();
@@ -228,7 +228,7 @@ fn add_elements(choices: &mut Choices<'_>, depth: usize, schema: &mut Map<String
     }
 }
 
-/// Now and then cuts, doubles or replaces a few characters.
+/// Now and then deletes, doubles or replaces a few characters.
 pub(crate) fn damage(choices: &mut Choices<'_>, text: &mut String) {
     if !choices.chance(10) || text.is_empty() {
         return;

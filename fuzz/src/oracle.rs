@@ -1,7 +1,8 @@
 //! A recogniser that shares nothing with the machine: which texts a grammar matches, by sets of ends and a fixed point.
 //!
-//! For a node and a place in the text it finds every place where the node may end. Left recursion and ambiguity need no
-//! thought: passes over all pairs are repeated until none learns of a new end. It is slow, and only for short texts.
+//! For a node and a position in the text it finds all positions where the node may end. Left recursion and ambiguity
+//! need no special treatment: passes over all pairs are repeated until no pass finds a new end. It is slow, and only
+//! for short texts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -26,7 +27,7 @@ impl Text {
     }
 }
 
-/// Places in a text, one bit each.
+/// Positions in a text, one bit each.
 type Ends = u128;
 
 /// The longest text that can be decided.
@@ -38,7 +39,7 @@ pub struct Oracle<'a> {
     tokens: &'a Tokens,
     deriver: Deriver,
     text: Text,
-    /// What the passes so far know.
+    /// The results of the passes so far.
     known: HashMap<(NodeId, usize), Ends>,
     lexemes: HashMap<(ExprId, usize), Ends>,
     visited: HashSet<(NodeId, usize)>,
@@ -63,8 +64,8 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// Whether the whole text belongs to the grammar; `None` when it is too long or too hard to decide, or was cut into tokens
-    /// and has parts with budgets of tokens: which ends these have is not decided here.
+    /// Whether the whole text belongs to the grammar. `None` if it is too long or too hard to decide, or if it was
+    /// split into tokens and has parts with token budgets: the recogniser does not decide where these end.
     pub fn matches(&mut self, text: &Text) -> Option<bool> {
         let has_budgets = || {
             let is_budget = |node: &Node| matches!(node, Node::Marked { mark: Mark::MaxTokens(_), .. });
@@ -123,7 +124,7 @@ impl<'a> Oracle<'a> {
         Ok(*known)
     }
 
-    /// The ends of a node that starts at any of these places.
+    /// The ends of a node that starts at any of these positions.
     fn after_all(&mut self, starts: Ends, node: NodeId) -> Result<Ends, LimitExceeded> {
         let mut ends = 0;
         for start in places(starts) {
@@ -160,19 +161,19 @@ impl<'a> Oracle<'a> {
     }
 
     fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>, at: usize) -> Result<Ends, LimitExceeded> {
-        // One count after the other, with all places where so many bodies may end.
+        // One count after the other, with all positions where that many bodies may end.
         let (mut ends, mut here) = (0, bit(at));
         for count in 0..max.unwrap_or(min) {
             ends |= if count >= min { here } else { 0 };
             let next = self.after_all(here, body)?;
-            // As it will be for every greater count.
+            // All greater counts will end at the same positions.
             if next == here {
                 break;
             }
             here = next;
         }
         ends |= here;
-        // Without a greatest count any number may follow.
+        // Without an upper bound, any number may follow.
         while max.is_none() {
             let more = ends | self.after_all(here, body)?;
             if more == ends {
@@ -190,7 +191,7 @@ impl<'a> Oracle<'a> {
         if Seen::default().completes(members) && !members.is_cut() {
             ends |= self.lexeme(members.surface.empty, at)?;
         }
-        // Places before a key, each with the declared members and the values of the additional keys that were seen.
+        // Positions before a key, each with the declared members and the values of additional keys that were seen.
         let start = Seen::default();
         let mut work: Vec<(usize, Seen)> =
             places(self.lexeme(members.surface.open, at)?).map(|place| (place, start.clone())).collect();
@@ -216,7 +217,7 @@ impl<'a> Oracle<'a> {
         Ok(ends)
     }
 
-    /// Every way to read a key: where it ends, what its value is, and what is seen after it.
+    /// Every way to read a key: where it ends, its value, and what has been seen after it.
     fn keys(&mut self, members: &Members, at: usize, seen: &Seen) -> Result<Vec<(usize, NodeId, Seen)>, LimitExceeded> {
         let mut readings = Vec::new();
         for (index, member) in members.declared.iter().enumerate() {
@@ -258,7 +259,7 @@ impl<'a> Oracle<'a> {
         if start.completes(items) {
             ends |= self.lexeme(items.surface.empty, at)?;
         }
-        // Places before an element, each with the elements before it.
+        // Positions before an element, each with the elements before it.
         let mut work: Vec<(usize, Had)> =
             places(self.lexeme(items.surface.open, at)?).map(|place| (place, start.clone())).collect();
         let mut done: HashSet<(usize, Had)> = work.iter().cloned().collect();
@@ -314,7 +315,8 @@ impl Had {
     }
 }
 
-/// A JSON text by which equal values are found; other texts as they are, without whitespace around them. For small numbers.
+/// A canonical form of a JSON text, by which equal values are found, for small numbers. Other texts stay as they are,
+/// without whitespace around them.
 fn json_value(written: &[u8]) -> String {
     let text = String::from_utf8_lossy(written).trim().to_string();
     match serde_json::from_str::<serde_json::Value>(&text) {
@@ -343,9 +345,9 @@ fn sorted(value: &serde_json::Value) -> String {
 struct Seen {
     known: u64,
     additional: BTreeSet<Vec<u8>>,
-    /// The classes of which a value was seen that one of them must have.
+    /// The classes that require a member with a certain value, and of which such a member was seen.
     met: u64,
-    /// Of the last member of a cut object whether it may come after those before it.
+    /// For the last member of a truncated object, whether it may follow those before it.
     last: Option<bool>,
 }
 
@@ -368,7 +370,7 @@ impl Seen {
     }
 }
 
-/// Whether a name means a token: a special one, or one that spells it where no special token is called so.
+/// Whether a name means a token: a special one, or, if there is none of that name, one that spells it.
 fn is_named(name: &str, id: u32, tokens: &Tokens) -> bool {
     let mut special = tokens.special_tokens().iter().filter(|(_, special)| **special == *name).peekable();
     match special.peek() {
@@ -402,7 +404,7 @@ fn means(pattern: &TokenPattern, id: u32, tokens: &Tokens) -> bool {
     }
 }
 
-/// The string value of a quoted key: by serde where it is JSON, else as it is written but for `\u00..`.
+/// The string value of a quoted key: by serde if it is JSON, otherwise as written, except for `\u00..`.
 pub fn value_of(written: &[u8]) -> Vec<u8> {
     if let Ok(value) = serde_json::from_slice::<String>(written) {
         return value.into_bytes();

@@ -1,5 +1,5 @@
-//! Questions that change nothing, against their obvious twins: what a token, a text or a draft tree would do, what is forced,
-//! how a text is completed.
+//! Queries that change nothing, against simple twins: what a token, a text or a draft tree would do, what is forced,
+//! and how a text is completed.
 
 use stencilm_engine::{
     DraftTree, Explanation, GrammarMatcher, IndexBuilder, IndexLimits, MatcherError, Status, TokenIndex,
@@ -10,13 +10,13 @@ use crate::Counts;
 use crate::choices::Choices;
 use crate::setting::{Ended, Setting, allowed, mask, state};
 
-/// Longest completion that is asked for, in bytes.
+/// The longest completion that is requested, in bytes.
 const MOST: usize = 100_000;
 
-/// Forced texts are tried as far.
+/// The longest forced text that is tried.
 const TRIED: usize = 50;
 
-/// An index of so many states is built.
+/// The most states of an index.
 const INDEX: IndexLimits = IndexLimits { max_states: 60, max_bytes: 1 << 20 };
 
 fn byte_by_byte(matcher: &GrammarMatcher, text: &[u8]) -> Result<Verdict, Ended> {
@@ -50,13 +50,13 @@ fn forced_by_trying(matcher: &GrammarMatcher) -> Result<Vec<u8>, Ended> {
     Ok(forced)
 }
 
-/// Which tokens fit, which bytes of a text, and why others do not.
+/// Which tokens fit, how many bytes of a text fit, and why others do not.
 pub fn queries(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut matcher, what) = (setting.walked(choices)?, &setting.what);
     let before = state(&mut matcher)?;
     let vocabulary = &setting.vocabulary;
 
-    // Texts made of tokens are mostly nearly right.
+    // Texts made of tokens are nearly valid in most cases.
     let ids: Vec<u32> = (0..choices.below(6)).map(|_| choices.below(vocabulary.vocab_size() + 1) as u32).collect();
     let mut probe = matcher.fork();
     let mut fits = 0;
@@ -109,7 +109,7 @@ pub fn queries(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
     Ok(())
 }
 
-/// The shortest completion completes.
+/// The shortest completion completes the text.
 pub fn completions(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut matcher, what) = (setting.walked(choices)?, &setting.what);
     // Now and then in the middle of a token.
@@ -129,7 +129,7 @@ pub fn completions(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Co
                 assert_eq!(verdict, expected, "{:?}: {what}", String::from_utf8_lossy(&text));
                 if let Some(less) = text.len().checked_sub(1) {
                     match matcher.shortest_completion(less) {
-                        // The estimate is a bound, and a search that may not end where it would goes on to its limit.
+                        // The estimate is a lower bound, so a search that may not stop there goes on to its limit.
                         Err(MatcherError::CompletionTooLong { .. } | MatcherError::Engine(_)) => {}
                         other => assert_eq!(other.map(|other| other.len()), Ok(text.len()), "{what}"),
                     }
@@ -137,7 +137,7 @@ pub fn completions(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Co
             }
         }
         Err(MatcherError::NoTextCompletes | MatcherError::Engine(_)) => {}
-        // Where a grammar counts to large numbers.
+        // If a grammar counts to large numbers.
         Err(MatcherError::CompletionTooLong { bytes, max_bytes: MOST }) => assert!(bytes > MOST as u64, "{what}"),
         Err(error) => panic!("{error}: {what}"),
     }
@@ -145,7 +145,7 @@ pub fn completions(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Co
     Ok(())
 }
 
-/// A text whose tokens come from the masks is complete within its budget, of whatever size and wherever it begins.
+/// A text whose tokens come from the masks is complete within its budget, whatever the budget and the start.
 pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut plain, what) = (setting.walked(choices)?, &setting.what);
     let before = state(&mut plain)?;
@@ -189,7 +189,7 @@ pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
         let other: Vec<u32> = allowed.iter().copied().filter(|&token| !theirs.contains(token)).collect();
         assert!(other.is_empty(), "{other:?} with {left} left of {budget} behind {written:?}: {what}");
         assert_eq!(matcher.is_narrowed(), ours != theirs, "{left} left of {budget}: {what}");
-        // Where nearly all bytes may come, few of them end a key, and fewer one that an object declares.
+        // If nearly all bytes are allowed, few of them end a key, and fewer end a declared one.
         let vocabulary = matcher.compiled().vocabulary();
         let is_of_keys = |token: &u32| {
             vocabulary.token_bytes(*token).is_some_and(|bytes| bytes.iter().all(|byte| b"abc\"{}[]:,".contains(byte)))
@@ -214,7 +214,7 @@ pub fn budgets(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
     Ok(())
 }
 
-/// What is forced, and the tokens over its end.
+/// The forced text, and the tokens that cross its end.
 pub fn forced(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let (mut matcher, what) = (setting.walked(choices)?, &setting.what);
     if matcher.is_terminated() {
@@ -225,7 +225,7 @@ pub fn forced(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     let forced = matcher.forced_bytes()?;
     let tried = forced_by_trying(&matcher)?;
     let beginning = &forced[..forced.len().min(TRIED)];
-    // Bytes say nothing of the single tokens that may come in their place.
+    // Bytes say nothing about single tokens that may come instead.
     assert!(tried.starts_with(beginning), "{forced:?} and {tried:?}: {what}");
     assert!(setting.has_token_nodes() || beginning == tried, "{forced:?} and {tried:?}: {what}");
     let text = matcher.forced_text()?;
@@ -266,7 +266,7 @@ pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     let (mut matcher, what) = (setting.walked(choices)?, &setting.what);
     let before = state(&mut matcher)?;
     let words = setting.vocabulary.mask_words();
-    // A random tree: each node but the first has an earlier one as its parent.
+    // A random tree: the parent of each node except the first is an earlier node.
     let count = 1 + choices.below(12);
     let parents: Vec<usize> = (0..count).map(|node| if node == 0 { 0 } else { choices.below(node) }).collect();
     let mut tokens: Vec<i64> = vec![-1; count];
@@ -304,7 +304,7 @@ pub fn drafts(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts)
     Ok(())
 }
 
-/// The matcher after a node of a tree; `None` where a token on the way is refused.
+/// The matcher after a node of a tree; `None` if a token on the path is refused.
 fn after(
     matcher: &GrammarMatcher,
     parents: &[usize],

@@ -1,8 +1,8 @@
-//! Patterns in which a repetition stands next to, around or after another one, over vocabularies of real size.
+//! Patterns in which a repetition is next to, around or after another one, over vocabularies of real size.
 //!
-//! `X* m X{n} X+` and its like are where a normal form has most to rewrite, and where a mask of one expression is found by
-//! that of another. They are written as a regular expression, as a `pattern` of a schema, in EBNF and as a terminal of Lark. And
-//! several patterns hold together.
+//! Patterns like `X* m X{n} X+` are those that the normal form rewrites most, and for which the mask of one expression
+//! is derived from that of another. They are written as a regular expression, as a `pattern` of a schema, in EBNF and
+//! as a Lark terminal. Several patterns may also have to match at once.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use crate::Counts;
 use crate::choices::{Choices, random_bytes};
 use crate::vocabularies;
 
-/// So many tokens of each mask are tried one by one.
+/// The number of tokens of each mask that are tried one by one.
 const TRIED: usize = 48;
 
-/// What is repeated, and what stands between. No slash and no quotation mark, so that every notation can hold them.
+/// The repeated parts, and the parts between them. No slash and no quotation mark, so that every notation can contain
+/// them.
 const PARTS: [&str; 20] = [
     ".",
     "[ab]",
@@ -51,7 +52,7 @@ fn number(choices: &mut Choices<'_>) -> usize {
     }
 }
 
-/// A part with some count after it.
+/// A part followed by some count.
 fn counted(choices: &mut Choices<'_>, part: &str) -> String {
     match choices.below(8) {
         0 | 1 => format!("{part}*"),
@@ -98,11 +99,12 @@ fn pattern_of(choices: &mut Choices<'_>, part: &str, mark: &str) -> String {
     counted(choices, part) + mark + &counted(choices, part) + &counted(choices, part)
 }
 
-/// What patterns that hold together are made of: runs of characters that differ in what they leave out, and what they leave out.
+/// The parts of patterns that must match at once: runs of characters that exclude different ones, and the excluded
+/// ones.
 const RUNS: [&str; 14] =
     [".*", "[^x]*", "[^xq]*", "[^q]*", "[^\\s]*", "[a-z]*", ".{2,}", "x", "q", "a", "-", "ab", "(?:x|7)", "[0-9]+"];
 
-/// A text that several patterns hold for, some of them excluded, of which each may have alternatives.
+/// A text that must match several patterns, some of them negated; each may have alternatives.
 fn together(choices: &mut Choices<'_>) -> Value {
     let mut parts = Vec::new();
     for _ in 0..2 + choices.below(2) {
@@ -116,7 +118,7 @@ fn together(choices: &mut Choices<'_>) -> Value {
     json!({ "type": "string", "allOf": parts })
 }
 
-/// The pattern in one of the notations, as a grammar where it is one, and as text.
+/// The pattern in one of the notations, as a grammar if it is valid, and as text.
 pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     if choices.chance(4) {
         let text = together(choices).to_string();
@@ -148,10 +150,10 @@ pub fn grammar(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     }
 }
 
-/// The first masks of a pattern over a vocabulary of real size, held against the slow twin for some of the tokens.
+/// Compares the first masks of a pattern over a vocabulary of real size with the slow twin, for some of the tokens.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// If an invariant does not hold.
 pub fn check(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Counts {
     let mut counts = Counts::default();
     if walk(Arc::new(grammar), &what, choices, &mut counts).is_none() {

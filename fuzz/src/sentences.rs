@@ -1,4 +1,4 @@
-//! Random texts of a grammar, spelled straight from its nodes: what no matcher may refuse.
+//! Random texts of a grammar, generated directly from its nodes: a matcher must not refuse them.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub struct Sentences<'a> {
     deriver: Deriver,
 }
 
-/// What is still to be written, the next part last.
+/// The parts still to be written, the next one last.
 enum Part {
     Node(NodeId),
     Expr(ExprId),
@@ -29,7 +29,7 @@ impl<'a> Sentences<'a> {
         Sentences { grammar, deriver }
     }
 
-    /// A text of at most `max_len` bytes; `None` where the choices led to a longer one, or to a single token.
+    /// A text of at most `max_len` bytes; `None` if the choices led to a longer one, or to a single token.
     pub fn next(&mut self, choices: &mut Choices<'_>, max_len: usize) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         let mut parts = vec![Part::Node(self.grammar.root())];
@@ -72,7 +72,7 @@ impl<'a> Sentences<'a> {
         Some(())
     }
 
-    /// Some members of an object, the required ones among them, in an order that is allowed.
+    /// Some members of an object, including all required ones, in a permitted order.
     fn members(&mut self, members: &Members, choices: &mut Choices<'_>) -> Option<Vec<Part>> {
         let mut chosen: Vec<(ExprId, NodeId)> = Vec::new();
         let (mut ordered, mut owed) = (0, 0);
@@ -130,7 +130,7 @@ impl<'a> Sentences<'a> {
         Some(parts)
     }
 
-    /// Writes bytes that match an expression: at random at first, then by the shortest path known.
+    /// Writes bytes that match an expression: at random at first, then along the shortest known path.
     fn write(&mut self, expr: ExprId, choices: &mut Choices<'_>, text: &mut Vec<u8>, max_len: usize) -> Option<()> {
         let mut rest = expr;
         let eager = 1 + choices.below(6);
@@ -158,7 +158,7 @@ impl<'a> Sentences<'a> {
                 (0..readings.len()).min_by_key(shortest).expect("there is a way")
             };
             let (set, next) = readings[reading];
-            // Readable bytes first, so that failures are.
+            // Readable bytes first, so that failures are readable.
             let bytes: Vec<u8> = set.iter().filter(u8::is_ascii_graphic).collect();
             let all: Vec<u8> = if bytes.is_empty() || choices.chance(4) { set.iter().collect() } else { bytes };
             text.push(*choices.pick(&all));
@@ -168,12 +168,12 @@ impl<'a> Sentences<'a> {
     }
 }
 
-/// A place after the members in declared order.
+/// A position after the members in declared order.
 fn first_mixed(choices: &mut Choices<'_>, len: usize, ordered: usize) -> usize {
     ordered + choices.below(len - ordered + 1)
 }
 
-/// Some elements of an array, if they are as many of each kind as it asks for.
+/// Some elements of an array, if there are as many of each kind as it requires.
 fn items_written(items: &Items, choices: &mut Choices<'_>) -> Option<Vec<Part>> {
     let mut counts = vec![0; items.contains.len()];
     let mut parts = Vec::new();

@@ -1,4 +1,5 @@
-//! Several sequences of one grammar: rolled back and forked in any order, in batches of several threads, and what they capture.
+//! Several sequences of one grammar: rolled back and forked in any order, run in batches on several threads, and their
+//! captures.
 
 use stencilm_engine::{GrammarMatcher, MatcherError, TokenSet, Workers};
 
@@ -6,7 +7,7 @@ use crate::Counts;
 use crate::choices::Choices;
 use crate::setting::{Ended, Setting, allowed, mask, state};
 
-/// Rolled back and forked in any order, every sequence is as one that took its tokens straight.
+/// Rolled back and forked in any order, every sequence equals one that accepted its tokens directly.
 pub fn forks(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let what = &setting.what;
     let mut live: Vec<(GrammarMatcher, Vec<u32>)> = vec![(setting.matcher()?, Vec::new())];
@@ -42,7 +43,7 @@ pub fn forks(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) 
                 tokens.push(token);
             }
         }
-        // Any of them, not only the one that was touched.
+        // Check any of them, not only the one that was used last.
         let at = choices.below(live.len());
         let (matcher, tokens) = &mut live[at];
         let mut straight = setting.matcher()?;
@@ -60,14 +61,14 @@ fn mask_error(matcher: &mut GrammarMatcher) -> MatcherError {
     matcher.fill_mask(mask.words_mut()).expect_err("there is no mask behind the end")
 }
 
-/// Sequences that several threads work on at once are as those of one thread.
+/// Sequences that several threads work on at once equal those of one thread.
 pub fn batches(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let what = &setting.what;
     let mut alone = Vec::new();
     for _ in 0..1 + choices.below(8) {
         alone.push(setting.walked(choices)?);
     }
-    // Of the same vocabulary, but with nothing computed: threads meet at all that is cold.
+    // The same vocabulary with nothing computed, so that threads compute the same things at the same time.
     let anew = setting.anew();
     let mut together = Vec::new();
     for matcher in &alone {
@@ -90,7 +91,7 @@ pub fn batches(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
             assert_eq!(found?, expected, "the mask of a batch: {what}");
             counts.masks += 1;
             let allowed: Vec<u32> = expected.map_or(Vec::new(), |mask| mask.iter().collect());
-            // Now and then one that does not fit.
+            // Now and then a token that does not fit.
             tokens.push(match allowed.is_empty() || choices.chance(6) {
                 true => choices.below(setting.vocabulary.vocab_size()) as u32,
                 false => *choices.pick(&allowed),
@@ -105,7 +106,7 @@ pub fn batches(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts
     Ok(())
 }
 
-/// What is captured is a part of the text, the same however the text was cut, and follows what is rolled back.
+/// A captured text is a part of the text, does not depend on how the text was split, and is undone by a rollback.
 pub fn captures(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let what = &setting.what;
     let mut matcher = setting.walked(choices)?;

@@ -1,4 +1,4 @@
-//! A grammar over a vocabulary, small or large, and walks of its matchers: what every question begins with.
+//! A grammar over a vocabulary, small or large, and walks of its matchers: the basis of every query.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::sentences::Sentences;
 use crate::tokenizers;
 use crate::vocabularies::Tokens;
 
-/// Of a larger vocabulary some tokens are asked about, not all.
+/// With more tokens than this, only some of them are checked.
 const ALL: usize = 2_000;
 
-/// So many.
+/// The number of tokens that are checked then.
 const SOME: usize = 200;
 
-/// Why a question is not asked or not answered: a limit, or a vocabulary that cannot spell the grammar.
+/// Why a query is not made or not answered: a limit, or a vocabulary that cannot spell the grammar.
 pub struct Ended;
 
 impl From<MatcherError> for Ended {
@@ -38,17 +38,17 @@ pub struct Setting {
     pub grammar: Arc<Grammar>,
     /// The vocabulary.
     pub vocabulary: Arc<Vocabulary>,
-    /// Both.
+    /// The grammar compiled for the vocabulary.
     pub compiled: Arc<CompiledGrammar>,
     /// Texts of the grammar.
     pub texts: Vec<Vec<u8>>,
-    /// What it was made of, for messages.
+    /// The origin of the grammar, for messages.
     pub what: String,
     small: Option<Tokens>,
 }
 
 impl Setting {
-    /// A vocabulary, small in most cases, for a grammar; `None` where the two do not go together.
+    /// A vocabulary for a grammar, small in most cases; `None` if the two do not go together.
     pub fn new(grammar: Grammar, what: String, choices: &mut Choices<'_>) -> Option<Setting> {
         let grammar = Arc::new(grammar);
         let mut sentences = Sentences::new(&grammar);
@@ -67,7 +67,7 @@ impl Setting {
         Some(Setting { grammar, vocabulary, compiled, texts, what, small })
     }
 
-    /// The same with nothing computed yet, as far as the vocabulary can be made again.
+    /// The same with nothing computed yet, as far as the vocabulary can be rebuilt.
     pub fn anew(&self) -> Arc<CompiledGrammar> {
         let vocabulary = self.small.as_ref().map_or_else(|| self.vocabulary.clone(), Tokens::vocabulary);
         Arc::new(CompiledGrammar::new(self.grammar.clone(), vocabulary).expect("it was compiled before"))
@@ -91,7 +91,7 @@ impl Setting {
         Ok(matcher)
     }
 
-    /// All tokens and two more where they are few, else some.
+    /// All tokens and two more ids if there are few, otherwise some.
     pub fn some_tokens(&self, choices: &mut Choices<'_>) -> Vec<u32> {
         let size = self.vocabulary.vocab_size();
         if size <= ALL {
@@ -102,7 +102,7 @@ impl Setting {
         (0..SOME).map(|_| drawn.below(size) as u32).chain([size as u32]).collect()
     }
 
-    /// Whether a token may come for itself, where its bytes may not.
+    /// Whether the grammar asks for single tokens somewhere, so that bytes alone do not decide.
     pub fn has_token_nodes(&self) -> bool {
         self.compiled.grammar().nodes().iter().any(|node| matches!(node, Node::Token(_)))
     }
@@ -115,22 +115,22 @@ pub fn mask(matcher: &mut GrammarMatcher) -> Result<TokenSet, Ended> {
     Ok(mask)
 }
 
-/// The same as a list.
+/// The mask as a list of tokens.
 pub fn allowed(matcher: &mut GrammarMatcher) -> Result<Vec<u32>, Ended> {
     Ok(mask(matcher)?.iter().collect())
 }
 
-/// Everything that a question could have changed.
+/// Everything that a query might have changed.
 #[derive(PartialEq, Eq, Debug)]
 pub struct State {
     num_accepted_tokens: usize,
     is_completed: bool,
     is_terminated: bool,
-    /// `None` where there is no mask.
+    /// `None` if there is no mask.
     pub allowed: Option<Vec<u32>>,
 }
 
-/// The state of a matcher. That the time of the case is over says nothing of it.
+/// The state of a matcher. An expired deadline of the case is no part of it.
 pub fn state(matcher: &mut GrammarMatcher) -> Result<State, Ended> {
     let mut mask = TokenSet::empty(matcher.compiled().vocabulary().vocab_size());
     let allowed = match matcher.is_terminated() {
@@ -154,10 +154,10 @@ pub fn state(matcher: &mut GrammarMatcher) -> Result<State, Ended> {
     })
 }
 
-/// Asks a question about a grammar, and counts.
+/// Makes a query about a grammar, and counts.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// If an invariant does not hold.
 pub fn ask(
     grammar: Grammar,
     what: String,

@@ -1,17 +1,17 @@
-//! A grammar as text for people, every node once by its number.
+//! A grammar as text for people; every node is shown once, by its number.
 
 use std::fmt::Write;
 
 use stencilm_grammar::{Grammar, Members, Node, NodeId};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 
-/// Expressions nested more deeply are cut short.
+/// Expressions with deeper nesting are truncated.
 const MAX_DEPTH: usize = 12;
 
-/// Longer lines are cut short.
+/// Longer lines are truncated.
 const MAX_LINE: usize = 400;
 
-/// The nodes that can be reached, one a line, the root first.
+/// The reachable nodes, one per line, the root first.
 pub fn grammar(grammar: &Grammar) -> String {
     let mut shown: Vec<NodeId> = Vec::new();
     let mut work = vec![grammar.root()];

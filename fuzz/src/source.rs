@@ -1,4 +1,4 @@
-//! Where the grammar of a case comes from, and the check of its masks that all sources share.
+//! The source of a case's grammar, and the check of its masks that all sources share.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use stencilm_grammar::{Grammar, JsonSchemaOptions, LarkOptions, any_json, from_r
 use crate::choices::Choices;
 use crate::{Counts, grammars, lark, notations, repetitions, tags, walks};
 
-/// Where the grammar of a case comes from.
+/// The source of a case's grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// Nodes put together at random, with what no notation writes.
+    /// Random nodes, including some that no notation can express.
     Nodes,
-    /// Objects and arrays in each other, with all that they can ask for.
+    /// Nested objects and arrays, with all kinds of constraints.
     Containers,
     /// A random regular expression.
     Regex,
@@ -20,15 +20,15 @@ pub enum Source {
     JsonSchema,
     /// A random Lark text.
     Lark,
-    /// A random grammar as it prints in EBNF, now and then damaged.
+    /// The EBNF of a random grammar, now and then damaged.
     Ebnf,
     /// A random structural tag.
     StructuralTag,
     /// Patterns of repetitions, in any of the notations.
     Repetitions,
-    /// Several grammars of other sources, one after the other or as alternatives.
+    /// Several grammars of other sources, as a sequence or as alternatives.
     Joined,
-    /// What may stand before the end of a hole in texts of a grammar of another source.
+    /// The texts up to the end of a hole, in texts of a grammar of another source.
     Holes,
 }
 
@@ -47,7 +47,7 @@ pub const SOURCES: [Source; 10] = [
 ];
 
 impl Source {
-    /// A grammar where the choices make one, and as text for people what it was made of.
+    /// A grammar if the choices make one, and its origin as text for people.
     pub fn grammar(self, choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
         match self {
             Source::Nodes => (grammars::random_grammar(choices), "nodes".to_owned()),
@@ -66,7 +66,7 @@ impl Source {
 
 /// A grammar of any source.
 pub fn any(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
-    // What has most shapes comes most often.
+    // The most varied source is chosen most often.
     const DRAWN: [Source; 13] = [
         Source::Nodes,
         Source::Nodes,
@@ -126,7 +126,7 @@ fn simple(choices: &mut Choices<'_>) -> Option<Grammar> {
 /// Checks the masks of the case that the choices make of a source.
 ///
 /// # Panics
-/// When something that must hold does not.
+/// If an invariant does not hold.
 pub fn check(source: Source, choices: &mut Choices<'_>) -> Counts {
     let mut counts = Counts { cases: 1, ..Counts::default() };
     if let (Some(grammar), what) = source.grammar(choices) {

@@ -1,7 +1,7 @@
-//! The parent of a run: its cases run in child processes, so that what kills a process or never ends is a finding.
+//! The parent of a run. Its cases run in child processes, so that a crash or an endless case is a finding.
 //!
-//! A child that dies or stands still is followed by another, which goes on with the next case. The case is made small in
-//! processes of its own.
+//! A child that dies or hangs is replaced by another one, which continues with the next case. The case is minimised in
+//! separate processes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,22 +15,22 @@ use stencilm_fuzz::{Counts, Target};
 
 use crate::worker::{self, case_bytes};
 
-/// A case that takes more processor time is endless: its deadline has gone by.
+/// A case that takes more processor time is endless: its own deadline has passed.
 const ENDLESS: Duration = Duration::from_secs(60);
 
-/// A case that takes so long stands still, also on a machine that has no time for it.
+/// A case that takes this long hangs, even on a machine that is busy.
 const STANDSTILL: Duration = Duration::from_secs(1_800);
 
-/// So much processor time is too much while a case is made small.
+/// The limit of processor time while a case is minimised.
 const SLOW: Duration = Duration::from_secs(30);
 
-/// How long a case is made smaller.
+/// The longest time for minimising a case.
 const SHRINKING: Duration = Duration::from_secs(180);
 
-/// So many findings end a run.
+/// A run ends after this many findings.
 const MAX_FINDINGS: usize = 20;
 
-/// What is asked of a run of one target.
+/// The options of a run of one target.
 pub struct Run {
     pub target: &'static Target,
     pub seed: u64,
@@ -42,15 +42,15 @@ pub struct Run {
 
 /// How a child ended.
 enum End {
-    /// It did what it was asked.
+    /// It completed its work.
     Done,
-    /// The process died at a case.
+    /// The process died in a case.
     Died(ExitStatus),
     /// A case takes too long.
     Endless,
 }
 
-/// Runs the cases of a target and reports; how many findings there were.
+/// Runs the cases of a target and reports; returns the number of findings.
 pub fn run(run: &Run) -> usize {
     fs::create_dir_all(&run.out).expect("the folder can be made");
     let begun = Instant::now();
@@ -100,7 +100,7 @@ pub fn run(run: &Run) -> usize {
     findings
 }
 
-/// Lets a child work from a case on: how it ended, the case that it was at, and the panics that it kept.
+/// Lets a child work from a case on; returns how it ended, the case that it had reached, and the panics that it saved.
 fn child(run: &Run, from: u64, time: Duration, counts: &mut Counts) -> (End, u64, Vec<PathBuf>) {
     let mut child = own_program()
         .arg("--worker")
@@ -141,13 +141,13 @@ fn child(run: &Run, from: u64, time: Duration, counts: &mut Counts) -> (End, u64
     (if is_done && status.success() { End::Done } else { End::Died(status) }, last, failures)
 }
 
-/// How long a process is waited for: by its own processor time where the system reports it, so that a machine that is busy
-/// makes no case endless.
+/// The timeout of a process, in its own processor time if the system reports it, so that a busy machine makes no case
+/// endless.
 struct Patience {
     process: u32,
     limit: Duration,
     begun: Instant,
-    /// What the process had spent when it was first asked.
+    /// The time that the process had used at the first check.
     spent: Option<Duration>,
 }
 
@@ -156,7 +156,7 @@ impl Patience {
         Patience { process: child.id(), limit, begun: Instant::now(), spent: None }
     }
 
-    /// To be asked every second or so.
+    /// To be called about once a second.
     fn has_ended(&mut self) -> bool {
         match processor_time(self.process) {
             Some(time) => {
@@ -168,13 +168,13 @@ impl Patience {
     }
 }
 
-/// What a process has spent, all its threads together; `None` where the system does not say.
+/// The processor time of all threads of a process; `None` if the system does not report it.
 fn processor_time(process: u32) -> Option<Duration> {
     let line = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in parentheses, may hold spaces; after it these are the 12th and the 13th field.
+    // The program's name, in parentheses, may contain spaces; after it these are the 12th and the 13th field.
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-    // A hundred a second, on every Linux.
+    // 100 ticks per second, on every Linux.
     Some(Duration::from_millis(10 * ticks))
 }
 
@@ -187,7 +187,7 @@ fn stop(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Makes a case small that kills its process or does not end.
+/// Minimises a case that kills its process or does not end.
 pub fn shrink(target: &Target, data: &[u8], file: &Path) -> Vec<u8> {
     let begun = Instant::now();
     let small = minimize(data, 400, |candidate| {

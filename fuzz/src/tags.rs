@@ -1,4 +1,4 @@
-//! Random structural tags: every format, mostly with what it needs, now and then damaged.
+//! Random structural tags: every format, mostly complete, now and then damaged.
 
 use serde_json::{Map, Value, json};
 use stencilm_grammar::{Grammar, StructuralTagOptions};
@@ -7,7 +7,7 @@ use crate::choices::Choices;
 use crate::lark;
 use crate::notations::{self, damage};
 
-/// Texts that begin and end tags, some of which a vocabulary may have as one token.
+/// Texts that begin and end tags, some of which may be single tokens of a vocabulary.
 const MARKERS: [&str; 9] = ["<a>", "<f=", "<f=x>", "</a>", "<|tool|>", "(", ")", "ab", "\n\n"];
 
 /// Tokens by name and by number.
@@ -19,10 +19,10 @@ fn token(choices: &mut Choices<'_>) -> Value {
     }
 }
 
-/// A random structural tag, as a grammar where it is one, and as text.
+/// A random structural tag, as a grammar if it is valid, and as text.
 ///
 /// # Panics
-/// When an error says nothing.
+/// If an error has no message.
 pub fn structural_tag(choices: &mut Choices<'_>) -> (Option<Grammar>, String) {
     let depth = choices.below(4);
     let format = format(choices, depth);
@@ -188,7 +188,7 @@ fn leaf(choices: &mut Choices<'_>) -> Value {
     }
 }
 
-/// What the styles of models can write: an object whose properties are plain.
+/// A schema that the styles of models can write: an object whose properties are plain.
 fn arguments(value: Value, choices: &mut Choices<'_>) -> Value {
     let required: Vec<&str> = if choices.chance(2) { vec!["a"] } else { Vec::new() };
     json!({

@@ -1,4 +1,4 @@
-//! What is fuzzed: each target makes grammars of some kind and asks one kind of question about them.
+//! The targets of fuzzing: each makes grammars of some kind and asks one kind of query about them.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use crate::{
     written,
 };
 
-/// A grammar where the choices make one, and what it was made of.
+/// A grammar if the choices make one, and its origin.
 type Made = (Option<Grammar>, String);
 
-/// One kind of question, by name.
+/// One kind of query, by name.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// The name by which a run asks for it.
+    /// The name that selects it on the command line.
     pub name: &'static str,
     /// What is compared with what.
     pub about: &'static str,
     grammar: fn(&mut Choices<'_>) -> Made,
     check: fn(Grammar, String, &mut Choices<'_>) -> Counts,
-    /// Whether the slow twin recurses. The engine must do with the stack that threads usually have.
+    /// Whether the slow twin recurses. The engine itself must work with the stack that threads usually have.
     recurses: bool,
-    /// Whether some cases do without what may be switched off.
+    /// Whether some cases run without the optional parts of the engine.
     layers: bool,
 }
 
@@ -41,7 +41,7 @@ impl Target {
     /// Checks the case that the bytes choose.
     ///
     /// # Panics
-    /// When something that must hold does not.
+    /// If an invariant does not hold.
     pub fn check(&self, data: &[u8]) -> Counts {
         let mut choices = Choices::new(data);
         let mut counts = Counts { cases: 1, ..Counts::default() };
@@ -64,13 +64,13 @@ impl Target {
         format!("{what}\n{}", grammar.map_or("no grammar".into(), |grammar| show::grammar(&grammar)))
     }
 
-    /// The stack of the thread that cases run on, in bytes.
+    /// The stack size of the thread that runs cases, in bytes.
     pub fn stack_bytes(&self) -> usize {
         if self.recurses { 256 << 20 } else { 2 << 20 }
     }
 }
 
-/// Masks, walked and judged in every way there is.
+/// Masks along walks, compared with every reference.
 const fn masks(name: &'static str, about: &'static str, grammar: fn(&mut Choices<'_>) -> Made) -> Target {
     let check = |grammar, what: String, choices: &mut Choices<'_>| {
         let is_json = what.starts_with("schema ");
@@ -80,7 +80,7 @@ const fn masks(name: &'static str, about: &'static str, grammar: fn(&mut Choices
     Target { name, about, grammar, check, recurses: true, layers: true }
 }
 
-/// A question about a grammar of any source.
+/// A query about a grammar of any source.
 const fn asks(
     name: &'static str,
     about: &'static str,

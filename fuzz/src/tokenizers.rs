@@ -1,7 +1,8 @@
 //! Vocabularies of well-known models, read from the folder that the environment variable `STENCILM_SHARED` names.
 //!
-//! What only shows where a hundred thousand tokens share lexemes is not found with vocabularies of fifty. Each is read
-//! once in a process, when it is first asked for. Without [`allow`] there are none, so that tests do the same everywhere.
+//! Some faults only show if a hundred thousand tokens share lexemes; vocabularies of fifty tokens do not find them.
+//! Each vocabulary is read once per process, when it is first needed. Unless [`allow`] was called there are none, so
+//! that tests do the same everywhere.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,10 +12,10 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 use stencilm_engine::{Alphabet, EncodingSource, Vocabulary};
 
-/// How Llama 3 cuts a text before it merges.
+/// Llama 3's pattern of pre-tokens.
 const LLAMA: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// The same of GPT-2.
+/// GPT-2's pattern of pre-tokens.
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
 /// A tokenizer that may be in the folder.
@@ -33,21 +34,21 @@ const KNOWN: [Known; 3] = [
 
 static ARE_ALLOWED: AtomicBool = AtomicBool::new(false);
 
-/// Lets this process use them.
+/// Allows this process to use them.
 pub fn allow() {
     ARE_ALLOWED.store(true, Ordering::Relaxed);
 }
 
-/// How many tokenizers are known.
+/// The number of known tokenizers.
 pub const COUNT: usize = KNOWN.len();
 
-/// The vocabulary with a number below [`COUNT`]; `None` where its folder is not there.
+/// The vocabulary with a number below [`COUNT`]; `None` if its folder is missing.
 pub fn vocabulary(number: usize) -> Option<Arc<Vocabulary>> {
     static READ: [OnceLock<Option<Arc<Vocabulary>>>; COUNT] = [const { OnceLock::new() }; COUNT];
     READ[number].get_or_init(|| KNOWN[number].read()).clone()
 }
 
-/// The same, with its encoding learned.
+/// The same vocabulary, with its encoding learned.
 pub fn encoding(number: usize) -> Option<Arc<Vocabulary>> {
     static LEARNED: [OnceLock<Option<Arc<Vocabulary>>>; COUNT] = [const { OnceLock::new() }; COUNT];
     let learn = || {
@@ -98,7 +99,7 @@ impl Known {
         Some(Arc::new(vocabulary.expect("the ids of a tokenizer fit")))
     }
 
-    /// The bytes that a token of the file stands for.
+    /// The bytes of a token of the file.
     fn spelled(&self, text: &str) -> Vec<u8> {
         match self.alphabet {
             Alphabet::ByteLevel => text.chars().map(visible_byte).collect(),
@@ -113,7 +114,7 @@ impl Known {
     }
 }
 
-/// The byte that a visible character stands for: those of Latin-1 for themselves, the others by number after them.
+/// The byte that a visible character stands for: Latin-1 characters for themselves, the others in order after them.
 fn visible_byte(character: char) -> u8 {
     let is_itself = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     match u8::try_from(u32::from(character)) {

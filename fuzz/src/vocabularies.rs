@@ -55,16 +55,16 @@ const PIECES: [&str; 44] = [
     "日本",
 ];
 
-/// The tokens of a vocabulary, so that it can be made again with nothing computed.
+/// The tokens of a vocabulary, so that it can be rebuilt with nothing computed.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     spelled: Vec<Option<Vec<u8>>>,
     vocab_size: usize,
     stop: Vec<u32>,
     special: Vec<(u32, String)>,
-    /// Whether every byte is a token, so that no state may be without a continuation.
+    /// Whether every byte is a token, so that every state has a continuation.
     pub has_all_bytes: bool,
-    /// Whether there are so few tokens that many walks cost little.
+    /// Whether there are so few tokens that many walks are cheap.
     pub few: bool,
 }
 
@@ -72,12 +72,12 @@ impl Tokens {
     /// Random tokens, some of them cut from these texts.
     pub fn random(choices: &mut Choices<'_>, texts: &[Vec<u8>]) -> Tokens {
         let special: Vec<(u32, String)> = (0..).zip(SPECIAL_TOKENS).map(|(id, name)| (id, name.to_owned())).collect();
-        // A special token has no text, an empty token is never allowed.
+        // A special token has no text; an empty token is never allowed.
         let mut spelled: Vec<Option<Vec<u8>>> = vec![None, Some(b"a".to_vec()), Some(Vec::new())];
         let few = texts.len() > 1 && choices.chance(3);
         let has_all_bytes = !few && choices.chance(3);
         if few {
-            // So few that walks meet the same states again and again, from all sides.
+            // So few that walks reach the same states again and again, on different paths.
             spelled.extend(texts.iter().map(|text| Some(text[..text.len().min(8)].to_vec())));
         } else if has_all_bytes {
             spelled.extend((0..=255).map(|byte| Some(vec![byte])));
@@ -113,7 +113,7 @@ impl Tokens {
     }
 }
 
-/// The vocabulary of a well-known model, or a random small one where there is none.
+/// The vocabulary of a well-known model, or a random small one if there is none.
 pub fn large_or_small(choices: &mut Choices<'_>) -> Arc<Vocabulary> {
     // Two in three are the largest.
     let number = [0, 0, 0, 0, 1, 2][choices.below(6)];

@@ -1,4 +1,4 @@
-//! Walks through one compiled grammar, in which every answer is asked for in every way there is.
+//! Walks through one compiled grammar, in which every answer is computed in every possible way.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::vocabularies::Tokens;
 /// Larger grammars are not given to the slow recogniser.
 const MAX_ORACLE_NODES: usize = 400;
 
-/// A case that has taken so long is ended where it is.
+/// A case that has taken this long is ended where it is.
 const ENOUGH: Duration = Duration::from_secs(5);
 
 /// A grammar and a vocabulary.
@@ -28,9 +28,9 @@ pub struct Case {
     compiled: Arc<CompiledGrammar>,
     texts: Vec<Vec<u8>>,
     is_json: bool,
-    /// Whether a token may come for itself, where its bytes may not.
+    /// Whether the grammar asks for single tokens somewhere, so that bytes alone do not decide.
     has_token_nodes: bool,
-    /// What the grammar was made of, for messages.
+    /// The origin of the grammar, for messages.
     what: String,
 }
 
@@ -46,7 +46,7 @@ impl From<MatcherError> for Limit {
     }
 }
 
-/// A matcher, the steps it has accepted, and the masks it has given.
+/// A matcher, the steps that it has accepted, and its masks.
 struct Walker {
     matcher: GrammarMatcher,
     steps: Vec<Step>,
@@ -63,7 +63,7 @@ enum Step {
 impl Case {
     /// A case whose vocabulary the choices make.
     ///
-    /// `None` where the grammar names tokens of which the vocabulary has none.
+    /// `None` if the grammar names tokens that the vocabulary lacks.
     pub fn new(grammar: Arc<Grammar>, choices: &mut Choices<'_>, is_json: bool, what: String) -> Option<Case> {
         let mut sentences = Sentences::new(&grammar);
         let texts: Vec<Vec<u8>> =
@@ -75,10 +75,10 @@ impl Case {
         Some(Case { grammar, tokens, vocabulary, compiled, texts, is_json, has_token_nodes, what })
     }
 
-    /// Several walks of one compiled grammar, so that the later ones find what the earlier ones left.
+    /// Several walks through one compiled grammar, so that later ones use what earlier ones have cached.
     ///
     /// # Panics
-    /// When something that must hold does not.
+    /// If an invariant does not hold.
     pub fn walk(&self, choices: &mut Choices<'_>) -> Counts {
         let mut counts = Counts::default();
         if self.walks(choices, &mut counts).is_err() {
@@ -97,7 +97,7 @@ impl Case {
                 return Err(Limit);
             }
             let walker = self.one_walk(choices, oracle.as_mut(), counts)?;
-            // Another sequence of the same compiled grammar, then one in which nothing was computed yet.
+            // Another sequence of the same compiled grammar, then one of a grammar in which nothing is cached.
             if choices.chance(3) {
                 self.replay(&walker, &self.compiled, "cached")?;
                 let fresh = |limits| {
@@ -105,7 +105,7 @@ impl Case {
                     Arc::new(made.expect("it was compiled before"))
                 };
                 self.replay(&walker, &fresh(Limits::default()), "computed anew")?;
-                // Its lexemes are let go as often as they can be, so that what was accepted is read again.
+                // Evict its lexemes as often as possible, so that the accepted text is read again.
                 let limits = Limits { lexicon_bytes: 0, ..Limits::default() };
                 self.replay(&walker, &fresh(limits), "read again")?;
             }
@@ -155,7 +155,7 @@ impl Case {
             assert_eq!(live.matcher.num_allowed_tokens().unwrap_or(0), mask.len(), "{}", at());
             let is_completed = live.matcher.is_completed();
             for &stop in self.vocabulary.stop_token_ids() {
-                // One that the grammar names may come before the end, too.
+                // A stop token that the grammar asks for may also come before the end.
                 let is_right = mask.contains(stop) == is_completed || (names_tokens && !is_completed);
                 assert!(is_right, "stop token {stop}: {}", at());
             }
@@ -183,7 +183,7 @@ impl Case {
                 let mut fork = live.matcher.fork();
                 assert_eq!(self.mask(&mut fork)?, mask, "a fork's mask: {}", at());
                 std::mem::swap(&mut live.matcher, &mut fork);
-                // The one that is left behind goes another way, which must not be felt.
+                // The original takes another path, which must not affect the fork.
                 if let Some(token) = mask.iter().next() {
                     assert!(fork.accept_token(token)?, "token {token} is in the mask: {}", at());
                     fork.reset();
@@ -199,7 +199,7 @@ impl Case {
         Ok(live)
     }
 
-    /// Takes some steps back; the mask there must be the one that was there.
+    /// Rolls some steps back; the mask must be the earlier one.
     fn go_back(&self, live: &mut Walker, choices: &mut Choices<'_>) -> Result<(), Limit> {
         let back = 1 + choices.below(live.steps.len());
         live.matcher.rollback(back).expect("so many steps were taken");
@@ -209,7 +209,7 @@ impl Case {
         Ok(())
     }
 
-    /// Takes a step that the mask allows; `false` where there is none or the walk is over.
+    /// Takes a step that the mask allows; `false` if there is none or the walk is over.
     fn step(&self, live: &mut Walker, mask: &TokenSet, choices: &mut Choices<'_>) -> Result<bool, Limit> {
         let is_stop = |token: &u32| self.vocabulary.stop_token_ids().contains(token);
         if let Some(refused) = (0..self.vocabulary.vocab_size() as u32).rfind(|&token| !mask.contains(token)) {
@@ -241,7 +241,7 @@ impl Case {
         Ok(true)
     }
 
-    /// Takes the steps of a walk again and looks at every mask on the way.
+    /// Repeats the steps of a walk, and checks every mask on the way.
     fn replay(&self, walker: &Walker, compiled: &Arc<CompiledGrammar>, how: &str) -> Result<(), Limit> {
         let mut matcher = self.matcher(compiled)?;
         for (index, mask) in walker.masks.iter().enumerate() {

@@ -1,16 +1,17 @@
-//! What the engine does without in a case: none of it may change an answer.
+//! Optional parts of the engine that a case runs without; that must not change any answer.
 
 use stencilm_engine::Switch;
 
 use crate::choices::Choices;
 
-/// Some of what makes masks is off for the calling thread until this is dropped.
+/// Switches some optional parts off for the calling thread until it is dropped.
 pub struct Without {
     off: Vec<Switch>,
 }
 
 impl Without {
-    /// Nothing in most cases, else one thing alone or a quarter of all. The layers of canonical masks are for those who ask for such.
+    /// In most cases nothing, otherwise one part alone or a quarter of all. The layers of canonical masks are only for
+    /// targets that ask for them.
     pub fn some(choices: &mut Choices<'_>) -> Without {
         let all = || Switch::ALL.iter().copied().filter(|switch| !switch.name().starts_with("canonical"));
         let off: Vec<Switch> = match choices.below(6) {
@@ -22,7 +23,7 @@ impl Without {
         Without { off }
     }
 
-    /// The names of what is off.
+    /// The names of the parts that are off.
     pub fn names(&self) -> Vec<&'static str> {
         self.off.iter().map(|switch| switch.name()).collect()
     }

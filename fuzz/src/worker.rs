@@ -1,6 +1,7 @@
-//! One process of a run: it works through cases by number, reports to its parent where it is, and makes panics small itself.
+//! One process of a run: it works through cases by number, reports its position to its parent, and minimises panics
+//! itself.
 //!
-//! What it reports are lines: `case N` before each, `counts ...` now and then, `failure FILE` with the message after it.
+//! Its reports are lines: `case N` before each, `counts ...` now and then, `failure FILE` followed by the message.
 
 use std::io::{self, Write};
 use std::panic;
@@ -13,18 +14,18 @@ use stencilm_fuzz::minimize::minimize;
 use stencilm_fuzz::{Counts, Target};
 use stencilm_support::Watch;
 
-/// A case ends here at a limit, as it would for somebody who set such a deadline. What goes on is endless.
+/// The deadline of a case, as a user might set it. A case that goes on after it is endless.
 const DEADLINE_MS: u64 = 20_000;
 
-/// A worker makes way for another after so many cases, so that no case hangs on what hours have left behind.
+/// A worker is replaced after this many cases, so that no case depends on hours of earlier ones.
 const MAX_CASES: u64 = 4_000;
 
-/// A worker ends after so many different failures.
+/// A worker ends after this many different failures.
 const MAX_FAILURES: usize = 20;
 
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Which cases of which target.
+/// The cases to run, of one target.
 pub struct Work {
     pub target: &'static Target,
     pub seed: u64,
@@ -35,13 +36,13 @@ pub struct Work {
     pub out: PathBuf,
 }
 
-/// The bytes of a case: the same for a seed and a number everywhere.
+/// The bytes of a case: the same everywhere for a seed and a number.
 pub fn case_bytes(seed: u64, number: u64) -> Vec<u8> {
     let len = [64, 256, 1024, 1024][number as usize % 4];
     random_bytes(seed.wrapping_mul(0x1_0000_0001).wrapping_add(number), len)
 }
 
-/// Runs one case as every case is run.
+/// Runs one case in the usual way.
 pub fn run_case(target: &Target, data: &[u8]) -> Counts {
     Watch::new(DEADLINE_MS, None).over(|| target.check(data))
 }
@@ -76,7 +77,7 @@ fn report(line: &str) {
     writeln!(out, "{line}").and_then(|()| out.flush()).expect("the parent reads");
 }
 
-/// Failures of the same kind panic in the same place.
+/// Failures of the same kind panic at the same place.
 pub fn kind_of(message: &str) -> String {
     message.lines().next().unwrap_or_default().to_owned()
         + message.lines().nth(1).map_or("", |line| line.split(':').next().unwrap_or(""))
@@ -94,7 +95,7 @@ fn failed(work: &Work, number: u64, data: &[u8], failures: &mut Vec<String>) {
     failures.push(kind.clone());
     let begun = Instant::now();
     let small = minimize(data, 3_000, |candidate| {
-        // The parent takes silence for a case without an end.
+        // The parent takes silence for an endless case.
         report(&format!("case {number}"));
         begun.elapsed() < Duration::from_secs(60)
             && panic::catch_unwind(|| run_case(work.target, candidate)).is_err()
@@ -107,7 +108,7 @@ fn failed(work: &Work, number: u64, data: &[u8], failures: &mut Vec<String>) {
     report(&format!("failure {}", path.display()));
 }
 
-/// Keeps a case, and beside it what it is and why it failed.
+/// Saves a case, and beside it what it is and why it failed.
 pub fn save(target: &Target, path: &Path, data: &[u8], message: &str) {
     let shown = panic::catch_unwind(|| target.shown(data)).unwrap_or_else(|_| "the grammar cannot be made".into());
     std::fs::write(path, data).expect("the file can be written");

@@ -1,4 +1,4 @@
-//! Grammars written down and read again: as EBNF, as JSON, compiled, and as texts that were damaged on the way.
+//! Grammars written and read again: as EBNF, as JSON, compiled, and as damaged texts.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::setting::{Ended, Setting, state};
 /// Longer texts are not read.
 const MAX_PRINTED: usize = 1 << 20;
 
-/// What prints reads back, prints the same, and has the same masks.
+/// A printed grammar reads back, prints the same, and has the same masks.
 pub fn round_trips(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let what = &setting.what;
     let printed = setting.grammar.to_ebnf();
-    // What is written shared may be printed again and again.
+    // Shared nodes may be printed again and again.
     if printed.len() > MAX_PRINTED {
         return Err(Ended);
     }
@@ -38,7 +38,7 @@ pub fn round_trips(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Co
     Ok(())
 }
 
-/// What is serialized comes back the same.
+/// A serialized grammar reads back as the same.
 pub fn serialization(setting: &Setting, choices: &mut Choices<'_>, counts: &mut Counts) -> Result<(), Ended> {
     let what = &setting.what;
     let text = setting.grammar.serialize_json();
@@ -50,7 +50,7 @@ pub fn serialization(setting: &Setting, choices: &mut Choices<'_>, counts: &mut 
     let compiled = CompiledGrammar::deserialize_json(&saved, setting.vocabulary.clone(), Limits::default());
     let compiled = compiled.unwrap_or_else(|error| panic!("{error} in {saved} of {what}"));
     assert_eq!(compiled.serialize_json(), saved, "{what}");
-    // A text that was changed is refused, or is another grammar: one that can be asked.
+    // A damaged text is refused, or is another grammar that works.
     let mut damaged = text;
     for _ in 0..1 + choices.below(3) {
         damage(choices, &mut damaged);

@@ -275,7 +275,7 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 _MODULES = ("audit", "ray")
-"""Modules that are used by their name: `stencilm.audit.audit`, `stencilm.ray.Generate`."""
+"""Modules that are used by name: `stencilm.audit.audit`, `stencilm.ray.Generate`."""
 
 
 def __getattr__(name: str) -> object:
@@ -284,7 +284,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'stencilm' has no attribute {name!r}")
     value: object = getattr(import_module(f"stencilm.{_HOMES[name]}"), name)
-    globals()[name] = value  # so that the next use finds it without coming here
+    globals()[name] = value  # stored, so that the next use does not come here
     return value
 
 

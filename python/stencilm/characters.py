@@ -1,13 +1,12 @@
-"""Texts with halves of surrogate pairs, which Python strings may hold and UTF-8 cannot spell."""
+"""Texts with lone surrogates, which Python strings may hold but UTF-8 cannot encode."""
 
 from __future__ import annotations
 
 
 def whole_characters(text: str) -> str:
-    """A text without such halves.
+    """A text without lone surrogates.
 
-    Two that belong together are one character, and one that stands alone is U+FFFD, as where bytes
-    are no UTF-8.
+    A surrogate pair becomes its character; a lone surrogate becomes U+FFFD, like invalid UTF-8.
     """
     if text.isascii():
         return text
@@ -15,7 +14,7 @@ def whole_characters(text: str) -> str:
 
 
 def check_characters(text: str, name: str, why: str) -> None:
-    """Raise ValueError for a text with a half that stands alone; `why` says who cannot use it."""
+    """Raise ValueError for a text with a lone surrogate; `why` says who cannot use it."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -33,18 +33,18 @@ class StencilError(Exception):
     place: str | None
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
-        """Keeps the sentence and the place apart; `str()` joins them."""
+        """Store the sentence and the place separately; `str()` joins them."""
         message = in_short(str(message))
         super().__init__(message)
         self.message = message
         self.place = place
 
     def __str__(self) -> str:
-        """The sentence as a reader wants it: the place first, then what is wrong there."""
+        """The place first, then the sentence."""
         return self.message if self.place is None else f"{in_short(self.place)}: {self.message}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rebuilds any subclass without its `__init__`, so that all of them pickle and copy."""
+        """Rebuild any subclass without its `__init__`, so that all can be pickled and copied."""
         return _rebuild, (type(self), self.args), self.__dict__
 
 
@@ -149,7 +149,7 @@ class BatchError(MatcherError):
 
     @classmethod
     def of(cls, results: list[Any], errors: dict[int, StencilError]) -> BatchError:
-        """The one error for these."""
+        """The error for these."""
         index, first = next(iter(errors.items()))
         error = cls(
             f"{len(errors)} of {len(results)} sequences failed, the first with: {first}; "
@@ -162,7 +162,7 @@ class BatchError(MatcherError):
 
 
 class TraceError(StencilError, ValueError):
-    """A text or a record is no trace, or not the whole of one.
+    """A text or a record is not a trace, or not the whole of one.
 
     Examples:
         >>> from stencilm.generation.trace import Trace
@@ -197,7 +197,7 @@ class EndpointError(ModelError):
 
     @classmethod
     def of(cls, error: Exception, model: str) -> EndpointError:
-        """The error for what a provider's library raised."""
+        """The error for an exception of a provider's library."""
         status = getattr(error, "status_code", None)
         status = status if isinstance(status, int) else None
         said = _provider_message(error)
@@ -225,9 +225,9 @@ _HINTS: dict[int | None, str] = {
 
 
 def _provider_message(error: Exception) -> str:
-    """The provider's own sentence, from the body of its answer where there is one."""
+    """The provider's own message, from the body of its answer if it has one."""
     body = getattr(error, "body", None)
-    for _ in range(2):  # the body is the error, or holds it
+    for _ in range(2):  # the body is the error, or contains it
         if isinstance(body, dict):
             said = body.get("message")
             if isinstance(said, str) and said:

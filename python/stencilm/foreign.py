@@ -1,8 +1,8 @@
 """Exceptions of other libraries, reported as errors of this package.
 
-One idea: a library that reads other people's files may fail in any way. One in Python raises
-whatever the faulty line raises; one in Rust may also panic, and a panic arrives as a
-`BaseException` that `except Exception` lets through.
+One idea: a library that reads other people's files may fail in any way. A Python library raises
+whatever the faulty line raises. A Rust library may also panic, and a panic is a `BaseException`,
+which `except Exception` does not catch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from stencilm.errors import StencilError
 
-# Their messages alone tell nothing: `KeyError('vocab')` is "'vocab'".
+# Without its type, such a message means nothing: `KeyError('vocab')` prints "'vocab'".
 _SAYS_LITTLE = (
     ArithmeticError,
     AssertionError,
@@ -26,9 +26,9 @@ _SAYS_LITTLE = (
 
 @contextmanager
 def reported_as(error_of: Callable[[BaseException], StencilError]) -> Iterator[None]:
-    """Runs the body; what a library raises in it is the cause of the error that is made for it.
+    """Run the body; an exception of a library becomes the cause of the error made for it.
 
-    Errors of ours, and what ends a program, come through as they are.
+    Errors of this package, and exceptions that end a program, are passed on.
     """
     try:
         yield
@@ -41,12 +41,12 @@ def reported_as(error_of: Callable[[BaseException], StencilError]) -> Iterator[N
 
 
 def is_failure(error: BaseException) -> bool:
-    """Whether a library failed: any `Exception`, or the panic of one in Rust."""
+    """Whether a library failed: any `Exception`, or the panic of a Rust library."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def said(error: BaseException) -> str:
-    """The first sentence of an error, with its kind where the sentence alone tells nothing."""
+    """The first sentence of an error, with its type if the sentence alone means nothing."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     sentence = lines[0] if lines else ""
     for line in lines[1:]:

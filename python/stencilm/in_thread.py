@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-    """`asyncio.to_thread`, also for what raises StopIteration.
+    """`asyncio.to_thread`, also for functions that raise StopIteration.
 
-    No future of asyncio holds a StopIteration, so whoever waits for it would wait for ever. It
-    becomes the RuntimeError that Python makes of it in a coroutine function.
+    A future cannot hold a StopIteration, so its waiter would wait forever. It becomes a
+    RuntimeError, as Python does in a coroutine function.
     """
     from asyncio import to_thread
 

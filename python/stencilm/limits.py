@@ -50,22 +50,22 @@ class CancelToken(_core.CancelToken):
         return f"<{type(self).__name__}{' (cancelled)' if self.is_cancelled else ''}>"
 
     def __reduce__(self) -> NoReturn:
-        """Refused: what ends operations of this process is nothing to another one."""
+        """Raises: another process cannot cancel operations of this one."""
         raise TypeError(
             "a CancelToken cannot be pickled: make one in the process whose operations it ends"
         )
 
     def __copy__(self) -> Self:
-        """Itself: a copy would end nothing."""
+        """Returns itself: a copy would cancel nothing."""
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Itself: a copy would end nothing."""
+        """Returns itself: a copy would cancel nothing."""
         return self
 
 
 class _Read:
-    """What the core made of the bounds: kept beside them, and no bound itself."""
+    """The core's form of the bounds: kept beside them, but not compared."""
 
     __slots__ = ("core",)
     core: _core.Limits
@@ -128,11 +128,11 @@ class Limits(_Read):
     cancel: CancelToken | None = None
 
     def __post_init__(self) -> None:
-        """Checks that every bound is a number that can be one.
+        """Check that every bound is a valid number.
 
         Raises:
-            TypeError: A bound is no int, or `cancel` no token.
-            ValueError: It is negative, or larger than this library can count.
+            TypeError: A bound is not an int, or `cancel` is not a token.
+            ValueError: A bound is negative, or larger than this library can count.
         """
         for name in BOUNDS:
             usual = _MOST_BYTES if name.endswith("_bytes") else _MOST_ENTRIES
@@ -146,7 +146,7 @@ class Limits(_Read):
         object.__setattr__(self, "core", _core.Limits(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew from the bounds, for the core's part of it is no data."""
+        """Pickle the bounds alone, because the core's part cannot be pickled."""
         return _limits, (*(getattr(self, name) for name in BOUNDS), self.cancel)
 
 
@@ -161,7 +161,7 @@ DEFAULT_LIMITS = Limits()
 
 
 def checked_limits(limits: Any) -> Limits:
-    """The limits, if that is what they are; raises TypeError."""
+    """Check that the value is a `Limits` and return it; raises TypeError."""
     if not isinstance(limits, Limits):
         raise TypeError(
             f"limits is a {type(limits).__name__}, but must be Limits, such as "
@@ -171,12 +171,12 @@ def checked_limits(limits: Any) -> Limits:
 
 
 def uncancelled(limits: Limits) -> Limits:
-    """The bounds alone."""
+    """The bounds without the cancel token."""
     return limits if limits.cancel is None else replace(limits, cancel=None)
 
 
 def widest(several: Iterable[Limits]) -> Limits:
-    """The widest bound of each kind, and the first token."""
+    """The largest bound of each kind, and the first token."""
     distinct = list(dict.fromkeys(several))
     if len(distinct) == 1:
         return distinct[0]

@@ -54,7 +54,7 @@ ModelSource: TypeAlias = str | Path | Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """What every worker of a job is told."""
+    """The settings of a job, sent to every worker."""
 
     model: ModelSource
     output_type: Any
@@ -127,7 +127,7 @@ def Generate(
     Raises:
         TypeError: An argument is of the wrong kind.
         ValueError: An option is out of range, `resume` has no `key`, or a function that no name
-            tells from others, or the prompt is no format string.
+            tells from others, or the prompt is not a format string.
         StencilError: The output type has no grammar.
         ModelError: pyarrow is missing, which comes with Ray Data.
     """
@@ -163,7 +163,7 @@ def Generate(
         max_tokens = count("max_tokens", max_tokens, least=1)
     drawn = {"temperature": temperature, "top_p": top_p, "top_k": top_k}
     given: dict[str, Any] = {name: value for name, value in drawn.items() if value is not None}
-    sampling = Sampling(**given, seed=seed)  # checks them
+    sampling = Sampling(**given, seed=seed)  # checks the options
     given = {name: getattr(sampling, name) for name in given}
     seed = sampling.seed
     if max_tokens is not None:
@@ -190,7 +190,7 @@ def Generate(
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """What became of a row: the answer, its value in the column's type, or why there is none."""
+    """The result of a row: the answer, its value in the column's type, or the error."""
 
     answer: Answer
     value: Any
@@ -199,7 +199,7 @@ class _Answered:
 
 
 class _Worker:
-    """One worker: a model, and what is finished."""
+    """A worker: a model, and the rows that are finished."""
 
     job: ClassVar[_Job]
 
@@ -217,10 +217,13 @@ class _Worker:
         )
 
     def __call__(self, batch: Any) -> Any:
-        """A batch of Ray Data in any of its formats, with the columns added, as an Arrow table."""
+        """Process a batch in any of Ray Data's formats.
+
+        Returns an Arrow table with the columns added.
+        """
         table = _table(batch)
         if table.num_rows == 0 and not table.column_names:
-            return table  # Ray asks for the result of no rows, too
+            return table  # Ray also asks for the result of no rows
         new = [self.job.column + ending for ending in ("", "_text", "_error", "_stats")]
         taken = sorted(set(new) & set(table.column_names))
         if taken:
@@ -233,7 +236,7 @@ class _Worker:
         return table
 
     def _read(self, table: Any) -> Any:
-        """The columns that prompts are made of: others may be large, such as images."""
+        """Read only the columns that prompts use: others may be large, such as images."""
         wanted = columns_of(self.job.prompt)
         if wanted is None:
             return table
@@ -243,7 +246,7 @@ class _Worker:
         return table.select(names) if len(names) == len(wanted) and names else table
 
     def _answers(self, rows: list[Row]) -> list[_Answered]:
-        """What becomes of each row."""
+        """The result of each row."""
         job = self.job
         found: list[_Answered | None] = [None] * len(rows)
         open_rows: list[int] = []
@@ -253,13 +256,13 @@ class _Worker:
                 prompt = prompt_of(job.prompt, row)
                 key = None if job.key is None else _key_of(row, job.key)
                 digest = _digest(self._same, key, plain(prompt))
-            except Exception as error:  # whatever a function of the user's raises
+            except Exception as error:  # a user's function may raise anything
                 found[number] = self._answered(failed(error))
                 continue
             known = None if self._finished is None else self._finished.get(digest)
             if known is not None:
                 answered = self._answered(known, is_resumed=True)
-                # What a validator refuses by now is written again.
+                # A stored text that a validator now refuses is generated again.
                 if answered.error is None:
                     found[number] = answered
                     continue
@@ -306,7 +309,7 @@ class _Worker:
         return _Answered(answer, value, error, is_resumed)
 
     def _value(self, answer: Answer) -> tuple[Any, str | None]:
-        """The value of an answer in its column's type, and the error where there is none."""
+        """The value of an answer in its column's type, and the error if there is none."""
         from stencilm.integrations.ray.arrow_types import dumped_text
 
         if answer.error is not None:
@@ -401,7 +404,7 @@ def _digest(*parts: Any) -> str:
 
 
 def _sameness(job: _Job) -> Any:
-    """All that a text follows from beside its prompt and its key, as data."""
+    """Everything that determines a text besides its prompt and its key, as data."""
     model = _function_text(job.model) if callable(job.model) else str(job.model)
     told = {name: repr(value) for name, value in sorted(job.model_options.items())}
     kind = _type_text(job.output_type)
@@ -409,7 +412,7 @@ def _sameness(job: _Job) -> Any:
 
 
 def _function_text(function: Any) -> str:
-    """A function by its name, with its defaults and the arguments that are bound to it."""
+    """A function as its name, defaults and bound arguments."""
     if isinstance(function, partial):
         named = sorted(function.keywords.items())
         return f"{_function_text(function.func)}{function.args!r}{named!r}"
@@ -425,7 +428,7 @@ def _function_text(function: Any) -> str:
 
 
 def _check_has_name(function: Any) -> None:
-    """Refuses a function that a name does not tell from others with other values in them."""
+    """Refuse a function whose name does not distinguish it from one with other captured values."""
     while isinstance(function, partial):
         function = function.func
     if inspect.isclass(function):
@@ -447,9 +450,9 @@ def _check_has_name(function: Any) -> None:
 
 
 def _type_text(output_type: Any) -> str:
-    """What texts an output type has, in words that are the same in every process and on every day.
+    """The texts of an output type, described the same way in every process and on every day.
 
-    Its values need not be known: they are read anew from the texts that are kept.
+    Its values need not be part of that: they are read again from the stored texts.
     """
     return repr(resolve(output_type).grammar().source)
 
@@ -464,7 +467,7 @@ def _key_of(row: Row, key: str) -> Any:
 
 
 def _table(batch: Any) -> Any:
-    """A batch in any format of Ray Data as an Arrow table."""
+    """Convert a batch in any of Ray Data's formats to an Arrow table."""
     pa = _arrow()
     if isinstance(batch, pa.Table):
         return batch
@@ -478,5 +481,5 @@ def _rows(table: Any) -> list[Row]:
 
 
 def _well_formed(text: str) -> str:
-    """Without lone surrogates, which Arrow's strings cannot hold."""
+    """Replace lone surrogates, which Arrow's strings cannot hold."""
     return text.encode("utf-8", "replace").decode()

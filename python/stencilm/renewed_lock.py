@@ -11,17 +11,17 @@ from stencilm._core import LockGuard
 
 
 class RenewedLock:
-    """As `threading.RLock`, in `with lock.held:`, but free in a process that was forked off.
+    """Like `threading.RLock`, used as `with lock.held:`, but free in a forked process.
 
-    A forked child has only the thread that forked, so a lock that another thread held would be held
-    for ever there.
+    A forked child has only the thread that forked, so a lock that another thread held would stay
+    locked forever.
 
-    Where the handler of a signal raises, in the section or at either end of it, the lock is given
-    back. `with` alone does not see to that: see `LockGuard`.
+    If a signal handler raises within the section, or at either end of it, the lock is released.
+    `with` alone does not guarantee that: see `LockGuard`.
 
     Args:
-        in_child: Called in a forked child, with whether another thread held the lock: what it
-            guards may be in the middle of a change then.
+        in_child: Called in a forked child, with whether another thread held the lock: the data that
+            it guards may then be in the middle of a change.
     """
 
     __slots__ = ("__weakref__", "_in_child", "_lock")
@@ -38,12 +38,12 @@ class RenewedLock:
 
     @property
     def is_mine(self) -> bool:
-        """Whether this thread holds it: a signal handler is in the middle of what it guards."""
-        # Not documented, but what `threading.Condition` has asked of locks since Python 3.2.
+        """Whether this thread holds it: a signal handler has interrupted the guarded section."""
+        # Undocumented, but `threading.Condition` has used this method of locks since Python 3.2.
         return bool(self._lock._is_owned())  # type: ignore[attr-defined]
 
     def renew(self) -> None:
-        """Makes it free in a child, where this thread does not hold it."""
+        """Free it in a child process, where this thread does not hold it."""
         is_free = self._lock.acquire(blocking=False)
         if is_free:
             self._lock.release()

@@ -1,7 +1,7 @@
-"""How a value is drawn in a notebook: by `views.notebook`, which is found by its name.
+"""Display of values in a notebook, by `views.notebook`, which is looked up by name.
 
-One idea: a value knows no view. It only says that it can be drawn; the view knows the kinds of
-values, and is loaded when a notebook asks.
+One idea: a value does not know its view. It only declares that it can be displayed. The view knows
+the kinds of values, and is loaded when a notebook asks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Shown:
-    """A value that a notebook shows as more than its `repr`."""
+    """A value that a notebook displays as more than its `repr`."""
 
     __slots__ = ()
 
@@ -23,15 +23,15 @@ class Shown:
 
 
 def in_a_line(text: str, most: int = 60) -> str:
-    """The beginning of a text in quotes, with a sign where it goes on."""
+    """The beginning of a text in quotes, with an ellipsis if it continues."""
     return repr(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def in_short(text: str) -> str:
-    """A sentence that quotes what somebody gave, however long that is.
+    """Shorten a sentence that quotes a value of any length.
 
-    Of a long one each long word is cut first, as a name without end is one, and what is still too
-    long in the middle: it begins with the value, and ends with the way out.
+    In a long sentence, each long word is cut first, such as an endless name. If it is still too
+    long, its middle is left out: the value is at the beginning, the way out at the end.
     """
     if len(text) <= _MOST_OF_SENTENCE:
         return text
@@ -47,9 +47,10 @@ _LONG_WORD = re.compile(r"(\S{100})\S{100,}(\S{20})")
 
 
 def shown_value(value: Any) -> str:
-    """Its `repr`; of what has none, as an integer of more than 4,300 digits, the name of its type.
+    """The `repr` of a value, or the name of its type if that fails, as for a very long integer.
 
-    What raises in `repr` is somebody's value or type, and what is to be said is something else.
+    An error in `repr` comes from the caller's value or type, and must not hide the message that is
+    being written.
     """
     try:
         return repr(value)
@@ -58,12 +59,12 @@ def shown_value(value: Any) -> str:
 
 
 def is_word(value: Any, words: Collection[str]) -> bool:
-    """Whether it is one of some words; what compares as something else, as an array, is none."""
+    """Whether it is one of some words; an array, which compares elementwise, is none."""
     return isinstance(value, str) and value in words
 
 
 def name_of(output_type: Any, most: int = 100) -> str:
-    """What an output type is called, in a line."""
+    """The name of an output type, in one line."""
     name = getattr(output_type, "__name__", None)
     is_named = isinstance(output_type, type) and isinstance(name, str)
     shown = str(name) if is_named else shown_value(output_type)

@@ -1,7 +1,7 @@
-"""Numbers from callers, checked: a wrong one gets one sentence with the value and the way out.
+"""Checks of numbers from callers: an error shows the value and the way out.
 
-What Python's own functions take as an integer, such as those of NumPy and torch, is one here, and
-becomes an int. True is not a number, although Python counts with it.
+Values that Python's own functions accept as an integer, such as those of NumPy and torch, are
+accepted here and become an int. True is not a number, although Python counts it as one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ import numpy as np
 
 from stencilm.shown import shown_value
 
-# What the core counts with.
+# The largest number that the core counts to.
 MOST = 2**63 - 1
-_MOST_DIGITS = 20  # of the largest number of 64 bits
+_MOST_DIGITS = 20  # of the largest 64-bit number
 
 
 def truth(name: str, value: Any) -> bool:
-    """The value, if it is True or False; TypeError for what only counts as one, as "no" does."""
+    """The value, if it is True or False.
+
+    TypeError for other values with a truth value, such as "no".
+    """
     if not isinstance(value, bool):
         raise TypeError(f"{name} is {shown_value(value):.80}, but must be True or False")
     return value
@@ -30,12 +33,12 @@ def truth(name: str, value: Any) -> bool:
 def whole_number(
     name: str, value: Any, *, least: int, most: int | None = MOST, otherwise: str = ""
 ) -> int:
-    """The value as an int, if it is one from `least` to `most`; integers of numpy are.
+    """The value as an int, if it is from `least` to `most`; NumPy's integers are accepted.
 
-    `otherwise` names what else may be given, such as " or None".
+    `otherwise` names alternatives for the message, such as " or None".
 
     Raises:
-        TypeError: It is no integer, as True is none.
+        TypeError: It is not an integer; True is not one.
         ValueError: It is out of range.
     """
     number = as_whole(value)
@@ -51,9 +54,9 @@ def whole_number(
 def count(
     name: str, value: Any, *, least: int, most: int = MOST, wish: str = "", otherwise: str = ""
 ) -> int:
-    """The value as an int, as `whole_number` gives it; whatever else it is, is a ValueError.
+    """The value as an int, as in `whole_number`, but any error is a ValueError.
 
-    `wish` is what the sentence says it must be, in the place of "at least" the least.
+    `wish` replaces "at least ..." in the message.
     """
     number = as_whole(value)
     wish = wish or f"at least {least}"
@@ -70,7 +73,7 @@ def count(
 
 
 def is_truth(value: Any) -> bool:
-    """Whether it is True or False, of Python, NumPy or torch."""
+    """Whether it is a bool of Python, NumPy or torch."""
     kind = type(value).__name__
     return (
         isinstance(value, bool)
@@ -80,18 +83,18 @@ def is_truth(value: Any) -> bool:
 
 
 def listed(values: Any) -> list[Any] | None:
-    """What a list holds, or what else has an order, such as an array of one dimension.
+    """The elements of a list, or of another sequence, such as a one-dimensional array.
 
-    None for what has none, and for texts and dicts: what these give one by one is not what is
-    meant. Bytes are integers, and tokens of vocabularies that have one for each. The core does
-    the same.
+    None for values without an order, and for texts and dicts, whose elements are not what the
+    caller means. Bytes are integers, and are tokens of byte-level vocabularies. The core does the
+    same.
     """
     if isinstance(values, (str, Mapping, set, frozenset)):
         return None
     if hasattr(values, "tolist"):
         try:
             held = values.tolist()
-        except Exception:  # whatever a library raises for a tensor without memory
+        except Exception:  # a tensor without memory may raise anything
             return None
         return held if isinstance(held, list) else None
     return list(values) if hasattr(values, "__iter__") else None
@@ -100,13 +103,13 @@ def listed(values: Any) -> list[Any] | None:
 def written_number(text: str) -> int | None:
     """The number that a text of digits writes; None for any other text, and beyond 20 digits.
 
-    Python reads more as numbers of a text, such as `1_0`, and refuses some that look like one.
+    Python reads more texts as numbers, such as `1_0`, and refuses some that look like one.
     """
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def as_whole(value: Any) -> int | None:
-    """The int that a value is; None for what is no integer, as True is none."""
+    """The value as an int; None if it is not an integer; True is not one."""
     if is_truth(value):
         return None
     try:
@@ -116,10 +119,10 @@ def as_whole(value: Any) -> int | None:
 
 
 def as_real(value: Any) -> float | None:
-    """The float that a number is, infinity and NaN included; None for what is no number.
+    """The value as a float, including infinity and NaN; None if it is not a number.
 
-    Numbers are ints, floats, and what NumPy and torch have for one of them; an int that no float
-    holds is infinite.
+    Numbers are ints, floats, and single numbers of NumPy and torch. An int beyond the range of a
+    float becomes infinity.
     """
     whole = as_whole(value)
     if whole is not None:
@@ -129,8 +132,8 @@ def as_real(value: Any) -> float | None:
             return math.inf if whole > 0 else -math.inf
     if isinstance(value, float):
         return float(value)
-    # Texts have no `__float__`, and what is not one number raises in it. So does an array of one
-    # since NumPy 2.4, where it was that number before.
+    # Texts have no `__float__`, and it raises for anything but a single number. Since NumPy 2.4 it
+    # also raises for an array of one number, which was accepted before.
     if is_truth(value) or (isinstance(value, np.ndarray) and value.ndim > 0):
         return None
     try:
@@ -140,7 +143,7 @@ def as_real(value: Any) -> float | None:
 
 
 def plain(value: Any) -> Any:
-    """A number as the int or the float that it is; what is none, as it is."""
+    """A number as an int or a float; any other value unchanged."""
     if value is None or type(value) in (int, float, bool):
         return value
     whole = as_whole(value)
@@ -151,7 +154,7 @@ def plain(value: Any) -> Any:
 
 
 def finite(name: str, value: Any) -> float:
-    """The value as a float; raises ValueError for what is no number, or none that is finite."""
+    """The value as a float; raises ValueError if it is not a finite number."""
     real = as_real(value)
     if real is None or not math.isfinite(real):
         raise ValueError(f"{name} is {shown(value)}, but must be a finite number")
@@ -159,7 +162,7 @@ def finite(name: str, value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """A value that should be a number as a message shows it: Python writes not all of them."""
+    """A value that should be a number, for a message: Python cannot write all of them."""
     value = plain(value)
     if isinstance(value, int) and abs(value) >= 2**64:
         return "beyond 64 bits"

@@ -79,7 +79,7 @@ pub fn items<'py>(name: &str, wanted: &str, values: &Bound<'py, PyAny>) -> PyRes
 /// `None` for what cannot be iterated, and for texts and dicts, whose elements are not what is meant. Bytes are
 /// integers, and are token ids in vocabularies with one token for each byte.
 fn iterable<'py>(values: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    // Most are lists, and known the faster way.
+    // Most arguments are lists, which this recognises faster.
     if values.is_exact_instance_of::<PyList>() || values.is_exact_instance_of::<PyTuple>() {
         return Ok(Some(values.clone()));
     }
@@ -87,7 +87,7 @@ fn iterable<'py>(values: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny
     if values.is_instance_of::<PyString>() || values.cast::<PyMapping>().is_ok() {
         return Ok(None);
     }
-    // Arrays and tensors: one number at a time is slow, and of one without dimensions or memory there is none.
+    // Arrays and tensors: reading one number at a time is slow, and impossible without dimensions or memory.
     if values.hasattr(intern!(py, "tolist"))? {
         return match values.call_method0(intern!(py, "tolist")) {
             Ok(list) => Ok(list.is_instance_of::<PyList>().then_some(list)),
@@ -185,7 +185,7 @@ pub fn time(name: &str, value: &Bound<'_, PyAny>, unit: Duration) -> PyResult<Op
 
 /// Whether it is `True` or `False` of Python, NumPy or torch. To Python these are numbers; here they are not.
 fn is_truth(value: &Bound<'_, PyAny>) -> bool {
-    // Whatever is an int or a float itself is none, and is known the faster way.
+    // Exact ints and floats are excluded first, because that is faster.
     !value.is_exact_instance_of::<PyInt>()
         && !value.is_exact_instance_of::<PyFloat>()
         && (value.is_instance_of::<PyBool>() || is_foreign_truth(value))
@@ -237,7 +237,7 @@ pub fn shown(value: &Bound<'_, PyAny>) -> String {
 
 /// A value as shown in a message, without its type; only the type if it is long.
 pub fn short(value: &Bound<'_, PyAny>) -> String {
-    // Integers of numpy are shown as what they are.
+    // NumPy's integers are shown as plain numbers.
     let text = if value.hasattr("__index__").unwrap_or(false) { value.str() } else { value.repr() };
     match text {
         Ok(text) if text.len().is_ok_and(|len| len <= 60) => text.to_string(),

@@ -149,7 +149,7 @@ impl BatchMatcher {
         let Some(words) = words_of_all(&guards)? else { return Ok(Vec::new()) };
         let mut rows = Rows::of(bitmask, words)?;
         let arguments = token_ids.into_iter().zip(rows.rows(indices.as_deref(), matchers.len())?);
-        // A round may be stopped between the two, and the next goes on there.
+        // A round may be stopped between accepting and filling; the next one continues with the mask.
         let arguments = arguments.map(|(id, row)| (id, row, None));
         let jobs = guards.iter_mut().map(|guard| &mut **guard).zip(arguments);
         self.run(py, jobs, |matcher, (id, row, accepted)| {
@@ -163,7 +163,7 @@ impl BatchMatcher {
             };
             *accepted = Some(fits);
             if matcher.is_terminated() {
-                // Nothing is chosen after the end.
+                // After the end, no token is chosen.
                 row.fill(u32::MAX);
                 return Ok((fits, false));
             }
@@ -338,7 +338,8 @@ impl BatchMatcher {
         let round = || {
             watch::share(|call| {
                 let open = jobs.iter_mut().filter(|job| job.result.is_none());
-                // The results stand apart: threads that wrote into neighbouring jobs would wait for each other's memory.
+                // The results are collected separately: threads that wrote into neighbouring jobs would share cache
+                // lines.
                 let open =
                     open.map(|job| (self.workers.line(job.matcher.compiled()), (&mut *job.matcher, &mut job.argument)));
                 let number = ROUNDS.fetch_add(1, Ordering::Relaxed);
@@ -353,7 +354,7 @@ impl BatchMatcher {
             });
             if jobs.iter().all(|job| job.result.is_some()) { Ok(()) } else { Err(Unfinished) }
         };
-        // Only a signal whose handler raises leaves something undone, and its error has come back before.
+        // Only a raising signal handler leaves jobs undone, and then its error was returned by the `?`.
         if watch::long(py, round)?.is_err() {
             unreachable!("a round is unfinished only where it was stopped, and then there is another one");
         }
@@ -460,8 +461,8 @@ impl Integers {
     /// Writes numbers, starting at the beginning.
     fn write(&self, numbers: &[i32]) {
         assert!(numbers.len() <= self.len(), "there is room, as was asked");
-        // SAFETY: the array is held, writable, contiguous, and has so many numbers; bytes may lie anywhere. Who writes to it from
-        // another thread meanwhile races with us as with numpy.
+        // SAFETY: the array is held, writable, contiguous, and has at least as many numbers; bytes need no alignment. A
+        // thread that writes to it meanwhile races with us, as with NumPy.
         unsafe {
             let bytes = self.0.buf_ptr().cast::<u8>();
             bytes.copy_from_nonoverlapping(numbers.as_ptr().cast(), size_of_val(numbers));

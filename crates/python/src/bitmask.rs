@@ -43,8 +43,8 @@ impl<'py> Rows<'py> {
         if let Ok(buffer) = PyBuffer::<i32>::get(bitmask) {
             return Rows::of_buffer(buffer, words);
         }
-        // A tensor of torch, seen as an array of numpy, is several times faster to reach than through DLPack. (Others'
-        // `numpy()` may be a copy. A tensor of another device refuses, and the reason comes below.)
+        // Viewing a torch tensor as a NumPy array is several times faster than going through DLPack. (Other libraries'
+        // `numpy()` may copy. A tensor on another device refuses; the reason is reported below.)
         if is_torch_tensor(bitmask)
             && let Ok(array) = bitmask.call_method0("numpy")
             && let Ok(buffer) = PyBuffer::<i32>::get(&array)
@@ -78,7 +78,7 @@ impl<'py> Rows<'py> {
         let wrong_device =
             || PyTypeError::new_err("the bitmask must be on the CPU; fill it there and move it afterwards");
         if let Ok(device) = bitmask.call_method0("__dlpack_device__") {
-            // Asked first: exporting a tensor of another device may wait for that device.
+            // Ask for the device first: exporting a tensor of another device may wait for that device.
             let (device, _): (i32, i32) = device.extract()?;
             if device != CPU && device != CUDA_HOST {
                 return Err(wrong_device());
@@ -206,8 +206,8 @@ impl<'py> Rows<'py> {
     /// # Safety
     /// The row must exist, and no other slice of it may be alive.
     unsafe fn slice<'a>(&self, row: usize) -> &'a mut [u32] {
-        // SAFETY: the memory is a live, writable int32 array, and `layout` has checked that the words of a row lie inside
-        // of it and next to each other. Who writes to it from another thread meanwhile races with us as with numpy.
+        // SAFETY: the memory is a live, writable int32 array, and `layout` has checked that the words of a row are
+        // inside it and contiguous. A thread that writes to it meanwhile races with us, as with NumPy.
         unsafe { std::slice::from_raw_parts_mut(self.base.offset(self.row_stride * row as isize), self.words) }
     }
 }
@@ -220,7 +220,7 @@ fn export<'py>(bitmask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyCapsule>> {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => bitmask.call_method0("__dlpack__"),
         capsule => capsule,
     };
-    // What a library refuses to share, such as a tensor without memory, is no array for us either.
+    // If a library refuses to share a tensor, such as one without memory, it is not an array for us either.
     let capsule = capsule.map_err(|error| match error.is_instance_of::<PyBufferError>(py) {
         true => PyTypeError::new_err(format!(
             "the bitmask cannot be shared ({}); give an int32 numpy array or a CPU tensor",
@@ -309,7 +309,7 @@ fn layout(shape: &[usize], strides: &[isize], unit: usize, words: usize) -> PyRe
     }
     let row_stride = row_stride / unit;
     if row_stride.unsigned_abs() < words {
-        // As `expand` and broadcasting make them. A row that is written would change others, also where one is at a time.
+        // Made by `expand` and broadcasting. Writing one row would change others, even one at a time.
         return Err(PyValueError::new_err(
             "the rows of the bitmask share memory; give an array with rows of their own",
         ));

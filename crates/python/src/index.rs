@@ -59,7 +59,7 @@ impl IndexBuilder {
 
     /// Work for about this many seconds; returns whether it is done.
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
-        // NaN is no time.
+        // NaN is not a duration.
         let time = Duration::try_from_secs_f64(seconds.clamp(0.0, MAX_SECONDS)).unwrap_or_default();
         watch::unstoppable(py, || self.lock().advance(time))?.map_err(|error| refused(py, error))
     }

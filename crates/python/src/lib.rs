@@ -35,10 +35,10 @@ const PURGE_DELAY: mi_option_t = 15;
 const KEPT_MILLISECONDS: i64 = 60_000;
 
 /// The Rust core of stencilm. Use the classes of the package `stencilm`, which wrap these.
-// Every class is frozen or holds a lock of its own, so a free-threaded Python need not bring its global lock back.
+// Every class is frozen or has a lock of its own, so a free-threaded Python need not enable its global lock.
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // SAFETY: an option of the allocator may be set at any time; one that it does not have is only reported.
+    // SAFETY: an option of the allocator may be set at any time; an unknown option is only reported.
     unsafe { mi_option_set_default(PURGE_DELAY, KEPT_MILLISECONDS as _) };
     watch::set_up(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 /// Holds a lock for one `with` statement.
-// Python 3.14 looks for signals between the return of `__enter__` and the first step that the `with` statement guards. Where
-// a handler raises there, `__exit__` is not called, and a lock of `threading` stays taken for ever. This guard is dropped then.
+// Python 3.14 checks for signals between the return of `__enter__` and the first step that the `with` statement guards.
+// If a handler raises there, `__exit__` is not called, and a lock of `threading` stays locked forever. This guard is
+// dropped then.
 #[pyclass(frozen, module = "stencilm._core")]
 pub struct LockGuard {
     lock: Py<PyAny>,
@@ -33,7 +34,7 @@ impl LockGuard {
 
     /// Wait for the lock and acquire it.
     fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
-        // No step of Python lies between the two: the lock is taken by one call of C.
+        // No step of Python comes between the two: a single C call takes the lock.
         self.lock.call_method0(py, "acquire")?;
         self.is_taken.store(true, Ordering::Relaxed);
         Ok(())
@@ -50,7 +51,7 @@ impl Drop for LockGuard {
     fn drop(&mut self) {
         if *self.is_taken.get_mut() {
             Python::attach(|py| {
-                // The exception that unwinds the frame is set while the guard goes: it is none of the call below.
+                // While a frame unwinds, its exception is set; keep it away from the call below.
                 let raised = PyErr::take(py);
                 if let Err(error) = self.release(py) {
                     error.write_unraisable(py, None);

@@ -511,7 +511,7 @@ impl Matcher {
         }
         let time_limit = time_limit.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let (inner, rows) = (&mut *guard, rows.all()?);
-        // One deadline for all nodes.
+        // All nodes share one deadline.
         let limits = inner.compiled().limits().clone();
         watch::long(py, || limits.watch().over(|| inner.traverse_draft_tree(&tree, rows, time_limit)))?
             .map_err(|error| errors::matcher(py, &error))

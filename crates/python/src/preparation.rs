@@ -84,7 +84,7 @@ fn queue() -> MutexGuard<'static, Queue> {
 fn enqueue(work: engine::Preparation, shared: Arc<Shared>) -> Option<(engine::Preparation, Arc<Shared>)> {
     let mut queue = queue();
     if queue.process != std::process::id() {
-        // What waits there is of the process that this one was forked off.
+        // The waiting preparations belong to the process that this one was forked from.
         *queue = Queue { process: std::process::id(), waiting: VecDeque::new(), has_thread: false };
     }
     queue.waiting.push_back((work, shared));
@@ -145,7 +145,7 @@ impl Preparation {
         let time = arguments::time("milliseconds", milliseconds, Duration::from_millis(1))?
             .ok_or_else(|| out_of_range("milliseconds", milliseconds))?;
         let bytes = bytes.map(|bytes| arguments::whole("bytes", bytes)?.ok_or_else(|| out_of_range("bytes", bytes)));
-        // Where the cache of masks is full, all of them go.
+        // A full cache of masks is dropped as a whole, so stay well below its limit.
         let most = limits.mask_cache_bytes / 2;
         let bytes = bytes.transpose()?.map_or(most, |bytes| bytes.min(most));
         let cancel = support::CancelToken::default();

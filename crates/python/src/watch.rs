@@ -162,15 +162,15 @@ impl<'a> Call<'a> {
 
     /// Releases Python's lock until the end of the call. Engine locks may be held: nothing waits here.
     fn release(&self) {
-        // No fork begins while this thread holds Python's lock. Where one is under way, other hooks of it run Python; the lock
-        // is kept then, so that the fork waits.
+        // While this thread holds Python's lock, no fork begins. If one is in progress, this thread runs as part of
+        // another fork hook in Python; then keep the lock, so that the fork waits.
         if IS_FORKING.load(Ordering::SeqCst) {
             return;
         }
         self.is_attached.set(false);
         RUNNING.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the thread holds Python's lock, since `is_attached` was set. Nothing of Python is touched until `End` takes it
-        // again: the operation is `Send`, so no value that stands for the lock is in it.
+        // SAFETY: the thread holds Python's lock, since `is_attached` was set. Nothing of Python is used until `End`
+        // takes it again: the operation is `Send`, so it contains no token of the lock.
         self.released.set(unsafe { ffi::PyEval_SaveThread() });
     }
 
@@ -204,9 +204,9 @@ fn before_waiting() {
 
 /// Returns freed memory to the system at once: it is too much to be kept for the usual delay.
 fn after_freeing() {
-    // SAFETY: the allocator may be asked for this at any time, by any thread.
+    // SAFETY: the allocator accepts this call at any time, from any thread.
     unsafe {
-        // A thread that only ever freed is unknown to the allocator, which would do nothing for it.
+        // The allocator does not know a thread that has only freed memory, and would do nothing for it.
         mi_thread_init();
         mi_collect(true);
     }
@@ -245,7 +245,7 @@ fn after_fork_in_parent() {
 
 #[pyfunction]
 fn after_fork_in_child() {
-    // The threads of what was still running are not here.
+    // The threads of operations that were still running do not exist in the child.
     IS_BROKEN.fetch_or(RUNNING.swap(0, Ordering::SeqCst) > 0, Ordering::SeqCst);
     IS_FORKING.store(false, Ordering::SeqCst);
     IS_MAIN.set(Some(true));
@@ -273,7 +273,7 @@ fn is_main(py: Python<'_>) -> bool {
         let main = threading.call_method0(intern!(py, "main_thread"))?.getattr(intern!(py, "ident"))?;
         main.eq(threading.call_method0(intern!(py, "get_ident"))?)
     };
-    // Where it cannot be found out, looking for signals does no harm.
+    // If the answer is not known, checking for signals does no harm.
     let is_main = ask().unwrap_or(true);
     IS_MAIN.set(Some(is_main));
     is_main
@@ -384,11 +384,11 @@ impl<T> Place<T> {
                 return raised.map_or(Ok(result), Err);
             }
             if let Err(error) = py.check_signals() {
-                // The last one counts, as where a handler raises within another.
+                // The last exception wins, as when one handler raises within another.
                 raised = Some(error);
                 cancelled.store(true, Ordering::Relaxed);
             }
-            // A handler may have forked, and what works for us is in the other process.
+            // A handler may have forked; then the working thread is in the other process.
             check_process()?;
         }
     }
@@ -401,7 +401,7 @@ fn apart<T: Send, E: Send>(
 ) -> PyResult<(Result<T, E>, bool)> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let place = Arc::new(Place { result: Mutex::new(None), arrived: Condvar::new() });
-    // A fork from here on waits until the result is in place.
+    // A fork from here on waits until the result is stored.
     let running = Running::new();
     let work = {
         let (place, cancelled, operation) = (place.clone(), cancelled.clone(), &mut *operation);
@@ -416,15 +416,15 @@ fn apart<T: Send, E: Send>(
         }
     };
     let work: Box<dyn FnOnce() + Send + '_> = Box::new(work);
-    // SAFETY: the thread uses what is borrowed only until it brings the result, and `wait` returns no sooner; a forked child,
-    // where it may, does not have the thread.
+    // SAFETY: the thread uses what it borrows only until it stores the result, and `wait` does not return earlier. It
+    // may do so in a forked child, but that does not have the thread.
     let work: Box<dyn FnOnce() + Send + 'static> = unsafe { std::mem::transmute(work) };
     match thread::Builder::new().name("stencilm-call".into()).spawn(work) {
         Ok(_) => match place.wait(py, &cancelled)? {
             Ok(result) => Ok(result),
             Err(panic) => panic::resume_unwind(panic),
         },
-        // The system refuses more threads: this one does the work, and looks for signals when it is done.
+        // The system refuses more threads: this thread does the work, and checks for signals afterwards.
         Err(_) => Ok(py.detach(|| detached(false, operation))),
     }
 }

@@ -1,7 +1,7 @@
-"""What an engine is for the audit, and the built-in engines.
+"""The interface of engines for the audit, and the built-in engines.
 
-One idea: an engine is four calls over the ids of one vocabulary, with masks as bits. Each engine is
-made and asked in its own process, which loads only its class and its package.
+One idea: an engine is four calls over the ids of one vocabulary, with masks as bits. Each engine
+runs in its own process, which imports only its class and its package.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Engine(Protocol):
     def __init__(self, tokenizer: TokenizerInfo) -> None: ...
 
     def compile(self, schema: str) -> Any:
-        """What matchers of a JSON Schema start from; any exception refuses the schema."""
+        """Compile a JSON Schema, for `start`; any exception means that the schema is refused."""
 
     def start(self, compiled: Any) -> Any:
         """A matcher before the first token of a text."""
@@ -70,7 +70,7 @@ class Engine(Protocol):
         """
 
     def accept(self, matcher: Any, token_id: int) -> bool:
-        """Write a token; False where the engine refuses it."""
+        """Write a token; returns False if the engine refuses it."""
 
 
 class Stencilm:
@@ -97,22 +97,22 @@ MASK = mask[0].tolist()
         self._words = _words(tokenizer)
 
     def compile(self, schema: str) -> Any:
-        """A compiled grammar."""
+        """Compile a grammar."""
         return self._compiler.compile_json_schema(schema, property_order=self.order)
 
     def start(self, compiled: Any) -> Any:
-        """A `GrammarMatcher`."""
+        """Start a `GrammarMatcher`."""
         from stencilm.matching.matcher import GrammarMatcher
 
         return GrammarMatcher(compiled)
 
     def mask(self, matcher: Any) -> NDArray[np.int32]:
-        """The mask."""
+        """Fill the mask."""
         matcher.fill_next_token_bitmask(self._words)
         return self._words
 
     def accept(self, matcher: Any, token_id: int) -> bool:
-        """Whether the token was taken."""
+        """Accept a token; False if it is refused."""
         return bool(matcher.accept_token(token_id))
 
 
@@ -150,24 +150,24 @@ MASK = mask[0].tolist()
         )
         self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
         self._mask = xgrammar.allocate_token_bitmask(1, tokenizer.vocab_size)
-        self._words = self._mask.numpy()[0]  # the same memory
+        self._words = self._mask.numpy()[0]  # a view of the same memory
 
     def compile(self, schema: str) -> Any:
-        """A compiled grammar."""
+        """Compile a grammar."""
         return self._compiler.compile_json_schema(schema, strict_mode=False)
 
     def start(self, compiled: Any) -> Any:
-        """A `GrammarMatcher`."""
+        """Start a `GrammarMatcher`."""
         return self._xgrammar.GrammarMatcher(compiled)
 
     def mask(self, matcher: Any) -> Any:
-        """The mask; where there is nothing to apply, everything is allowed."""
+        """Fill the mask; xgrammar returns False if all tokens are allowed."""
         if not matcher.fill_next_token_bitmask(self._mask):
             self._words.fill(-1)
         return self._words
 
     def accept(self, matcher: Any, token_id: int) -> bool:
-        """Whether the token was taken."""
+        """Accept a token; False if it is refused."""
         return bool(matcher.accept_token(token_id))
 
 
@@ -204,7 +204,7 @@ MASK = numpy.frombuffer(matcher.compute_bitmask(), dtype=numpy.int32).tolist()
         self._words = _words(tokenizer)
 
     def compile(self, schema: str) -> Any:
-        """A fresh matcher."""
+        """Make a matcher, which `start` copies."""
         grammar = self._llguidance.LLMatcher.grammar_from_json_schema(schema)
         matcher = self._llguidance.LLMatcher(self._tokenizer, grammar, log_level=0)
         if matcher.is_error():
@@ -212,18 +212,18 @@ MASK = numpy.frombuffer(matcher.compute_bitmask(), dtype=numpy.int32).tolist()
         return matcher
 
     def start(self, compiled: Any) -> Any:
-        """A copy of it."""
+        """Copy the matcher."""
         return compiled.deep_copy()
 
     def mask(self, matcher: Any) -> NDArray[np.int32]:
-        """The mask."""
+        """Compute the mask."""
         matcher.unsafe_compute_mask_ptr(self._words.ctypes.data, self._words.nbytes)
         if matcher.is_error():
             raise RuntimeError(matcher.get_error())
         return self._words
 
     def accept(self, matcher: Any, token_id: int) -> bool:
-        """Whether the token was taken."""
+        """Consume a token; False if it is refused."""
         return bool(matcher.consume_token(token_id))
 
 
@@ -253,21 +253,21 @@ MASK = mask.tolist()
         self._words = _words(tokenizer)
 
     def compile(self, schema: str) -> Any:
-        """An index."""
+        """Build an index."""
         return self._core.Index(self._pattern(schema), self._vocabulary)
 
     def start(self, compiled: Any) -> Any:
-        """A guide at its beginning."""
+        """Make a guide in its first state."""
         return self._core.Guide(compiled)
 
     def mask(self, matcher: Any) -> NDArray[np.int32]:
-        """The mask."""
+        """Write the mask."""
         words = self._words
         matcher.write_mask_into(words.ctypes.data, words.size, words.itemsize)
         return words
 
     def accept(self, matcher: Any, token_id: int) -> bool:
-        """Whether the token was taken."""
+        """Advance the guide; False if the token is refused."""
         try:
             matcher.advance(token_id, False)
         except ValueError:
@@ -304,23 +304,23 @@ MASK = mask.tolist()
         self._words = _words(tokenizer)
 
     def compile(self, schema: str) -> Any:
-        """A constraint."""
+        """Compile a constraint."""
         parts = self._lib.Grammar.from_json_schema(schema), self._stop
         grammar = self._lib.Grammar.from_expr(self._lib.Expr.sequence(*parts))
         return grammar.compile(self._vocabulary)
 
     def start(self, compiled: Any) -> Any:
-        """A state before the first token."""
+        """Start a state before the first token."""
         return compiled.start()
 
     def mask(self, matcher: Any) -> NDArray[np.int32]:
-        """The mask."""
+        """Fill the mask."""
         self._words.fill(0)
         matcher.fill_mask(self._words)
         return self._words
 
     def accept(self, matcher: Any, token_id: int) -> bool:
-        """Whether the token was taken."""
+        """Commit a token; False if it is refused."""
         return bool(matcher.commit_token(token_id))
 
 
@@ -328,14 +328,14 @@ GIVEN: dict[str, Any] = {
     engine.name: engine
     for engine in (Stencilm, DeclaredOrder, XGrammar, LLGuidance, OutlinesCore, GLRMask)
 }
-"""The engines that are given, by their names; each but the first two needs its package."""
+"""The built-in engines by name; all but the first two need a package of their own."""
 
 
 def find_engine(name: str) -> type[Engine]:
-    """The class of an engine: one that is given, `module:Class`, or `file.py:Class`.
+    """The class of an engine: a built-in one, `module:Class`, or `file.py:Class`.
 
     Raises:
-        TypeError: `name` is no str.
+        TypeError: `name` is not a str.
         ValueError: There is no such class.
     """
     if not isinstance(name, str):
@@ -357,7 +357,7 @@ def find_engine(name: str) -> type[Engine]:
 
 
 def missing(name: str) -> str | None:
-    """Which package an engine that is given needs, where it is not installed."""
+    """The package that a built-in engine needs, if it is not installed."""
     package = getattr(GIVEN.get(name), "package", None)
     if package in (None, "stencilm"):
         return None
@@ -365,7 +365,7 @@ def missing(name: str) -> str | None:
 
 
 def version_of(name: str) -> str:
-    """The version of an engine's package; empty where there is none to know."""
+    """The version of an engine's package; empty if it is not known."""
     package = getattr(GIVEN.get(name), "package", "")
     try:
         return version(package) if package else ""
@@ -382,7 +382,7 @@ def _words(tokenizer: TokenizerInfo) -> NDArray[np.int32]:
 
 
 def _ids_by_bytes(tokenizer: TokenizerInfo) -> dict[bytes, list[int]]:
-    """The tokens that spell text, those of the same text together."""
+    """The tokens that spell text, grouped by their bytes."""
     special = {*tokenizer.special_token_ids, *tokenizer.stop_token_ids}
     found: dict[bytes, list[int]] = {}
     for token_id, text in enumerate(tokenizer.decoded_vocab):

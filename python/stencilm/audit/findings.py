@@ -1,4 +1,4 @@
-"""What an audit finds at one place, and what it says of one schema: plain values."""
+"""The results of an audit, for one position and for one schema, as plain values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ERRORS = {
     "violation": "a token or the end is allowed after which no text is valid",
     "refused": "a token of a valid text is refused, however the value was written",
 }
-"""The kinds of finding that prove an error of a mask."""
+"""The kinds of finding that prove an error in a mask."""
 NOTES = {
     "writing": "a valid text is refused, and taken when the same value is written in another way",
     "tokens": "a valid text is refused in some tokens, and taken in the tokenizer's own",
     "format": "a valid text is taken when `format` is left out, which no validator decides here",
     "failure": "the engine raises an exception instead of giving a mask",
 }
-"""The kinds that prove none."""
+"""The kinds that prove no error."""
 STATUSES = {
     "clean": "no error was found",
     "errors": "an error is proved",
@@ -58,11 +58,11 @@ class Finding:
 
     @property
     def is_error(self) -> bool:
-        """Whether an error of a mask is proved."""
+        """Whether it proves an error in a mask."""
         return self.kind in ERRORS
 
     def to_json(self) -> dict[str, Any]:
-        """A value for JSON."""
+        """The finding as a JSON value."""
         return asdict(self)
 
 
@@ -81,7 +81,7 @@ class Outcome:
     counts: Counter[str] = field(default_factory=Counter)
 
     def worsen(self, status: str, why: str) -> None:
-        """Take a status that matters more than the one there is."""
+        """Set the status, unless the current one is more severe."""
         if _WORST.index(status) < _WORST.index(self.status):
             self.status, self.why = status, why
 

@@ -1,7 +1,7 @@
-"""Texts that begin as JSON does, and the values that they have written so far.
+"""Beginnings of JSON texts, and the values that they have written so far.
 
-One idea: a value that is not closed yet has a type of its own. So whoever reads a value knows which
-parts of it are final, and which may still grow.
+One idea: a value that is not closed yet has a type of its own. So a caller sees which parts of a
+value are final and which may still grow.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class NotJson(ValueError):
 
 
 class Unclear(ValueError):
-    """JSON, but readers disagree about what it means."""
+    """It is JSON, but readers disagree about its meaning."""
 
 
 class Unwritten:
-    """A value that must come, of which nothing is written."""
+    """A value that must follow, but has not begun."""
 
     def __repr__(self) -> str:
         return "..."
 
 
 class OpenNumber(Unwritten):
-    """A number to which digits may still be added, or one about which readers disagree."""
+    """A number that may get more digits, or one whose value readers disagree about."""
 
 
 class OpenString(str):
@@ -39,19 +39,19 @@ class OpenString(str):
 
 
 class OpenArray(list[Any]):
-    """An array that is not closed, or has an element that is open."""
+    """An array that is not closed, or has an open element."""
 
 
 class OpenObject(dict[str, Any]):
-    """An object that is not closed, or has a member that is open."""
+    """An object that is not closed, or has an open member."""
 
     is_within_key = False
-    """Whether a key must come or has begun, which is no member yet."""
+    """Whether a key must follow or has begun; it is not a member yet."""
 
 
 Open = (Unwritten, OpenString, OpenArray, OpenObject)
 MOST_DIGITS = 15
-"""Of a number with a point: more, and readers with doubles see another value."""
+"""For a number with a point: with more digits, readers that use doubles see another value."""
 _MOST_EXPONENT = 300
 _LITERALS = {"true": True, "false": False, "null": None}
 _WHITESPACE = re.compile(r"[ \t\n\r]*")
@@ -63,15 +63,16 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parse_json(data: bytes, *, whole: bool = False, integral: bool = True) -> Any:
-    """The value that a text has written so far, in which what is not closed is open.
+    """Parse the value that a text has written so far; parts that are not closed are open values.
 
-    Numbers are exact: those with a point are of type Fraction, or int where they are whole numbers
-    and `integral` holds. With `whole` the text must be complete, and nothing is open.
+    Numbers are exact: those with a point are of type Fraction, or int if they are whole and
+    `integral` is true. With `whole`, the text must be complete, and nothing is open.
 
     Raises:
-        NotJson: No JSON text begins so, or, with `whole`, the text is not complete.
-        Unclear: A key comes twice in an object, a string has half of a surrogate pair, or, with
-            `whole`, a number has more digits than common readers hold; else such a number is open.
+        NotJson: No JSON text begins like this, or, with `whole`, the text is not complete.
+        Unclear: An object has the same key twice, a string has half of a surrogate pair, or, with
+            `whole`, a number has more digits than common readers represent; without `whole`, such a
+            number is open.
     """
     return _Reader(_decoded(data, whole), whole, integral).read()
 
@@ -84,7 +85,7 @@ def _decoded(data: bytes, whole: bool) -> str:
 
 
 def exact_number(text: str, integral: bool = True) -> Any:
-    """The value of a number of JSON: an int, or a Fraction."""
+    """The value of a JSON number: an int, or a Fraction."""
     mantissa, _, exponent = text.lower().partition("e")
     is_plain = not exponent and "." not in text
     if exponent and (len(exponent.lstrip("+-0")) > 3 or abs(int(exponent)) > _MOST_EXPONENT):
@@ -98,7 +99,7 @@ def exact_number(text: str, integral: bool = True) -> Any:
 
 
 class _Reader:
-    """Reads one text; `stack` has the open containers, each with the key of its last value."""
+    """Parses one text; `stack` holds the open containers, each with the key of its last value."""
 
     def __init__(self, text: str, whole: bool, integral: bool) -> None:
         self.text, self.whole, self.integral = text, whole, integral
@@ -160,7 +161,7 @@ class _Reader:
         self._put(_plain(container) if is_known else container)
 
     def _put(self, value: Any) -> None:
-        """Write a value where one is wanted, or in place of the same one that was open."""
+        """Add a value to its container, or replace the open value that it completes."""
         if self.stack:
             container, key = self.stack[-1]
             if isinstance(container, OpenArray) and key == len(container):
@@ -229,7 +230,7 @@ class _Reader:
                 return value
             if name.startswith(self.text[self.at :]) and not self.whole:
                 self.at = len(self.text)
-                return value  # nothing else can come of it
+                return value  # no other text can follow
         return self._refuse()
 
     def _number(self) -> Any:

@@ -59,7 +59,7 @@ _LATEST = re.compile(r"https?://json-schema\.org/schema#?")
 _READ_OTHERWISE = re.compile(
     r"\(\?[^:=!<]|\(\?<[^=!]|\[\^?\]|\\[AZaNk]|[*+?}]\+|\{,|\[\[|\\[xuU](?![0-9A-Fa-f])"
 )
-"""Constructs that ECMA-262 and Python both take, for different texts."""
+"""Constructs that ECMA-262 and Python both accept, with different meanings."""
 _NOT_OF_ASCII = re.compile(r"\\[wdsbWDSB]|\[\^")
 _PRINTABLE = re.compile(r"[ -~]*")
 
@@ -69,7 +69,7 @@ class Unjudged(Exception):
 
 
 class Verdict(NamedTuple):
-    """What the validator says of a text."""
+    """The validator's verdict on a text."""
 
     status: Literal["valid", "invalid", "unjudged"]
     why: str = ""
@@ -80,7 +80,7 @@ class Judge:
 
     Args:
         schema: The schema as JSON.
-        seconds: The processor time for all verdicts together; what comes later is not judged.
+        seconds: The processor time for all verdicts together; after that nothing is judged.
 
     Raises:
         Unjudged: No validator knows what the schema means.
@@ -97,7 +97,7 @@ class Judge:
             self._validators = _validators(self.schema)
 
     def verdict(self, text: bytes) -> Verdict:
-        """Whether a whole text is valid."""
+        """Whether a complete text is valid."""
         try:
             with self._guarded():
                 return self._verdict(text)
@@ -118,10 +118,10 @@ class Judge:
         return Verdict("invalid", _sentence(found[0]))
 
     def violation(self, prefix: bytes) -> str | None:
-        """Why nothing that begins so is valid; None where that is not proved.
+        """Why no text with this beginning is valid; None if that is not proved.
 
         Raises:
-            NotJson: No JSON text begins so.
+            NotJson: No JSON text begins like this.
             Unjudged: The validator cannot say.
         """
         with self._guarded():
@@ -134,7 +134,7 @@ class Judge:
             return None if found is None else _sentence(found)
 
     def key_orders(self, value: Any) -> dict[int, list[list[str]]]:
-        """For each object of a value, by its `id`, the keys as the schemas for it list them."""
+        """The keys of each object in a value, by the object's `id`, in the order of its schemas."""
         import jsonschema
 
         orders: dict[int, list[list[str]]] = {}
@@ -154,7 +154,7 @@ class Judge:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turns what the validator stumbles over into `Unjudged`, and ends what takes too long."""
+        """Turn the validator's exceptions into `Unjudged`; interrupt it when the time is over."""
         import referencing.exceptions
 
         if self._left <= 0:
@@ -179,7 +179,7 @@ class Judge:
         except Unjudged:
             raise
         except Exception as error:
-            # The validator trusts that its schema is one, and this one may be anything.
+            # The validator assumes a valid schema, but this one may be anything.
             raise Unjudged(f"the validator fails: {type(error).__name__}: {error}") from None
         finally:
             self._left -= time.process_time() - begun
@@ -191,7 +191,7 @@ class _TooLong(Exception):
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raises in the middle of a long match; without signals nothing does."""
+    """Raise within a long match; does nothing without signals, or outside the main thread."""
     is_main = threading.current_thread() is threading.main_thread()
     if not hasattr(signal, "setitimer") or not is_main:
         yield
@@ -210,7 +210,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def _sentence(error: Any) -> str:
-    """Where and what: `$.a[0]: maxItems 3`."""
+    """The place and the keyword: `$.a[0]: maxItems 3`."""
     if error.validator is None:
         return f"{error.json_path}: the schema false"
     value = json.dumps(error.validator_value, default=float)
@@ -219,7 +219,7 @@ def _sentence(error: Any) -> str:
 
 
 def _validators(schema: Any) -> list[tuple[Any, bool]]:
-    """The validators of the drafts in question; whether 1.0 is an integer for each."""
+    """The validators of the drafts in question, each with whether 1.0 is an integer in it."""
     named = _named_draft(schema)
     drafts = _UNNAMED if named is None else (named,)
     bare = _bare(schema, named)
@@ -242,9 +242,10 @@ def _named_draft(schema: Any) -> str | None:
 
 
 def _bare(schema: Any, draft: str | None) -> Any:
-    """The schema without `$schema`, for which the package would take a validator of its own.
+    """The schema without `$schema`, because the package would choose its validator by it.
 
-    A part that names another draft, or refers to a meta-schema, would be read by that one, too.
+    Raises Unjudged if a part names another draft or refers to a meta-schema: the package would read
+    that part by the other draft, too.
     """
     if isinstance(schema, dict):
         if isinstance(schema.get("$schema"), str) and _named_draft(schema) != draft:
@@ -260,7 +261,7 @@ def _takes(draft: str, schema: Any) -> bool:
     import jsonschema
 
     try:
-        # Formats are left out: that of patterns is Python's here.
+        # Without formats, because the one of patterns checks Python's syntax here.
         getattr(jsonschema, DRAFTS[draft]).check_schema(schema, format_checker=None)
     except jsonschema.SchemaError:
         return False
@@ -268,7 +269,7 @@ def _takes(draft: str, schema: Any) -> bool:
 
 
 def _registry() -> Any:
-    """The meta-schemas alone, so that nothing is ever fetched."""
+    """Only the meta-schemas, so that nothing is ever fetched."""
     import jsonschema_specifications
 
     return jsonschema_specifications.REGISTRY
@@ -276,7 +277,7 @@ def _registry() -> Any:
 
 @cache
 def _monotone(draft: str) -> Any:
-    """The validator of a draft, which says of open values only what no more text can mend."""
+    """The validator of a draft that reports only errors that no further text can repair."""
     import jsonschema
 
     plain = getattr(jsonschema, DRAFTS[draft])
@@ -336,7 +337,10 @@ def _listed(types: Any) -> Any:
 
 
 def _may_become(part: Any, value: Any) -> bool:
-    """Whether what is written so far may still become a value, or is equal to it."""
+    """Whether an open value may still become this value.
+
+    For a closed one, whether they are equal.
+    """
     if isinstance(part, OpenNumber):
         return not isinstance(value, bool | str | list | dict) and value is not None
     if isinstance(part, Unwritten):
@@ -448,7 +452,7 @@ def _of_keys(keyword: _Keyword) -> _Keyword:
 
 
 def _check_pattern(pattern: str, text: str) -> None:
-    """Raises where Python's patterns and those of ECMA-262 may differ about a text."""
+    """Raise Unjudged if Python and ECMA-262 may match this pattern differently."""
     if _READ_OTHERWISE.search(pattern):
         raise Unjudged(f"Python reads the pattern {pattern!r} in a way of its own")
     if _PRINTABLE.fullmatch(text):

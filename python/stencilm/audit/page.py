@@ -1,4 +1,4 @@
-"""A report as one self-contained HTML page; every text in it is escaped."""
+"""A report as one self-contained HTML page; all texts in it are escaped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One engine with one schema: walks through its masks, texts read by them, and what that proves.
+"""One engine with one schema: walks through its masks, texts that it reads, and the findings.
 
-One idea: a violation is permanent, so a whole walk is judged by its end, and bisection finds the
-first wrong token.
+One idea: a violation is permanent, so it is enough to judge the end of a walk; bisection then finds
+the first wrong token.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from stencilm.audit.texts import WRITINGS, OrderSearch, split, without_formats, 
 from stencilm.tokenizers import TokenizerInfo
 
 WALKS = (8, 12, 16, 24, 48, 96)
-"""After how many tokens each walk of a schema turns to the end; the short ones read best."""
+"""The lengths after which each walk of a schema heads for the end.
+
+Short texts are most readable.
+"""
 MOST_TO_THE_END = 100
-"""Tokens of a walk from there."""
+"""The most tokens of a walk from that point on."""
 MOST_READ = 3_000
-"""Tokens of a text that is read."""
+"""The most tokens of a text to read."""
 MOST_ERRORS = 4
-"""Of a schema; more are not looked for."""
+"""The most errors per schema; after that, the search stops."""
 MOST_ORDERS = 300
-"""In which the keys of a refused value are tried."""
+"""The most orders of keys in which a refused value is tried."""
 _CLASSES = ("quote", "close", "comma", "colon", "open", "number", "letter", "space", "sign", "rest")
 _STOP = len(_CLASSES)
 _ON = np.array([4, 3, 2, 2, 2, 2, 2, 0.1, 1, 0.2, 1])
@@ -40,7 +43,7 @@ _TO_THE_END = np.array([20, 50, 0.1, 1, 0.1, 1, 1, 0.02, 1, 0.1, 1000])
 
 
 class Vocabulary:
-    """The tokens of a tokenizer, those that spell text grouped by how they begin."""
+    """The tokens of a tokenizer; those that spell text are grouped by how they begin."""
 
     def __init__(self, info: TokenizerInfo) -> None:
         self.info = info
@@ -63,7 +66,7 @@ class Vocabulary:
         return self.info.tokenize_bytes(text)
 
     def decode(self, tokens: list[int]) -> bytes:
-        """What tokens that are no stop tokens spell."""
+        """The text of tokens without stop tokens."""
         return b"".join(self.texts[token] for token in tokens)
 
 
@@ -87,7 +90,7 @@ def _mask_of(members: NDArray[np.bool_]) -> NDArray[np.uint32]:
 
 
 class Found(NamedTuple):
-    """A finding before it has names and a script."""
+    """A finding without the engine's name and the script."""
 
     kind: str
     prefix: list[int]
@@ -97,7 +100,7 @@ class Found(NamedTuple):
 
 
 class _Bad(NamedTuple):
-    """The first of several prefixes that nothing valid begins with."""
+    """The first of several prefixes with which no valid text begins."""
 
     at: int
     kind: str
@@ -113,16 +116,16 @@ class _EngineFailed(Exception):
 
 
 class Probe:
-    """An engine that has taken a schema.
+    """An engine that has accepted a schema.
 
     Args:
         engine: The engine.
-        compiled: What it made of the schema.
+        compiled: Its compiled form of the schema.
         schema: The schema as JSON.
         vocabulary: The tokens.
         judge: The validator.
-        tell: Called with each finding that is new.
-        until: The processor time, by `time.process_time`, at which looking ends.
+        tell: Called with each new finding.
+        until: The processor time, by `time.process_time`, at which the search stops.
     """
 
     def __init__(
@@ -143,7 +146,7 @@ class Probe:
         self._errors = 0
 
     def is_done(self) -> bool:
-        """Whether the time is over, or enough was found."""
+        """Whether the time is over, or enough errors were found."""
         if time.process_time() > self.until:
             self.counts["cut short"] = 1
         return bool(self.counts["cut short"]) or self._errors >= MOST_ERRORS
@@ -151,9 +154,9 @@ class Probe:
     # Walks
 
     def walk(self, length: int, random: Random, probes: float) -> str | None:
-        """A walk through the masks, which turns to the end at a length; its text where it ended.
+        """Walk through the masks, heading for the end after `length` tokens; returns the text.
 
-        `probes` is how many other allowed tokens of each mask are judged, too, in the mean.
+        `probes` is the mean number of other allowed tokens of each mask that are judged as well.
         """
         self.counts["walks"] += 1
         tokens: list[int] = []
@@ -198,12 +201,12 @@ class Probe:
         try:
             return self.vocabulary.decode(tokens).decode()
         except UnicodeDecodeError:
-            return None  # what comes before could not be judged
+            return None  # earlier prefixes could not be judged
 
     def _chosen(
         self, words: NDArray[np.uint32], weights: NDArray[np.float64], random: Random
     ) -> int | None:
-        """A token of a class, the classes drawn by weights: the shorter of two of its tokens."""
+        """Draw a class of tokens by weight, then the shorter of two random tokens of it."""
         masks = self.vocabulary.class_masks
         allowed = masks & words[: masks.shape[1]]
         there = allowed.any(axis=1)
@@ -244,7 +247,7 @@ class Probe:
     # Texts
 
     def read(self, text: str, is_valid: bool, why: str, random: Random) -> None:
-        """Read a text of which the validator has said whether it is valid, and why not."""
+        """Read a text; `is_valid` and `why` are the validator's verdict."""
         tokens = self.vocabulary.tokenize(text.encode())
         if len(tokens) > MOST_READ:
             return
@@ -263,7 +266,7 @@ class Probe:
                 self._tell_refused("tokens", drawn, taken, said, text)
 
     def _judge_taken(self, tokens: list[int], taken: int | None, why: str, text: str) -> None:
-        """What of an invalid text was taken: up to a token, or all of it."""
+        """Judge how much of an invalid text was accepted: up to a token, or all of it."""
         bad = self._first_bad(tokens if taken is None else tokens[:taken])
         if bad is not None:
             self._tell_bad(bad, tokens, text)
@@ -272,7 +275,7 @@ class Probe:
             self._tell(Found(kind, tokens, self.vocabulary.stops[0], why, text))
 
     def _classify(self, text: str, tokens: list[int], taken: int) -> None:
-        """Whether a valid text is refused because of how it is written, of a format, or at all."""
+        """Find out whether a valid text is refused for its spelling, a format, or in every form."""
         value = json.loads(text)
         try:
             orders = self.judge.key_orders(value)
@@ -300,7 +303,7 @@ class Probe:
         self._tell_refused("refused", refused, at, "the validator takes the text", other)
 
     def _order_taken(self, search: OrderSearch) -> str | None:
-        """The value in an order of its keys that is taken; None where none is found."""
+        """The value written in an order of its keys that is accepted; None if none is found."""
         for _ in range(MOST_ORDERS):
             text = search.text()
             tokens = self.vocabulary.tokenize(text.encode())
@@ -334,7 +337,10 @@ class Probe:
         self._tell(Found(kind, tokens[:taken], token, why, text))
 
     def _follow(self, tokens: list[int]) -> int | None:
-        """Where a text is refused, its length for its end; None where all of it is taken."""
+        """The index of the first refused token, or the length for the end.
+
+        None if all are accepted.
+        """
         matcher = self._start()
         for at, token in enumerate(tokens):
             if not _has(self._mask(matcher, tokens, at), token):
@@ -347,7 +353,7 @@ class Probe:
     # Judging
 
     def _judged(self, prefix: bytes) -> tuple[str, str] | None:
-        """The kind of what is wrong and why; None where nothing is known to be."""
+        """The kind of error at a prefix and its reason; None if no error is proved."""
         try:
             why = self.judge.violation(prefix)
         except NotJson as error:
@@ -360,9 +366,9 @@ class Probe:
         return None if why is None else ("violation", why)
 
     def _first_bad(self, tokens: list[int]) -> _Bad | None:
-        """After how many tokens nothing valid can come: what is wrong stays wrong.
+        """The first number of tokens after which no text is valid; errors are permanent.
 
-        What cannot be judged stays so, too, and hides what comes after it.
+        A prefix that cannot be judged also stays so, and hides later errors.
         """
         found = self._judged(self.vocabulary.decode(tokens))
         if found is None or not tokens:
@@ -382,7 +388,7 @@ class Probe:
         self._tell(Found(bad.kind, tokens[: bad.at - 1], tokens[bad.at - 1], bad.why, witness))
 
     def _tell(self, found: Found) -> None:
-        """Each fault once: the same kind for the same keyword is the same one."""
+        """Report each fault once: findings of the same kind for the same keyword are one fault."""
         about = found.why.partition(": ")[2] if found.kind == "violation" else ""
         if (found.kind, about) in self._known:
             return
@@ -399,7 +405,7 @@ class Probe:
             raise _EngineFailed([], error) from error
 
     def _mask(self, matcher: Any, tokens: list[int], at: int | None = None) -> NDArray[np.uint32]:
-        """The words of the mask after the first so many tokens, all of them for None."""
+        """The words of the mask after the first `at` tokens; None means all tokens."""
         self.counts["masks"] += 1
         try:
             words = np.ascontiguousarray(self.engine.mask(matcher)).reshape(-1).view(np.uint32)
@@ -422,7 +428,7 @@ class Probe:
             raise _EngineFailed([*tokens[:at], token], error) from error
 
     def guarded(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Walk or read, and tell of an exception of the engine; None is what comes of it then."""
+        """Call a walk or a reading; reports an exception of the engine, and then returns None."""
         try:
             return act(*arguments)
         except _EngineFailed as failed:

@@ -1,12 +1,12 @@
 """A finding as a short program that replays it with one engine alone.
 
-One idea: a mask depends on what tokens spell, so the tokens of a finding beside the 256 bytes are
-vocabulary enough, and the program needs no tokenizer. Where the fault shows only among all tokens
-of the tokenizer, the program reads that.
+One idea: a mask depends on the bytes of tokens. So the 256 bytes and the tokens of the finding are
+a sufficient vocabulary, and the program needs no tokenizer. If the fault only shows with all tokens
+of the tokenizer, the program loads it.
 
-The program has the names `SCHEMA`, `TOKENS` (the bytes of each token), `STOP` (the id of the stop
-token), `PREFIX` and `TOKEN`; the engine's `script` makes a matcher of them, writes the prefix, and
-leaves its mask as a list of words in `MASK`.
+The program defines `SCHEMA`, `TOKENS` (the bytes of each token), `STOP` (the id of the stop token),
+`PREFIX` and `TOKEN`. The engine's `script` makes a matcher from them, writes the prefix, and leaves
+its mask as a list of words in `MASK`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BYTES = [bytes([byte]) for byte in range(256)]
 
 
 class Small:
-    """The tokens of a finding as a vocabulary: the 256 bytes, and the longer ones."""
+    """The tokens of a finding as a vocabulary: the 256 bytes, then the longer ones."""
 
     def __init__(self, texts: list[bytes]) -> None:
         self.longer = list(dict.fromkeys(text for text in texts if len(text) > 1))
@@ -54,9 +54,10 @@ class Small:
 
 
 def replayed(finding: Finding, prefix: list[int], token: int, stop: int) -> tuple[list[int], int]:
-    """What is written, and the token that is looked at then.
+    """The tokens to write, and the token to look up in the mask after them.
 
-    A dead end and a token that is refused in spite of the mask show after that token is written.
+    A dead end, and a token that is refused although the mask allows it, only show after that token
+    is written.
     """
     if finding.kind in ("dead end", "broken mask"):
         return [*prefix, token], stop
@@ -75,7 +76,7 @@ def script(
 ) -> str:
     """The program; `texts` are those of the prefix and the token, None for the stop token.
 
-    With `tokenizer`, the file or folder of it or "tiny", the program reads that.
+    With `tokenizer`, a file, a folder or "tiny", the program loads that tokenizer.
     """
     if tokenizer is None:
         ids, last = small.stop, [small.id_of(text) for text in texts]
@@ -100,7 +101,7 @@ def script(
         token=token,
         shown=f"{finding.text!r}, then {finding.token_text!r}",
     )
-    # That of a class it comes from would replay another engine.
+    # A script inherited from a base class would replay the base class's engine.
     body = vars(engine).get("script") or _OF_ADAPTER.format(
         engine=finding.engine,
         tokenizer="tokenizer" if tokenizer else "TokenizerInfo(TOKENS, stop_token_ids=[STOP])",

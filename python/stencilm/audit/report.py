@@ -1,4 +1,4 @@
-"""All that an audit found: counted, printed, as JSON and as a page."""
+"""The results of an audit: counted, printed, as JSON and as a page."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _COUNTED = ("walks", "texts", "valid", "invalid", "masks", "judged", "unjudged",
 
 @dataclass(frozen=True)
 class Report:
-    """What an audit found.
+    """The results of an audit.
 
     `outcomes` has an `Outcome` for each name of a schema and each engine; `engines` has the version
-    of each, and `options` what the audit was asked for.
+    of each, and `options` the arguments of the audit.
     """
 
     engines: dict[str, str]
@@ -28,7 +28,7 @@ class Report:
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings, those of one schema together."""
+        """All findings, grouped by schema."""
         return [
             finding
             for row in self.outcomes.values()
@@ -38,15 +38,15 @@ class Report:
 
     @property
     def errors(self) -> list[Finding]:
-        """The findings that prove an error of a mask."""
+        """The findings that prove an error in a mask."""
         return [finding for finding in self.findings if finding.is_error]
 
     def statuses(self, engine: str) -> Counter[str]:
-        """How many schemas have each status."""
+        """The number of schemas with each status."""
         return Counter(row[engine].status for row in self.outcomes.values() if engine in row)
 
     def kinds(self, engine: str) -> Counter[str]:
-        """In how many schemas each kind of finding was made."""
+        """The number of schemas with each kind of finding."""
         return Counter(
             kind
             for row in self.outcomes.values()
@@ -55,7 +55,7 @@ class Report:
         )
 
     def counts(self, engine: str) -> Counter[str]:
-        """What was done, over all schemas."""
+        """The totals of all counts, over all schemas."""
         total: Counter[str] = Counter()
         for row in self.outcomes.values():
             if engine in row:
@@ -77,7 +77,7 @@ class Report:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """A value for JSON: all of it."""
+        """The report as a JSON value."""
         return {
             "engines": self.engines,
             "options": self.options,
@@ -97,7 +97,7 @@ class Report:
         }
 
     def to_html(self) -> str:
-        """A page that needs nothing else."""
+        """A self-contained page."""
         return page(self)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""The audit: schemas are handed to processes, one for each engine, and answers are gathered.
+"""The audit: distribute schemas to one process per engine, and gather the answers.
 
-One idea: a process may crash, hang or grow; then it is ended and restarted, and the report says so
-for the schema that it had.
+One idea: a process may crash, hang or grow. Then it is ended and restarted, and the report says so
+for the schema that it was working on.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _STARTING_SECONDS = 300.0
 _POLLED_SECONDS = 0.2
 _TEXTS_OF_OTHERS = 12
 _LONGEST = 1e9
-"""Seconds that no audit takes, and timers still hold."""
+"""Seconds: longer than any audit, but still accepted by timers."""
 _MOST_WAITED = 5
-"""So many times the seconds of processor time are waited for an answer."""
+"""The timeout of an answer, as a multiple of the limit on processor time."""
 
 
 def audit(
@@ -73,7 +73,7 @@ def audit(
         progress: Called with the number of schemas that are done, and that of all.
 
     Raises:
-        TypeError: `schemas` or `engines` is no list, or a schema is no JSON.
+        TypeError: `schemas` or `engines` is not a list, or a schema is not JSON.
         ValueError: There is no such schema, engine or tokenizer, or an option is out of range.
         ModuleNotFoundError: A package is missing: that of the validator, or of an engine.
         RuntimeError: An engine does not start.
@@ -188,14 +188,14 @@ def _outcomes(
 
 
 class _Team:
-    """A process for each engine, and one for the validator."""
+    """One process per engine, and one for the validator."""
 
     def __init__(self, names: list[str], source: str, memory_limit: int) -> None:
         self.engines = {name: _Process(name, source, memory_limit) for name in names}
         self.validator = _Process("-", source, memory_limit)
 
     def look(self, case: SchemaCase, seed: int, seconds: float) -> dict[str, Outcome]:
-        """Walk with each engine, then have each read the texts that came of it."""
+        """Walk with each engine, then let each read the texts that all walks produced."""
         outcomes = {name: Outcome() for name in self.engines}
         request = {"name": case.name, "schema": case.schema, "seed": seed, "seconds": seconds}
         walked: list[str] = []
@@ -220,7 +220,7 @@ class _Team:
         return outcomes
 
     def abandon(self) -> None:
-        """End what another thread waits for, and begin nothing more."""
+        """End the processes that another thread waits for, and start no more."""
         for process in [*self.engines.values(), self.validator]:
             process.abandon()
 
@@ -243,7 +243,7 @@ def _add(outcome: Outcome, answer: dict[str, Any]) -> None:
 
 
 class _Process:
-    """A process that answers, begun when it is first asked, and anew where it ended."""
+    """A worker process, started at the first request, and restarted if it has ended."""
 
     def __init__(self, name: str, source: str, memory_limit: int) -> None:
         self.name, self.memory_limit = name, memory_limit
@@ -255,7 +255,7 @@ class _Process:
         self._is_abandoned = False
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer with its `findings`; what became of the process where there is none."""
+        """The answer with its `findings`; if there is none, how the process ended."""
         if self._process is None:
             self._begin()
         assert self._process is not None and self._process.stdin is not None
@@ -315,7 +315,7 @@ class _Process:
             findings.append(answer["finding"])
 
     def _end(self) -> str:
-        """How the process ended, and the last that it said."""
+        """How the process ended, and the last lines of its errors."""
         assert self._process is not None
         code = self._process.wait()
         how = f"exit code {code}" if code >= 0 else _signal_name(-code)
@@ -324,7 +324,7 @@ class _Process:
         return f"{how}: {said}"[:500] if said else how
 
     def _seconds_used(self) -> float:
-        """The processor time so far; 0 where the system does not tell."""
+        """The processor time used so far; 0 if the system does not tell."""
         assert self._process is not None
         try:
             stat = Path(f"/proc/{self._process.pid}/stat").read_text()
@@ -342,7 +342,7 @@ class _Process:
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     def abandon(self) -> None:
-        """End the process for good; whoever waits for an answer learns that it has ended."""
+        """End the process for good; a thread that waits for an answer learns that it has ended."""
         self._is_abandoned = True
         process = self._process
         if process is not None:
@@ -356,7 +356,7 @@ class _Process:
         self._process.wait()
         streams: tuple[Any, ...] = (self._process.stdin, self._errors)
         for stream in streams:
-            with contextlib.suppress(OSError):  # what was not written yet finds no reader
+            with contextlib.suppress(OSError):  # the rest of the output has no reader
                 stream.close()
         self._process = None
 

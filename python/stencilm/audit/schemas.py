@@ -1,4 +1,4 @@
-"""The schemas of an audit: a file, a folder, or the layout of MaskBench."""
+"""The schemas of an audit: from a file, a folder, or the layout of MaskBench."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class SchemaCase(NamedTuple):
 
 
 def read_schemas(source: str | Path) -> list[SchemaCase]:
-    """The schemas of a file or a folder, in the order of their names.
+    """Read the schemas of a file or a folder, in the order of their names.
 
-    A `.json` file is one schema; in a folder, those of all folders below it are read, too. A line
-    of a `.jsonl` or `.jsonl.gz` file is an object with `id`, `schema` and `tests`, each of which
-    has `data`; what it says of the data being valid is not looked at.
+    A `.json` file is one schema; a folder is searched recursively. A line of a `.jsonl` or
+    `.jsonl.gz` file is an object with `id`, `schema` and `tests`, each of which has `data`; whether
+    `tests` call the data valid is ignored.
 
     Raises:
-        TypeError: `source` is no name.
-        ValueError: There is no such file, it cannot be read, is not JSON, or has no schema in it.
+        TypeError: `source` is not a name.
+        ValueError: There is no such file, it cannot be read, is not JSON, or contains no schema.
     """
     if not isinstance(source, str | Path):
         raise TypeError(
@@ -75,7 +75,7 @@ _TOO_DEEP = "is nested too deeply: name inner parts in $defs and $ref them"
 
 
 def _read(text: str) -> Any:
-    """The value of a JSON text; raises ValueError with the place where it is nested too deeply."""
+    """The value of a JSON text; raises ValueError with its name if it is nested too deeply."""
     try:
         return read_json(text)
     except RecursionError:
@@ -106,10 +106,10 @@ def _of_row(line: str, number: int) -> SchemaCase:
 
 
 def cases_of(schemas: Iterable[Any]) -> list[SchemaCase]:
-    """Schemas that are at hand: dictionaries, booleans, JSON texts or cases.
+    """Schemas given as values: dictionaries, booleans, JSON texts or cases.
 
     Raises:
-        TypeError: They are no list, or one of them is no JSON.
+        TypeError: They are not a list, or one of them is not JSON.
     """
     if isinstance(schemas, Mapping) or not isinstance(schemas, Iterable):
         raise TypeError(
@@ -132,7 +132,7 @@ def cases_of(schemas: Iterable[Any]) -> list[SchemaCase]:
 
 
 def named_apart(cases: list[SchemaCase]) -> list[SchemaCase]:
-    """The schemas with a number after each name that came before."""
+    """The schemas with a number appended to each name that occurred before."""
     seen: Counter[str] = Counter()
     found = []
     for case in cases:
@@ -143,7 +143,7 @@ def named_apart(cases: list[SchemaCase]) -> list[SchemaCase]:
 
 
 def sampled(cases: list[SchemaCase], count: int | None, seed: int) -> list[SchemaCase]:
-    """So many of the schemas, by a hash of seed and name: a larger sample has the smaller one."""
+    """A sample by a hash of seed and name, so that a larger sample contains the smaller one."""
     if count is None or count >= len(cases):
         return cases
 
@@ -155,13 +155,13 @@ def sampled(cases: list[SchemaCase], count: int | None, seed: int) -> list[Schem
 
 
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-"""Keywords whose values have schemas under names."""
+"""Keywords that map names to schemas."""
 _VALUES = ("enum", "const", "default", "examples")
-"""Keywords whose values have no schemas."""
+"""Keywords whose values contain no schemas."""
 
 
 def with_parts(schema: Any, change: Callable[[Any], Any]) -> Any:
-    """A copy of a schema, or of a list of them, with each part next below it changed."""
+    """A copy of a schema, or of a list of them, with each immediate part changed."""
     if isinstance(schema, list):
         return [change(one) for one in schema]
     if not isinstance(schema, dict):

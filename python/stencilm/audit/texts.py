@@ -1,6 +1,6 @@
-"""Texts to read: values written in several ways, values near to others, values drawn from a schema.
+"""Texts to read: values in several spellings, values close to others, random values of a schema.
 
-None of them is taken for valid because of how it was made: the validator decides.
+None of them is assumed to be valid because of how it was made: the validator decides.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 from stencilm.audit.schemas import with_parts
 
 Orders = dict[int, list[list[str]]]
-"""For each object, by its `id`, the keys as schemas list them."""
+"""The keys of each object, by its `id`, in the order of the schemas."""
 _ADDED_KEY = "zz"
 _DEEPEST = 5
 
 
 class Writing(NamedTuple):
-    """A way to write values."""
+    """A way to spell values."""
 
     name: str
     comma: str = ", "
     colon: str = ": "
     is_ordered: bool = False
-    """Whether keys come as the schemas for the object list them."""
+    """Whether keys are in the order of the object's schemas."""
     is_ascii: bool = False
 
 
@@ -37,20 +37,20 @@ WRITINGS = (
     Writing("keys in the order of the schema, without white space", ",", ":", is_ordered=True),
     Writing("keys in the order of the schema, with escapes", is_ordered=True, is_ascii=True),
 )
-"""The ways in which a refused text is tried again, until one is taken; then come other orders."""
+"""The spellings in which a refused text is tried until one is accepted; then come other orders."""
 
 
 def write(value: Any, writing: Writing, orders: Orders) -> str:
-    """A value as JSON. Numbers have no exponent, and those that are whole no point."""
+    """A value as JSON. Numbers have no exponent, and whole ones no point."""
     return "".join(part for part, _ in _parts(value, writing, orders))
 
 
 Place = tuple[dict[str, Any], int]
-"""An object, and which of its keys, counted as they are written."""
+"""An object, and the index of one of its keys, in the order of writing."""
 
 
 def _parts(value: Any, writing: Writing, orders: Orders) -> Iterator[tuple[str, Place | None]]:
-    """The parts of a written value, those at which a key comes with their place."""
+    """The pieces of a written value; those at which a key begins have its position."""
     if isinstance(value, dict):
         yield "{", None
         for index, key in enumerate(_ordered(value, writing, orders)):
@@ -79,10 +79,10 @@ def _ordered(value: dict[str, Any], writing: Writing, orders: Orders) -> list[st
 
 
 class OrderSearch:
-    """The keys of a value in other and other orders, led by where each was refused.
+    """Tries further orders of the keys of a value, guided by where each text was refused.
 
-    A key at which a text is refused gives way to the next of its object that was not tried there;
-    where all were, so does the key before it.
+    The key at which a text is refused is exchanged for the next key of its object that was not
+    tried there. If all were tried, the search goes back to the key before it.
     """
 
     def __init__(self, value: Any, orders: Orders) -> None:
@@ -91,11 +91,14 @@ class OrderSearch:
         self._tried: dict[tuple[int, tuple[str, ...]], set[str]] = {}
 
     def text(self) -> str:
-        """The value in the order that comes next."""
+        """The value in the next order."""
         return write(self._value, self._writing, self._orders)
 
     def refused(self, at: int) -> bool:
-        """Tell after how many bytes the text was refused; gives whether there is another order."""
+        """Report after how many bytes the text was refused.
+
+        Returns whether another order is left.
+        """
         places, length = [], 0
         for part, place in _parts(self._value, self._writing, self._orders):
             if place is not None:
@@ -116,7 +119,7 @@ class OrderSearch:
 
 
 def split(text: bytes, ids: dict[bytes, int], longest: int, random: Random) -> list[int] | None:
-    """A text in tokens drawn at random; None where some part of it has no token."""
+    """Split a text into random tokens; None if some part of it has no token."""
     tokens, at = [], 0
     while at < len(text):
         ends = [
@@ -180,7 +183,7 @@ def _other(value: Any, random: Random) -> Any:
 
 
 def draw(schema: Any, random: Random) -> Any:
-    """A value that a schema may well allow."""
+    """A random value that is likely to be valid under a schema."""
     return _draw(schema, schema, random, _DEEPEST)
 
 
@@ -285,7 +288,7 @@ def _joined(one: dict[str, Any], other: Any) -> dict[str, Any]:
 
 
 def without_formats(schema: Any) -> Any:
-    """The same schema, in which no `format` is left."""
+    """The same schema without any `format`."""
     if isinstance(schema, dict) and isinstance(schema.get("format"), str):
         schema = {key: value for key, value in schema.items() if key != "format"}
     return with_parts(schema, without_formats)

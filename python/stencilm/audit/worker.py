@@ -1,9 +1,9 @@
-"""The process of one engine, or of the validator alone: reads a request a line, answers in lines.
+"""The process of one engine, or of the validator alone: each request and each answer is a line.
 
-Its `main` is given ENGINE and TOKENIZER as a program is, where ENGINE is "-" for the validator. A
-request names what to do with a schema: "walk" and "read" ask the engine, "prepare" makes texts and
-has them judged. Each finding is a line of its own, so that none is lost where the process ends; the
-last line of an answer has `done`.
+`main` reads the command line arguments ENGINE and TOKENIZER, where ENGINE is "-" for the validator.
+A request names an action on a schema: "walk" and "read" use the engine; "prepare" makes texts and
+has them judged. Each finding is written at once, on a line of its own, so that none is lost if the
+process dies; the last line of an answer has `done`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from stencilm.tokenizers import TokenizerInfo
 
 EMBEDDED = "tiny"
 SERIALIZED = ".tokenizer-info.json"
-"""How the name of a file ends that has a serialized `TokenizerInfo`."""
+"""The suffix of files with a serialized `TokenizerInfo`."""
 _PROBES = 1.0
 _CHANGES = 6
 _DRAWN = 8
 _MOST_TEXTS = 24
 _SHARE = 0.5
-"""Of the time limit, after which the engine is asked no more."""
+"""The share of the time limit after which the engine is not called any more."""
 
 
 def load_tokenizer(source: str) -> TokenizerInfo:
@@ -60,7 +60,7 @@ class EngineWorker:
         self._probe: Probe | None = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Do what a request asks; gives the end of the answer."""
+        """Carry out a request; returns the last line of the answer."""
         seconds = request["seconds"] * _SHARE
         if request["do"] == "walk":
             self._probe = None
@@ -71,7 +71,7 @@ class EngineWorker:
             try:
                 compiled = self.engine.compile(request["schema"])
             except Exception as error:
-                # Engines refuse a schema by whatever exception they like.
+                # Engines refuse a schema with any exception they like.
                 return {"status": "refused", "why": f"{type(error).__name__}: {error}"[:500]}
             self._probe = Probe(
                 self.engine,
@@ -100,7 +100,7 @@ class EngineWorker:
         for number, length in enumerate(WALKS):
             if probe.is_done():
                 break
-            # Without the folder of a file that holds the engine: the same walks wherever it lies.
+            # Without the folder of the engine's file, so that walks do not depend on where it is.
             name = self.name.rpartition(":")[2]
             random = Random(f"{request['seed']} {request['name']} {name} {number}")
             text = probe.guarded(probe.walk, length, random, _PROBES)
@@ -165,7 +165,7 @@ class EngineWorker:
 
 
 def prepare(request: dict[str, Any]) -> dict[str, Any]:
-    """Texts that the validator has judged: instances, what is near to them, and drawn values."""
+    """Texts with the validator's verdicts: instances, values close to them, and random values."""
     try:
         judge = Judge(request["schema"], request["seconds"] * _SHARE)
     except Unjudged as error:
@@ -199,7 +199,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dumped(make: Callable[..., Any], *arguments: Any) -> str | None:
-    """A value as JSON; None where making it fails, as it may for a schema that is odd."""
+    """A value as JSON; None if writing it fails, as it may for an unusual schema."""
     try:
         text = json.dumps(make(*arguments), ensure_ascii=False, allow_nan=False)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
@@ -208,15 +208,15 @@ def _dumped(make: Callable[..., Any], *arguments: Any) -> str | None:
 
 
 def _is_text(text: str) -> bool:
-    """Whether there is no half of a surrogate pair in it."""
+    """Whether it has no lone surrogate."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def main() -> None:
     """Answer requests until there are no more."""
     name, source = sys.argv[1:]
-    # What a library prints is no answer, nor what it writes below Python or has a program write;
-    # and a program that it runs reads no request.
+    # Keep everything that libraries and their child processes print out of the answers, and keep
+    # the requests from child processes.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     os.dup2(2, 1)

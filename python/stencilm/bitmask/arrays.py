@@ -35,7 +35,7 @@ BITS = 32
 bitmask_dtype = np.dtype(np.int32)
 """The type of a bitmask's words."""
 
-# bfloat16 is the upper half of float32, and NumPy lacks it: written through int16 words.
+# bfloat16 is the upper half of float32. NumPy lacks it, so it is written as int16 words.
 _BFLOAT16_MINUS_INFINITY = np.int16(-0x80)
 
 
@@ -150,7 +150,8 @@ def apply_token_bitmask_inplace(
         words = bitmask if _is_mlx(bitmask) else _words_in_memory(bitmask)
         bitmask_mlx.close(logits, words, rows, width)
     else:
-        # On the CPU a NumPy bitmask is welcome; elsewhere the check above refused it.
+        # For logits in main memory, a NumPy bitmask is accepted; otherwise the check above refused
+        # it.
         torch = sys.modules["torch"]
         tensor: Any = torch.from_numpy(bitmask) if isinstance(bitmask, np.ndarray) else bitmask
         rows_of_logits: Any = logits
@@ -173,7 +174,7 @@ def checked_targets(
     indices: Sequence[int] | NDArray[np.integer[Any]] | None,
     count: int,
 ) -> NDArray[np.int32]:
-    """The row of the logits (batch, tokens) that each of `count` masks of so many words closes."""
+    """The row of the logits (batch, tokens) that each of `count` masks applies to."""
     _check_logits(logits)
     if len(logits.shape) != 2:
         raise ValueError(f"logits has shape {tuple(logits.shape)}, but must be (batch, tokens)")
@@ -195,10 +196,10 @@ def checked_targets(
 
 
 def sent_to_device(array: NDArray[Any], device: Any) -> Any:
-    """A tensor with the values of an array on a torch device; one on a GPU is not waited for."""
+    """A tensor with an array's values on a torch device; a copy to a GPU is not waited for."""
     tensor = sys.modules["torch"].from_numpy(array)
     if device.type == "cuda":
-        # Sent from pinned memory, it takes its turn after what the GPU does at the moment.
+        # From pinned memory, the copy is queued after the GPU's current work.
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
@@ -215,7 +216,7 @@ def _close_in_memory(
 ) -> None:
     values, closed = _shared_values(logits)
     values, words = np.atleast_2d(values), np.atleast_2d(words)
-    # Row by row: the unpacked bits of one row stay in the processor's cache.
+    # Row by row, so that the unpacked bits of one row stay in the processor's cache.
     for row in range(len(values)) if rows is None else rows:
         blocked_words = np.invert(words[row]).astype("<i4", copy=False)
         blocked = np.unpackbits(blocked_words.view(np.uint8), count=width, bitorder="little")
@@ -224,7 +225,7 @@ def _close_in_memory(
 
 
 def _shared_values(logits: Logits) -> tuple[NDArray[Any], Any]:
-    """The logits as an array over the same memory, and the value that closes a token in it."""
+    """The logits as an array over the same memory, and the value that masks a token in it."""
     if isinstance(logits, np.ndarray):
         return logits, -np.inf
     torch = sys.modules["torch"]
@@ -239,7 +240,7 @@ def _close_on_device(values: Tensor, words: Tensor, rows: Sequence[int] | None, 
     if rows is not None:
         words = words[torch.tensor(rows, dtype=torch.int64, device=words.device)]
     positions = torch.arange(BITS, dtype=torch.int32, device=words.device)
-    # The shift drags the sign bit along; `& 1` drops it again.
+    # The shift extends the sign bit; `& 1` drops the copies.
     bits = (words.unsqueeze(-1) >> positions) & 1
     blocked = torch.ones((words.shape[0], values.shape[1]), dtype=torch.bool, device=values.device)
     blocked[:, :width] = bits.flatten(1)[:, :width] == 0
@@ -284,7 +285,7 @@ def _chosen_backend(
     is_array = isinstance(logits, np.ndarray)
     if backend in ("torch", "triton") and is_array:
         raise ValueError(f"backend {backend!r} needs logits in a torch tensor: use backend='auto'")
-    # Writing after the back of autograd would leave it with stale values.
+    # Writing behind autograd's back would leave it with stale values.
     in_memory = device == "cpu" and not getattr(logits, "requires_grad", False)
     if backend in ("cpu", "numpy") and not in_memory:
         shown = f"on {device}" if device != "cpu" else "with requires_grad"
@@ -299,7 +300,7 @@ def _chosen_backend(
 
 
 def _triton_obstacle(logits: Any, bitmask: Any) -> str | None:
-    """Why Triton cannot write these logits."""
+    """The reason why Triton cannot write these logits."""
     if not str(logits.device).startswith("cuda"):
         return f"cannot reach logits on {logits.device}"
     if logits.requires_grad:
@@ -314,7 +315,7 @@ def _triton_obstacle(logits: Any, bitmask: Any) -> str | None:
 
 
 def _masked_width(logits_width: int, words: int, vocab_size: int | None) -> int:
-    """How many logits the bits decide; the ones after them are closed."""
+    """The number of logits that the bits decide; later ones are masked."""
     bits = words * BITS
     if vocab_size is None:
         if logits_width <= bits - BITS:
@@ -335,7 +336,7 @@ def _masked_width(logits_width: int, words: int, vocab_size: int | None) -> int:
 
 
 def _rows(indices: Any, logits_rows: int, bitmask_rows: int) -> list[int] | None:
-    """The rows to mask, all within both; None for all rows."""
+    """The rows to mask, checked against both; None for all rows."""
     if indices is None:
         if logits_rows != bitmask_rows:
             raise ValueError(
@@ -419,7 +420,7 @@ def _check_shape(tensor: Any, name: str, unit: str) -> None:
 
 
 def _check_apart(shape: Sequence[int], strides: Sequence[float], copying: str) -> None:
-    """Raises ValueError where two logits are one place in memory: closing one closes the other."""
+    """Raise ValueError if two logits share memory: masking one would mask the other."""
     reach = 0.0
     for step, size in sorted((abs(step), size) for step, size in zip(strides, shape, strict=True)):
         if size > 1 and step <= reach:
@@ -446,7 +447,10 @@ def _is_mlx(value: object) -> bool:
 
 
 def _device(tensor: Any) -> str:
-    """Where a tensor stands; MLX decides that for each operation, so its arrays are just its."""
+    """The device of a tensor.
+
+    For an MLX array only "mlx", because each operation chooses a device.
+    """
     if isinstance(tensor, np.ndarray):
         return "cpu"
     return "mlx" if _is_mlx(tensor) else str(tensor.device)

@@ -1,7 +1,8 @@
-"""Masking logits in MLX arrays with MLX operations, so on whichever device it computes.
+"""Mask logits in MLX arrays with MLX operations, on the device that MLX chooses.
 
-One idea: an MLX array is written by giving it a new value, as `array[...] = value` does. All who
-hold this very array see it; what was sliced or computed from it before keeps the old value.
+One idea: assigning to an MLX array, as in `array[...] = value`, gives it a new value. Everyone who
+holds this array sees the change; arrays that were sliced or computed from it earlier keep the old
+value.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ def close(values: Any, words: Any, rows: Sequence[int] | None, width: int) -> No
     Args:
         values: Floating point, [tokens] or [batch, tokens].
         words: int32, [words] or [batch, words], an MLX or a NumPy array.
-        rows: The rows to close, in both; None for all rows.
-        width: How many logits the bits decide.
+        rows: The rows to mask, in both; None for all rows.
+        width: The number of logits that the bits decide.
     """
     if rows is not None and not rows:
         return
     bits = mx.atleast_2d(mx.array(words))
     if rows is not None:
         bits = bits[mx.array(rows)]
-    # The shift drags the sign bit along; `& 1` drops it again.
+    # The shift extends the sign bit; `& 1` drops the copies.
     bits = (bits[..., None] >> mx.arange(32, dtype=mx.int32)) & 1
     allowed = bits.reshape(bits.shape[0], -1)[:, :width] == 1
     padding = values.shape[-1] - width

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stencilm import _core
     from stencilm.tokenizers import TokenizerInfo
 
-# So many flipped tokens have room at first, for each sequence; most masks have fewer.
+# Initial room for flipped tokens per sequence; most masks have fewer.
 _FLIPPED_TOKENS = 64
 
 
@@ -63,7 +63,7 @@ class MaskPatches:
     """
 
     def __init__(self, batch_size: int) -> None:
-        """Holds no patch yet."""
+        """Start without patches."""
         batch_size = whole_number("batch_size", batch_size, least=0)
         try:
             self._rows = np.zeros(batch_size, dtype=np.int32)
@@ -118,7 +118,7 @@ class MaskPatches:
             if needed <= len(self._flipped):
                 self._count = count
                 return
-            # The masks are known by now, so that finding them again takes little.
+            # The masks are cached by now, so finding them again is cheap.
             self._flipped = np.zeros(2 * needed, dtype=np.int32)
 
 
@@ -148,7 +148,7 @@ class MaskRows:
         *,
         max_rows: int = 1024,
     ) -> None:
-        """Keeps no row yet."""
+        """Start without rows."""
         if not hasattr(tokenizer_info, "fill_mask_row"):
             raise TypeError(
                 f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a TokenizerInfo"
@@ -159,10 +159,10 @@ class MaskRows:
         self._rows: Any = (
             _Numpy(self._words) if device is None else _torch_rows(self._words, device)
         )
-        # The number of the row at each place, and in which call it was used last.
+        # The number of the row in each slot, and the call in which it was last used.
         self._row_at = np.zeros(0, dtype=np.int32)
         self._used = np.zeros(0, dtype=np.int64)
-        # The places in the order of the numbers, to be searched for many at once.
+        # The slots in the order of the row numbers, for a search for many at once.
         self._order = np.zeros(0, dtype=np.int32)
         self._calls = 0
 
@@ -227,7 +227,7 @@ class MaskRows:
             self._rows.close(logits, bitmask, targets)
 
     def _kept(self, row_ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The places of rows; those that are not there yet are fetched."""
+        """The slots of rows; missing rows are fetched."""
         self._calls += 1
         places = self._find(row_ids)
         is_missing = places < 0
@@ -249,7 +249,7 @@ class MaskRows:
         return places
 
     def _find(self, row_ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The places of rows, -1 for those that are not there."""
+        """The slots of rows, -1 for those that are missing."""
         if not len(self._order):
             return np.full(len(row_ids), -1, dtype=np.int32)
         found = np.searchsorted(self._row_at, row_ids, sorter=self._order)
@@ -312,7 +312,7 @@ class _Numpy:
         self._rows[place] = words
 
     def close(self, logits: Any, bitmask: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
-        """Close in each target row of the logits what its row of the bitmask does not allow."""
+        """Mask in each target row of the logits the tokens that its row of the bitmask excludes."""
         whole = np.zeros((logits.shape[0], bitmask.shape[1]), dtype=np.int32)
         whole[targets] = bitmask
         apply_token_bitmask_inplace(logits, whole, indices=targets)
@@ -320,7 +320,7 @@ class _Numpy:
     def patched(
         self, places: NDArray[np.int32], offsets: NDArray[np.int32], flipped: NDArray[np.int32]
     ) -> NDArray[np.int32]:
-        """Copies of rows with the bits of some tokens turned over."""
+        """Copies of rows with the bits of some tokens flipped."""
         bitmask = self._rows[places]
         words, bits = _words_and_bits(bitmask.shape[1], offsets, flipped)
         np.bitwise_xor.at(bitmask.reshape(-1), words, bits)
@@ -337,7 +337,7 @@ class _Torch:
         self._rows = torch.zeros((0, words), dtype=torch.int32, device=device)
 
     def has_triton(self) -> bool:
-        """Whether Triton reaches the rows."""
+        """Whether Triton can access the rows."""
         return self._rows.device.type == "cuda" and find_spec("triton") is not None
 
     def __len__(self) -> int:
@@ -352,7 +352,7 @@ class _Torch:
         self._rows[place] = self._sent(words)
 
     def close(self, logits: Any, bitmask: torch.Tensor, targets: NDArray[np.int32]) -> None:
-        """Close in each target row of the logits what its row of the bitmask does not allow."""
+        """Mask in each target row of the logits the tokens that its row of the bitmask excludes."""
         whole = bitmask.new_zeros((logits.shape[0], bitmask.shape[1]))
         whole[self._sent(targets.astype(np.int64))] = bitmask
         apply_token_bitmask_inplace(logits, whole, indices=targets)
@@ -360,7 +360,7 @@ class _Torch:
     def patched(
         self, places: NDArray[np.int32], offsets: NDArray[np.int32], flipped: NDArray[np.int32]
     ) -> torch.Tensor:
-        """Copies of rows with the bits of some tokens turned over."""
+        """Copies of rows with the bits of some tokens flipped."""
         words, bits = _words_and_bits(self._rows.shape[1], offsets, flipped)
         bitmask = self._rows.index_select(0, self._sent(places.astype(np.int64)))
         if len(words):
@@ -376,7 +376,7 @@ class _Torch:
 
 
 class _Triton(_Torch):
-    """Rows in a tensor on a GPU, patched by one kernel; what it needs is sent at once."""
+    """Rows in a tensor on a GPU, patched by one kernel whose inputs are sent in one transfer."""
 
     def patched(
         self, places: NDArray[np.int32], offsets: NDArray[np.int32], flipped: NDArray[np.int32]
@@ -387,7 +387,7 @@ class _Triton(_Torch):
         return triton.patched(self._rows, sent, len(places))
 
     def close(self, logits: Any, bitmask: torch.Tensor, targets: NDArray[np.int32]) -> None:
-        """Close in each target row of the logits what its row of the bitmask does not allow."""
+        """Mask in each target row of the logits the tokens that its row of the bitmask excludes."""
         from stencilm.bitmask import triton
 
         is_there = isinstance(logits, self._torch.Tensor) and logits.device == bitmask.device

@@ -13,8 +13,8 @@ import triton.language as tl
 if TYPE_CHECKING:
     from torch import Tensor
 
-# So many words of a bitmask are looked at by one program that closes logits, and at a time by one
-# that patches a row; so many flipped tokens at a time by the latter.
+# The words of a bitmask that one program of the masking kernel handles; the words that the patching
+# kernel handles at a time; and the flipped tokens that it handles at a time.
 _WORDS_CLOSED, _WORDS_COPIED, _TOKENS = 64, 1024, 128
 
 
@@ -42,8 +42,8 @@ def _close(  # type: ignore[no-untyped-def]
     closed = tl.full([WORDS, 32], float("-inf"), tl.float32).to(logits.dtype.element_ty)
     is_whole = (first + WORDS) * 32 <= tl.minimum(width, tokens)
     least, most = tl.min(word), tl.max(word)
-    # Much of a mask is all open or all closed, and else it is quicker to write all logits of a
-    # block again than those here and there that are closed.
+    # Many blocks of a mask are entirely allowed or entirely masked. For the others, rewriting all
+    # logits of the block is faster than writing only the masked ones.
     if is_whole and least == 0 and most == 0:
         tl.store(logit, closed)
     elif not (is_whole and least == -1 and most == -1):
@@ -72,7 +72,7 @@ def _patch(  # type: ignore[no-untyped-def]
     for first in range(0, width, WORDS):
         word = first + tl.arange(0, WORDS)
         tl.store(mine + word, tl.load(row + word, mask=word < width), mask=word < width)
-    # The words are there before their bits are turned over.
+    # The words must be written before their bits are flipped.
     tl.debug_barrier()
     for first in range(start, end, TOKENS):
         index = first + tl.arange(0, TOKENS)
@@ -81,14 +81,14 @@ def _patch(  # type: ignore[no-untyped-def]
 
 
 def patched(rows: Tensor, sent: Tensor, count: int) -> Tensor:
-    """Copies of rows with some bits turned over, int32 of shape (count, words).
+    """Copies of rows with some bits flipped, int32 of shape (count, words).
 
     Args:
         rows: int32 of shape (rows, words), contiguous.
-        sent: int32, one after the other: the row of each sequence, where the tokens of each begin
-            (`count + 1` numbers), and the tokens whose bits are turned over, each at most once in a
-            sequence.
-        count: How many sequences there are.
+        sent: int32, one after the other: the row of each sequence, the offsets of the tokens of
+            each (`count + 1` numbers), and the tokens whose bits are flipped, each at most once in
+            a sequence.
+        count: The number of sequences.
     """
     width = rows.shape[1]
     bitmask = rows.new_empty((count, width))
@@ -98,7 +98,7 @@ def patched(rows: Tensor, sent: Tensor, count: int) -> Tensor:
 
 
 def takes(logits: Tensor, bitmask: Tensor) -> bool:
-    """Whether the kernel can write these: the elements of a row must lie next to each other."""
+    """Whether the kernel can write these: the elements of a row must be contiguous."""
     return bool(logits.stride(-1) == 1 and bitmask.stride(-1) == 1)
 
 
@@ -110,17 +110,17 @@ def close(
     *,
     is_spread: bool = True,
 ) -> None:
-    """Close in logits (batch, tokens) what the first `width` bits of a bitmask do not allow.
+    """Mask in logits (batch, tokens) all tokens that the first `width` bits of a bitmask exclude.
 
-    Logits past `width` are closed too. All that is needed was checked before.
+    Logits beyond `width` are masked, too. All arguments were checked before.
 
     Args:
-        logits: With the elements of a row next to each other.
-        bitmask: int32 of shape (rows, words), the same.
-        targets: The rows of the logits that are closed, integers on their device; all where None.
-        width: How many logits the bits decide.
-        is_spread: Whether a row of the logits is closed by the row of the bitmask with the same
-            number; else by the next one in turn.
+        logits: The elements of a row must be contiguous.
+        bitmask: int32 of shape (rows, words), with contiguous rows, too.
+        targets: The rows of the logits to mask, integers on their device; None for all.
+        width: The number of logits that the bits decide.
+        is_spread: Whether a row of the logits is masked by the row of the bitmask with the same
+            number; otherwise by the next one in turn.
     """
     tokens = logits.shape[1]
     count = logits.shape[0] if targets is None else targets.shape[0]

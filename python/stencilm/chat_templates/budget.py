@@ -1,9 +1,8 @@
-"""How much one rendering of a chat template may use: processor time, and bytes of what it makes.
+"""The budget of one rendering of a chat template: processor time, and bytes of values.
 
-One idea: what a template made is never subtracted again, even if Python has long freed it. So live
-memory never exceeds the count, and no memory needs to be measured. A value that holds one list
-twice counts as large as it is when written out, so no small value takes long to write, to compare
-or to hash.
+One idea: the size of a value is never subtracted again, even if Python has long freed it. So live
+memory never exceeds the count, and need not be measured. A value that contains one list twice
+counts with its written size, so no small value takes long to write, to compare or to hash.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from typing import Any
 from stencilm.errors import LimitExceeded
 
 SECONDS = 5.0
-"""The processor time of one rendering."""
+"""The processor time of one rendering, in seconds."""
 
 MAX_BYTES = 256 << 20
-"""What one rendering may make, beside `BYTES_OF_INPUT` for every byte of the messages."""
+"""The bytes that one rendering may allocate, besides `BYTES_OF_INPUT` per byte of the messages."""
 
 BYTES_OF_INPUT = 32
 MAX_DEPTH = 500
-"""The deepest lists and dicts that are written, compared or hashed."""
+"""The deepest nesting of lists and dicts that are written, compared or hashed."""
 
 SLOW_BYTES = 4096
-"""The largest text for what may take the square of its length."""
+"""The largest text for operations that may take quadratic time."""
 
 MAX_BITS = 1 << 14
-"""The longest integer to calculate with; Python writes none of more than 4,300 digits."""
+"""The largest integers in calculations; Python writes at most 4,300 digits."""
 
 GROWTH = 12
-"""The most that one character may become: a surrogate pair in JSON."""
+"""The most characters that one character may become: a surrogate pair in JSON."""
 
 _SCALARS = (str, int, float, bool, type(None))
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()))
@@ -41,12 +40,12 @@ _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()))
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How large a value is when it is written out.
+    """The size of a value when it is written out.
 
     Attributes:
-        bytes: Of all its parts, those that it holds several times counted so often.
-        parts: How many there are.
-        depth: How deep lists and dicts stand in each other.
+        bytes: The size of all its parts; a part that occurs several times counts each time.
+        parts: The number of parts.
+        depth: The nesting depth of lists and dicts.
     """
 
     bytes: int
@@ -55,11 +54,11 @@ class Extent:
 
 
 class Budget:
-    """What is left for one rendering.
+    """The remaining budget of one rendering.
 
     Args:
-        name: What messages call the template.
-        input_bytes: How large the messages are and what else it is given.
+        name: The template's name in messages.
+        input_bytes: The size of the messages and of the other variables.
     """
 
     __slots__ = ("_began", "_name", "_said", "_wall", "left", "most")
@@ -72,7 +71,7 @@ class Budget:
         self._said: str | None = None
 
     def refuse(self, what: str) -> LimitExceeded:
-        """The error for a template that does too much; every later question raises it, too."""
+        """The error for a template that does too much; every later check raises it, too."""
         self._said = self._said or (
             f"{self._name} {what}: it is broken, or is not to be trusted; repair it, or give the "
             "prompt as one str"
@@ -80,31 +79,31 @@ class Budget:
         return LimitExceeded(self._said)
 
     def step(self) -> None:
-        """One step of the template.
+        """Count one step of the template.
 
-        Raises LimitExceeded when its time is over.
+        Raises LimitExceeded if its time is over.
         """
         if self._said is not None:
             raise self.refuse("")
-        # The clock of the wall is cheap to read, and never after that of the processor.
+        # The wall clock is cheap to read, and never behind the processor clock.
         if time.perf_counter() - self._wall > SECONDS and (
             time.thread_time() - self._began > SECONDS
         ):
             raise self.refuse(f"takes more than {SECONDS:g} s of processor time")
 
     def expect(self, size: int) -> None:
-        """Raises LimitExceeded where so many bytes may not be made any more."""
+        """Raise LimitExceeded if this many bytes would exceed the budget."""
         self.step()
         if size > self.left:
             raise self.refuse(f"makes more than {self.most >> 20} MiB of text and lists")
 
     def make(self, size: int) -> None:
-        """Counts bytes that are made."""
+        """Count allocated bytes."""
         self.expect(size)
         self.left -= size
 
     def kept(self, value: Any) -> Any:
-        """A value that was just made, counted; of an iterator, each step is."""
+        """Count a new value and return it; an iterator is counted step by step."""
         if isinstance(value, (str, bytes, int, list, tuple, dict, set)):
             self.make(getsizeof(value))
         elif isinstance(value, Iterator):
@@ -112,7 +111,7 @@ class Budget:
         return value
 
     def counted(self, values: Iterable[Any]) -> Generator[Any, None, None]:
-        """The values, each a step."""
+        """The values, each counted as a step."""
         return self._counted(iter(values))
 
     def _counted(self, values: Iterator[Any]) -> Generator[Any, None, None]:
@@ -121,7 +120,7 @@ class Budget:
             yield value
 
     def whole(self, values: Any) -> Any:
-        """Values that are read at once: an iterator as a list, counted."""
+        """Values that are all read at once: an iterator becomes a list, and is counted."""
         if isinstance(values, str):
             self.expect(getsizeof(values) + 66 * len(values))  # a string for each character
             return values
@@ -133,7 +132,7 @@ class Budget:
     def weigh(self, *values: Any) -> int:
         """The bytes of values that are written out, compared or hashed.
 
-        Raises LimitExceeded where they are more than may be made.
+        Raises LimitExceeded if they exceed the budget.
         """
         total = 0
         for value in values:
@@ -145,7 +144,10 @@ class Budget:
         return total
 
     def extent(self, value: Any) -> Extent:
-        """How large a value is; raises LimitExceeded as `weigh` does, and where it is too deep."""
+        """The extent of a value.
+
+        Raises LimitExceeded as `weigh` does, and if it is nested too deeply.
+        """
         size = parts = depth = 0
         waiting: list[Iterator[Any]] = [iter((value,))]
         while waiting:
@@ -167,19 +169,19 @@ class Budget:
         return Extent(size, parts, depth)
 
     def slow(self, *values: Any) -> None:
-        """Raises LimitExceeded where values are too large for what takes their square."""
+        """Raise LimitExceeded if values are too large for an operation of quadratic time."""
         if self.weigh(*values) > SLOW_BYTES + 64 * len(values):
             raise self.refuse(f"hands more than {SLOW_BYTES} bytes to what is slow")
 
     def number(self, *values: Any) -> None:
-        """Raises LimitExceeded for an integer that is too long to calculate with."""
+        """Raise LimitExceeded for an integer that is too large for calculations."""
         for value in values:
             if isinstance(value, int) and value.bit_length() > MAX_BITS:
                 raise self.refuse(f"calculates with integers of more than {MAX_BITS} bits")
 
 
 class Steps:
-    """What a loop goes through, each element a step."""
+    """The values of a loop, each counted as a step."""
 
     __slots__ = ("_budget", "_values")
 
@@ -195,7 +197,7 @@ class Steps:
 
 
 def _held(value: Any) -> Iterator[Any] | None:
-    """What a value holds that is written with it; None where it holds nothing."""
+    """The elements of a value that are written with it; None if it has none."""
     parts: Iterable[Any] = value
     if isinstance(value, dict):
         return (part for pair in value.items() for part in pair)
@@ -203,7 +205,7 @@ def _held(value: Any) -> Iterator[Any] | None:
         return (part for pair in parts for part in pair)
     if isinstance(value, (list, tuple, set, frozenset, *_VIEWS)):
         return iter(parts)
-    # A namespace of Jinja has all that it holds in one dict.
+    # A Jinja namespace stores all its attributes in one dict.
     try:
         return iter((object.__getattribute__(value, "_Namespace__attrs"),))
     except AttributeError:

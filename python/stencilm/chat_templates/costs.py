@@ -1,11 +1,11 @@
-"""What the filters, tests, operators and methods of a chat template can make, before they do.
+"""The sizes of results of filters, tests, operators and methods, before they are computed.
 
-One idea: whatever Python does in one step must be bounded before it begins, because nothing can
-stop it. So what can make much from little has a rule here, what is known to be linear is limited by
-the largest text that may still be made, and anything unknown accepts only short texts.
+One idea: Python cannot be stopped within one step, so each step must be bounded before it begins.
+An operation that can make much from little has a rule here; a linear one is limited by the largest
+text that may still be made; an unknown one accepts only short texts.
 
-A rule gets the budget and the arguments. It returns new arguments if they had to be read already,
-or are to be counted while they are read.
+A rule gets the budget and the arguments. It returns new arguments if it had to read them, or if
+they are to be counted while they are read.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _CODECS = ("utf-8", "utf8", "utf-16", "utf-32", "ascii", "latin-1")
 
 
 def free(budget: Budget, *values: Any, **named: Any) -> Arguments:
-    """What neither makes anything nor looks into its values."""
+    """Cost of operations that neither allocate anything nor look into their values."""
     budget.step()
     return None
 
 
 def linear(budget: Budget, *values: Any, **named: Any) -> Arguments:
-    """What makes a text of its values."""
+    """Cost of operations that make a text from their values."""
     budget.expect(GROWTH * budget.weigh(*values, *named.values()))
     return None
 
 
 def slow(budget: Budget, *values: Any, **named: Any) -> Arguments:
-    """What is not known to be linear, or is not."""
+    """Cost of operations that are not linear, or not known to be."""
     every = (*values, *named.values())
     budget.slow(*every)
     if any(isinstance(value, int) and abs(value) > SLOW_BYTES for value in every):
@@ -50,7 +50,7 @@ def slow(budget: Budget, *values: Any, **named: Any) -> Arguments:
 
 
 def _lazy(budget: Budget, value: Any, *more: Any, **named: Any) -> Arguments:
-    """What reads values one by one, and keeps them or compares them at most."""
+    """Cost of operations that read values one by one, and at most keep or compare them."""
     if hasattr(value, "__len__"):
         budget.make(8 * len(value))
         return None
@@ -62,13 +62,13 @@ def _looped(budget: Budget, value: Any, *more: Any, **named: Any) -> Arguments:
 
 
 def _hashed(budget: Budget, value: Any, *more: Any, **named: Any) -> Arguments:
-    """What hashes values one by one: each is a step, for equal hashes make a step long."""
+    """Cost of hashing values one by one: each is a step, because equal hashes make a step long."""
     budget.weigh(value)
     return (budget.counted(value),)
 
 
 def _compared(budget: Budget, value: Any, *more: Any, **named: Any) -> Arguments:
-    """What reads all values and compares them."""
+    """Cost of operations that read all values and compare them."""
     value = budget.whole(value)
     linear(budget, value, *more, **named)
     return (value,)
@@ -88,7 +88,7 @@ def _joined(budget: Budget, value: Any, d: Any = "", attribute: Any = None) -> A
 
 def _replaced(budget: Budget, s: Any, old: Any = "", new: Any = "", count: Any = None) -> Arguments:
     linear(budget, s, old, new)
-    # Another value is written first: it has no more occurrences than characters.
+    # A value that is not a text is written first; it has at most as many occurrences as characters.
     are_texts = isinstance(s, str) and isinstance(old, str)
     found = s.count(old) if are_texts else budget.weigh(s)
     budget.expect(found * budget.weigh(new) + budget.weigh(s))
@@ -120,7 +120,7 @@ def _rounded(budget: Budget, value: Any, precision: Any = 0, method: Any = "comm
 
 def _trimmed(budget: Budget, value: Any, chars: Any = None) -> Arguments:
     linear(budget, value)
-    if chars is not None:  # each character is looked for among them
+    if chars is not None:  # each character is looked up among them
         budget.slow(chars)
     return None
 
@@ -154,12 +154,12 @@ def _lorem(
 
 
 def _size(number: Any) -> int:
-    """A number of characters or elements; 0 for what is no integer, which fails by itself."""
+    """A number of characters or elements; 0 if it is not an integer, for which the call fails."""
     return abs(number) if isinstance(number, int) else 0
 
 
 def percent(budget: Budget, layout: str | bytes, values: Any) -> None:
-    """What `layout % values` makes: by widths, and by values that it names several times."""
+    """Cost of `layout % values`: widths, and values that are written several times."""
     text = layout if isinstance(layout, str) else layout.decode("latin-1")
     width = sum(int(digits) for digits in re.findall(r"[0-9]{1,19}", text))
     if "*" in text:
@@ -173,14 +173,14 @@ def percent(budget: Budget, layout: str | bytes, values: Any) -> None:
 
 
 def field(budget: Budget, value: Any, layout: str) -> None:
-    """What `format(value, layout)` makes."""
+    """Cost of `format(value, layout)`."""
     budget.number(value)
     width = sum(int(digits) for digits in re.findall(r"[0-9]{1,19}", layout))
     budget.make(4 * width + GROWTH * budget.weigh(value))
 
 
 def operator(budget: Budget, sign: str, left: Any, right: Any) -> None:
-    """What an operator makes, beyond the sum of its operands."""
+    """Cost of an operator, beyond the size of its operands."""
     if left.__class__ is str and right.__class__ is str and sign == "+":
         budget.expect(getsizeof(left) + getsizeof(right))
         return
@@ -196,7 +196,7 @@ def operator(budget: Budget, sign: str, left: Any, right: Any) -> None:
     elif sign == "**" and isinstance(left, int) and isinstance(right, int):
         budget.number(1 << min(abs(left).bit_length() * max(0, right), 1 << 20))
     elif sign == "-" and not isinstance(left, (int, float)):
-        budget.weigh(left, right)  # of the keys of a dict
+        budget.weigh(left, right)  # the keys of a dict
 
 
 FILTERS: dict[str, Rule] = {
@@ -252,7 +252,7 @@ def _split(budget: Budget, text: Any, sep: Any = None, maxsplit: Any = -1) -> Ar
 
 def _from_the_end(budget: Budget, text: str, part: Any = None, *more: Any) -> Arguments:
     linear(budget, text)
-    # Python looks for it at every place anew.
+    # Python starts a new search at every position.
     if isinstance(part, str) and len(part) > 64 and len(part) * len(text) > 1 << 28:
         raise budget.refuse("looks for a long text from the end of a long one")
     return None
@@ -321,13 +321,13 @@ _LIST_METHODS: dict[str, Rule] = {"copy": _copied, "count": linear, "index": lin
 UNMADE = frozenset(
     ["get", "items", "keys", "values", "first", "last", "default", "d", "random", "attr", "next"]
 )
-"""What gives a value that is there already."""
+"""Functions that return an existing value."""
 
 _BY_STEPS = (Macro, BlockReference, Joiner)
 
 
 def call_rule(called: Any) -> tuple[Rule, bool]:
-    """The rule of what is called, and whether it is given what that is bound to."""
+    """The rule of a callable, and whether the rule also gets the object that it is bound to."""
     if isinstance(called, _BY_STEPS):  # the template's own steps are counted
         return free, False
     if isinstance(called, LoopContext):
@@ -356,7 +356,7 @@ _METHODS: list[tuple[Any, dict[str, Rule]]] = [
 
 
 def as_dict(budget: Budget, *values: Any, **named: Any) -> Arguments:
-    """What makes a dict of dicts and pairs."""
+    """Cost of a dict made of dicts and pairs."""
     made: list[Any] = []
     for value in values:
         if isinstance(value, dict):

@@ -1,8 +1,8 @@
 """The Jinja sandbox in which chat templates run: that of transformers, with counting.
 
-One idea: everything that Python does for a template is within reach. Calls, operators, filters,
-tests and output go through the environment already; loops, comparisons, slices, joins and lists are
-routed there by filters that no template can name.
+One idea: everything that Python does for a template is counted. Calls, operators, filters, tests
+and output already go through the environment; loops, comparisons, slices, joins and lists are
+routed through it by filters with names that no template can write.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from markupsafe import Markup
 from stencilm.chat_templates import costs
 from stencilm.chat_templates.budget import GROWTH, SLOW_BYTES, Budget, Steps
 
-# Not names that a template can write.
+# The leading space makes these names that no template can write.
 _STEPS, _CUT, _WEIGH, _WRITE, _KEPT = (
     f" {name}" for name in ("steps", "cut", "weigh", "write", "kept")
 )
@@ -39,10 +39,11 @@ _OF_CALLS = ("_loop_vars", "_block_vars", "caller")
 
 
 class ChatEnvironment(ImmutableSandboxedEnvironment):
-    """What transformers renders chat templates in, with a budget.
+    """The environment in which transformers renders chat templates, with a budget.
 
     Attributes:
-        budget: What is left for the one rendering that an overlay of the environment is made for.
+        budget: The remaining budget of the rendering that an overlay of the environment is made
+            for.
     """
 
     budget: Budget
@@ -72,14 +73,14 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self._rules = {id(self.globals[name]): rule for name, rule in costs.GLOBALS.items()}
 
     def bounded(self, budget: Budget) -> ChatEnvironment:
-        """This environment for one rendering."""
+        """An overlay of this environment for one rendering."""
         made = self.overlay()
         assert isinstance(made, ChatEnvironment)
         made.budget = budget
         return made
 
     def concat(self, parts: Any) -> str:
-        """The parts of a macro or of a block as one text."""
+        """Join the parts of a macro or of a block."""
         found = []
         for part in parts:
             self.budget.make(getsizeof(part))
@@ -87,18 +88,18 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return "".join(found)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """An operator, once its result is known to be small enough."""
+        """Evaluate an operator, once its result is known to be small enough."""
         costs.operator(self.budget, operator, left, right)
         return self.budget.kept(self.binop_table[operator](left, right))
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """An item, whose key may be long to hash."""
+        """Get an item; its key may take long to hash."""
         if argument.__class__ not in (str, int):
             self.budget.weigh(argument)
         return super().getitem(obj, argument)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """`str.format` and `str.format_map`, each of whose fields is counted."""
+        """Wrap `str.format` and `str.format_map`, so that each field is counted."""
         if not isinstance(value, (MethodType, BuiltinMethodType)):
             return None
         text, name = value.__self__, value.__name__
@@ -124,12 +125,12 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return update_wrapper(wrapper, value)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
-        """A call, once its result is known to be small enough."""
+        """Call a function, once its result is known to be small enough."""
         if not __self.is_safe_callable(__obj):
             raise SecurityError(f"{__obj!r} is not safely callable")
         budget = __self.budget
         budget.step()
-        # Releases of Jinja before 3.1.6 wrap it only here.
+        # Jinja before 3.1.6 wraps it only here.
         __obj = __self.wrap_str_format(__obj) or __obj
         if getattr(__obj, "__name__", "") not in ("format", "format_map"):
             args = __self._paid(__obj, args, kwargs)
@@ -137,7 +138,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return made if getattr(__obj, "__name__", "") in costs.UNMADE else budget.kept(made)
 
     def _paid(self, called: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call that may be made."""
+        """The arguments of a call, once its cost is known to be within the budget."""
         rule, is_bound = costs.call_rule(called)
         rule = self._rules.get(id(called), rule)
         if isinstance(called, MethodType) and isinstance(called.__self__, _Dict):
@@ -150,13 +151,13 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
 
 def compiled(environment: ChatEnvironment, source: str) -> Any:
-    """The code of a template; raises what Jinja and Python say of one that is none."""
+    """Compile a template; raises the errors of Jinja and Python for an invalid one."""
     tree = _Marked().visit(environment.parse(source))
     return environment.compile(tree)
 
 
 class _Marked(NodeTransformer):
-    """Leads through the environment what Jinja's compiler leaves to Python."""
+    """Routes operations that Jinja compiles to plain Python through the environment."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         self.generic_visit(node)
@@ -212,7 +213,7 @@ def _weighing(node: nodes.Expr) -> nodes.Expr:
 
 @pass_context
 def _steps(context: Context, values: Any) -> Any:
-    if isinstance(values, LoopContext):  # a loop within itself has the elements of the outer one
+    if isinstance(values, LoopContext):  # a recursive loop gets the elements of the outer one
         return values
     return Steps(_budget_of(context), values)
 
@@ -235,7 +236,7 @@ def _kept(context: Context, value: Any) -> Any:
 
 @pass_context
 def _counted_text(context: Context, value: Any) -> Any:
-    """A part of a text that is joined: counted before, for many parts may be one large text."""
+    """Count a part before it is joined: the same large text may occur many times."""
     budget = _budget_of(context)
     if isinstance(value, str):
         budget.make(getsizeof(value))
@@ -246,7 +247,7 @@ def _counted_text(context: Context, value: Any) -> Any:
 
 @pass_context
 def _written(context: Context, value: Any) -> Any:
-    """What is written into the text."""
+    """Count a value that is written into the text."""
     budget = _budget_of(context)
     if not isinstance(value, str):
         budget.expect(GROWTH * budget.weigh(value))
@@ -259,7 +260,7 @@ def _budget_of(context: Context) -> Budget:
 
 
 def _bounded(function: Any, rule: costs.Rule, makes: bool) -> Callable[..., Any]:
-    """A filter or a test that is asked for what it costs before it is called."""
+    """A filter or a test whose cost is checked before it is called."""
     wish = getattr(getattr(function, "jinja_pass_arg", None), "name", None)
 
     @pass_context
@@ -295,7 +296,7 @@ class _CountingEscapeFormatter(_CountingFormatter, SandboxedEscapeFormatter):
 
 
 class _Generation(Extension):
-    """`{% generation %}`, which marks what training counts: its body is written as it is."""
+    """`{% generation %}`, which marks text for training: its body is written as it is."""
 
     tags = {"generation"}  # noqa: RUF012
 
@@ -320,14 +321,14 @@ def _tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    # Jinja's own escapes HTML.
+    # Jinja's own filter escapes HTML.
     return json.dumps(
         x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
 
 
 class _Dict:
-    """`dict` without what the class of Python has besides."""
+    """`dict` with `fromkeys`, but without the other attributes of Python's class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -337,7 +338,7 @@ class _Dict:
 
 
 class _Namespace(Namespace):
-    """A namespace whose attributes do not hide those of Python."""
+    """A namespace whose attributes cannot shadow its methods."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:
         self, args = args[0], args[1:]

@@ -1,8 +1,8 @@
-"""The chat template of a tokenizer of transformers, rendered here.
+"""The chat template of a transformers tokenizer, rendered here.
 
-One idea: transformers puts messages in order before its template sees them, otherwise in each
-release. So its own code is asked to render another template, one that writes down what every
-variable of the real one is, and the real one is rendered with these.
+One idea: before rendering, transformers rearranges messages, differently in each release. So it is
+made to render another template first, which writes down every variable of the real one, and the
+real one is rendered here with these.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _OWN = "PreTrainedTokenizerBase.apply_chat_template"
 def chat_text_of(tokenizer: Any, messages: Sequence[Any], **options: Any) -> str:
     """Messages as `tokenizer.apply_chat_template(messages, tokenize=False, **options)` writes them.
 
-    Tokenizers that write messages by code of a library, and not by a template that came with the
-    model, do so themselves.
+    Tokenizers that format messages with code of a library, and not with a template of the model, do
+    so themselves.
 
     Raises:
         LimitExceeded: The template takes too much time or memory.
-        Exception: What transformers or the template say of these messages.
+        Exception: Errors of transformers or of the template.
     """
     source = _template_of(tokenizer, options.get("tools"))
     if source is None:
@@ -42,8 +42,8 @@ def chat_text_of(tokenizer: Any, messages: Sequence[Any], **options: Any) -> str
 
 
 def _template_of(tokenizer: Any, tools: Any) -> str | None:
-    """The template that transformers itself would render; None where it renders none."""
-    # The wrapper of mlx-lm has the tokenizer within, and functions for models without a template.
+    """The template that transformers itself would render; None if it renders none."""
+    # mlx-lm's wrapper holds the tokenizer, and has functions for models without a template.
     inner = tokenizer
     if type(tokenizer).__module__.startswith("mlx_lm."):
         if getattr(tokenizer, "_chat_template", None) is not None:
@@ -64,7 +64,7 @@ def _renderer(source: str, name: str) -> tuple[Renderer, tuple[str, ...]]:
 
 
 def _written_down(names: tuple[str, ...]) -> str:
-    """A template that writes those of these variables that there are."""
+    """A template that writes those of these variables that are defined."""
     parts = (
         f"{{% if {name} is defined %}}{{{{ ['{name}', {name}] | tojson }}}},{{% endif %}}"
         for name in names

@@ -16,26 +16,26 @@ MAX_VARIABLES = 200
 
 
 def one_day(layout: str) -> str:
-    """The date of every rendering that is only looked at, so that two of them differ by nothing."""
+    """A fixed date for renderings that are only inspected, so that two of them can be compared."""
     return "1 January 2026"
 
 
 def today(layout: str) -> str:
-    """The date, as a chat template lays it out."""
+    """The current date in a chat template's format."""
     return datetime.now().strftime(layout)
 
 
 class Renderer:
-    """One chat template, which may be rendered in several threads.
+    """One chat template; threads may render it at the same time.
 
     Args:
         source: The text of the template.
-        special: The special tokens that it may name, such as `bos_token`.
-        name: What errors call it; None for its first words.
-        strftime_now: Which date it writes.
+        special: The special tokens that it may use, such as `bos_token`.
+        name: Its name in errors; None for its first words.
+        strftime_now: The function that writes the date.
 
     Raises:
-        GrammarSyntaxError: It is no template of Jinja.
+        GrammarSyntaxError: It is not a Jinja template.
         LimitExceeded: It is longer than 131,072 characters, which may take seconds to compile.
     """
 
@@ -64,25 +64,25 @@ class Renderer:
         self._environment = ChatEnvironment(strftime_now)
         try:
             self._code = compiled(self._environment, source)
-        except Exception as error:  # of Jinja, or of Python for what is nested too deep
+        except Exception as error:  # of Jinja, or of Python if it is nested too deeply
             said = str(error) or type(error).__name__
             raise GrammarSyntaxError(f"the chat template is no Jinja template: {said}") from None
         self._special = {"bos_token": "", "eos_token": "", **(special or {})}
 
     def render(self, messages: Sequence[Any], **options: Any) -> str:
-        """The text of a conversation.
+        """Render the text of a conversation.
 
         Raises:
             LimitExceeded: It takes more than 5 s of processor time, or makes more than 256 MiB and
                 32 bytes for each byte of the messages.
-            Exception: What the template says of messages that it does not take.
+            Exception: The template raises an error for messages that it does not accept.
         """
         return self.written(
             {"tools": None, "documents": None, "messages": messages, **self._special, **options}
         )
 
     def variables(self) -> tuple[str, ...]:
-        """The names that it reads and that are not those of functions, in order.
+        """The variables that it reads, without functions, in order.
 
         Raises LimitExceeded for more than 200 names.
         """
@@ -98,7 +98,7 @@ class Renderer:
         return tuple(sorted(names))
 
     def written(self, variables: Mapping[str, Any]) -> str:
-        """The text with these variables, and no others; raises as `render` does."""
+        """Render with only these variables; raises the errors of `render`."""
         budget = Budget(self.name, input_bytes=_input_bytes(variables))
         environment = self._environment.bounded(budget)
         template = environment.template_class.from_code(

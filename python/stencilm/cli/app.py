@@ -47,7 +47,7 @@ _COMMANDS: tuple[Callable[..., Any], ...] = (
 
 
 def _epilog(name: str) -> str:
-    """The examples of a command, each on a line of its own; a bracket is no style in them."""
+    """The examples of a command, one per line, with brackets escaped, which would mean a style."""
     return "\n\n".join(["Examples:", *(call.replace("[", r"\[") for call in EXAMPLES[name])])
 
 
@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
     _write_utf8()
     try:
         result = app(args=list(arguments), prog_name="stencilm", standalone_mode=False)
-        if result == INTERRUPTED:  # as newer versions of typer say it
+        if result == INTERRUPTED:  # the message of newer versions of typer
             return _report("interrupted", INTERRUPTED)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -104,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return _report("interrupted", INTERRUPTED)
     except Exception as error:
-        # Usage errors of the option parser; their class moved when typer took click in.
+        # Usage errors of the option parser; their class moved when typer vendored click.
         if not hasattr(error, "format_message"):
             raise
         sentence = str(error.format_message())
@@ -112,7 +112,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 _LONG_WORD = re.compile(r"(.{300}).{100,}", re.DOTALL)
-"""What somebody gave, such as a number of 5,000 digits, is not told in whole."""
+"""A long word of an argument, such as a number of 5,000 digits; only its beginning is shown."""
 
 
 def _report(problem: object, exit_code: int) -> int:
@@ -123,7 +123,7 @@ def _report(problem: object, exit_code: int) -> int:
 
 
 def _is_of_print(error: OSError) -> bool:
-    """Whether it was raised where a command or its help is printed, as to a full device."""
+    """Whether the error comes from printing a command's output or help, as to a full device."""
     *_, (frame, _) = walk_tb(error.__traceback__)
     library = str(frame.f_globals.get("__name__")).partition(".")[0]
     is_of_help = library in ("click", "rich", "typer")
@@ -131,7 +131,7 @@ def _is_of_print(error: OSError) -> bool:
 
 
 def _drop_output() -> None:
-    """Send what is still to be printed nowhere: nobody takes it, and exiting flushes it."""
+    """Discard pending output, which nobody reads; otherwise exiting would try to flush it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -140,7 +140,7 @@ def _drop_output() -> None:
 def _write_utf8() -> None:
     """Print any character on any terminal; Windows consoles may have a narrower encoding.
 
-    What is printed to a stream that is closed goes nowhere; the exit code still tells the answer.
+    Output to a closed stream is discarded; the exit code still tells the result.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:

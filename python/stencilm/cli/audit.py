@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stencilm.audit.report import Report
 
 _MOST_SHOWN = 5
-"""Errors of an engine that are printed."""
+"""The most errors of an engine that are printed."""
 
 
 def audit(
@@ -131,7 +131,7 @@ def _file_name(finding: Finding) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], Any]]:
-    """A bar on standard error, where that is a terminal."""
+    """A progress bar on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return

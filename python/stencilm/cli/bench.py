@@ -79,7 +79,7 @@ def _matcher(grammar: GivenGrammar, info: Any) -> Any:
 
 
 def _tokens(matcher: Any, info: Any, text: str | None) -> list[int]:
-    """The tokens of the text, as the tokenizer writes it."""
+    """The tokens of the text, in the tokenizer's spelling."""
     written = matcher.shortest_completion() if text is None else text.encode()
     token_ids: list[int] = info.tokenize_bytes(written)
     fitting = matcher.validate_tokens(token_ids)
@@ -90,7 +90,7 @@ def _tokens(matcher: Any, info: Any, text: str | None) -> list[int]:
 
 
 def _walk(matcher: Any, info: Any, token_ids: list[int]) -> list[float]:
-    """The seconds of each mask on the way over a text, and after it where something may end it."""
+    """The seconds for each mask along a text, and for the one after it if there are stop tokens."""
     import numpy as np
 
     bitmask = np.zeros((1, -(-info.vocab_size // 32)), dtype=np.int32)

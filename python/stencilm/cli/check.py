@@ -57,7 +57,7 @@ def _entry(entry: Any) -> dict[str, Any]:
 
 
 def _lines(name: str, groups: dict[str, list[Any]]) -> Iterable[str]:
-    """The report as aligned lines, a summary first."""
+    """The report as aligned lines, with a summary first."""
     counts = ", ".join(
         f"{len(entries)} {group}{'s' if group == 'annotation' and len(entries) > 1 else ''}"
         for group, entries in groups.items()

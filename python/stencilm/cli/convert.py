@@ -45,7 +45,7 @@ def convert(
             f"--to is {shown_value(target):.80}: give one of {', '.join(_targets())}", USAGE
         )
     try:
-        made = grammar.grammar()  # refuses what is wrong, whatever it becomes
+        made = grammar.grammar()  # raises the errors of the grammar, whatever the target
         if target == "structural-tag":
             text = _structural_tag(grammar.notation, grammar.source, made)
         else:
@@ -81,5 +81,5 @@ def _structural_tag(notation: str, given: Any, grammar: Any) -> str:
         return StructuralTag(format=RegexFormat(pattern=given)).to_json()
     if notation in ("ebnf", "gbnf"):
         return StructuralTag(format=GrammarFormat(grammar=given)).to_json()
-    # What is no format of its own is one as EBNF.
+    # A source without a format of its own becomes EBNF.
     return StructuralTag(format=GrammarFormat(grammar=str(grammar))).to_json()

@@ -73,12 +73,12 @@ def _completion(matcher: Any) -> str | None:
     try:
         return bytes(matcher.shortest_completion()).decode(errors="replace")
     except MatcherError:
-        return None  # only a token ends it, or it would take too long
+        return None  # only a token ends it, or the search would take too long
 
 
 def _token(matcher: Any, info: Any, name: str) -> dict[str, Any]:
-    """What becomes of one token, given by its id or its text."""
-    number = written_number(name) if name.isascii() else None  # others are digits of a text
+    """The fate of one token, given by its id or its text."""
+    number = written_number(name) if name.isascii() else None  # other digits are text
     if number is not None and number < info.vocab_size:
         found = number
     else:

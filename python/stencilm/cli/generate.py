@@ -153,7 +153,7 @@ def generate(
     from stencilm.models.model import load
 
     bounds = grammar.limits
-    # Refuse a bad input before a model is loaded for it.
+    # Refuse bad input before a model is loaded for it.
     made = resolve(output_type).grammar(bounds)
     if strategy == "guide":
         with reported_by(grammar.name):
@@ -212,7 +212,7 @@ def _with_layout(
     max_whitespace: int | None,
     escapes: str,
 ) -> Any:
-    """The type with the layout of its JSON; Failure for an option that is none."""
+    """The type with the layout of its JSON; Failure for an invalid option."""
     from stencilm.grammars.output_types import laid_out
 
     given: dict[str, Any] = {}
@@ -231,7 +231,7 @@ def _with_layout(
 
 
 def _reasoning(given: str) -> Any:
-    """The option as a call takes it; a word that is none is refused with the other options."""
+    """The value of the option for a call; an invalid word is refused with the other options."""
     if given.lower() in ("true", "false"):
         return given.lower() == "true"
     number = written_number(given)
@@ -239,7 +239,7 @@ def _reasoning(given: str) -> Any:
 
 
 def _check_options(drawing: dict[str, Any]) -> None:
-    """Refuse what is out of range as wrong usage, before anything is loaded."""
+    """Refuse values out of range as usage errors, before anything is loaded."""
     from stencilm.models.options import Options
 
     try:
@@ -249,7 +249,7 @@ def _check_options(drawing: dict[str, Any]) -> None:
 
 
 def _quiet_loading() -> None:
-    """Keep the loader's own bars and notices off standard error where nobody watches."""
+    """Hide the loader's bars and notices if standard error is not a terminal."""
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     if not sys.stderr.isatty():
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

@@ -101,7 +101,7 @@ def generate_guided(
     output = resolve(output_type)
     reason = None if output.accepts_cut_text and guided.response else unwritten(guided)
     read = generation_of(guided, output, completed=True) if reason is None else None
-    # What the type's own validators say of it, or its serializers.
+    # Errors of the type's own validators or serializers.
     error: StencilError | None = None if read is None else read.error
     if as_json:
         value = None

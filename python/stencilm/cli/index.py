@@ -139,7 +139,7 @@ def _stretches(built: Any) -> Iterator[str]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, where that is a terminal."""
+    """A progress bar on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, known: None
         return

@@ -51,14 +51,14 @@ def read_text(source: str) -> str:
 def _bytes_of(source: str) -> bytes:
     """The content of a file, or of a pipe that has a writer.
 
-    A named pipe is opened without waiting for its writer, who may never come. Raises OSError for
-    what cannot be opened.
+    A named pipe is opened without waiting for its writer, which may never come. Raises OSError if
+    it cannot be opened.
     """
     is_pipe = stat.S_ISFIFO(os.stat(source).st_mode)
     waits = getattr(os, "O_NONBLOCK", 0) if is_pipe else 0
     number = os.open(source, os.O_RDONLY | waits | getattr(os, "O_BINARY", 0))
     with os.fdopen(number, "rb") as stream:
-        first = stream.raw.read(1) if is_pipe else b""  # None while the writer has nothing yet
+        first = stream.raw.read(1) if is_pipe else b""  # None: nothing written yet
         if first == b"" and is_pipe and Path(source).is_fifo() and not _is_of_shell(source):
             raise Failure(
                 f"nobody writes into the pipe {source!r}: begin to write first, or hand the text "
@@ -73,7 +73,7 @@ def _bytes_of(source: str) -> bytes:
 
 
 def _is_of_shell(source: str) -> bool:
-    """Whether a pipe is one of the shell's, as from `<(command)`, which may write nothing."""
+    """Whether a pipe comes from the shell, as in `<(command)`; its writer may write nothing."""
     return source.startswith(("/dev/fd/", "/proc/"))
 
 
@@ -191,6 +191,5 @@ def _read_module(name: str) -> ModuleType:
     except Failure:
         raise
     except (Exception, SystemExit) as error:
-        # Somebody else's module may raise anything, or end the program; the name and the reason
-        # are what helps.
+        # The user's module may raise anything, or exit; its name and the reason help most.
         raise Failure(f"cannot import {name!r}: {type(error).__name__}: {error}") from error

@@ -40,9 +40,9 @@ _SUFFIXES = {
     ".regex": "regex",
 }
 _FILES = ("schema", "structural_tag", "ebnf", "gbnf", "lark")
-"""Options that name a file, each after its notation."""
+"""Options that name a file, by notation."""
 _TEXTS = ("prompt", "text")
-"""What commands call the text that may come from standard input, too."""
+"""The name in commands of a text that may also come from standard input."""
 
 
 def _limit_names() -> list[str]:
@@ -187,7 +187,7 @@ def takes_grammar(command: Callable[..., int]) -> Callable[..., int]:
         for name, one in signature.parameters.items()
         if name != "grammar"
     ]
-    # Arguments come by place: the text of a command that has one stands before the grammar.
+    # Arguments are positional: if a command has a text, it comes before the grammar.
     first = [one for one in others if _is_argument(one)]
     parameters = [*first, *added, *(one for one in others if one not in first)]
 
@@ -262,7 +262,7 @@ def read_notation(file: str, notation: str | None) -> tuple[str, str]:
 
 
 def _check_json(file: str, text: str, notation: str | None) -> None:
-    """Failure with the location if a text is not JSON and its notation requires it."""
+    """Raise Failure with the location if a text is not JSON and its notation requires it."""
     if notation not in (None, "json-schema", "structural-tag"):
         return
     try:
@@ -273,7 +273,7 @@ def _check_json(file: str, text: str, notation: str | None) -> None:
         hint = "" if notation else f"; give --from for another notation: {others}"
         raise Failure(f"{place}: this is not JSON: {error.msg}{hint}") from None
     except (ValueError, RecursionError):
-        pass  # a huge number or deep nesting: the grammar has its own limits and names them
+        pass  # a huge number or deep nesting: the grammar has its own limits, which it names
 
 
 def _is_tag(text: str) -> bool:

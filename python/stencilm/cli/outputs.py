@@ -31,6 +31,6 @@ def write_output(file: str | Path, text: str) -> None:
     try:
         Path(file).write_text(text, encoding="utf-8")
     except OSError as error:
-        if error.filename is None:  # it was opened, and could not be written
+        if error.filename is None:  # it was opened, but could not be written
             error.filename = str(file)
         raise

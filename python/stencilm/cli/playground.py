@@ -69,13 +69,13 @@ def playground(
     if not no_browser:
         import webbrowser
 
-        webbrowser.open(address)  # the socket listens already, so the page waits for the server
+        webbrowser.open(address)  # the socket already listens, so the page waits for the server
     serve(Session(loaders), listening, host=host)
     return 0
 
 
 def _name(source: str, taken: Any) -> str:
-    """What the page calls a tokenizer: as short as tells it from the others."""
+    """The shortest name of a tokenizer that distinguishes it from the others."""
     parts = [part for part in Path(source).parts if part != "tokenizer.json"] or [source]
     for count in range(1, len(parts) + 1):
         name = "/".join(parts[-count:])

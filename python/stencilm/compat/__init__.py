@@ -1,7 +1,7 @@
-"""The names of other packages over this one's engine, so that code written for them runs unchanged.
+"""The interfaces of other packages over this engine, so that existing code runs unchanged.
 
-One idea: a package here only translates names, arguments, results and errors. What it cannot do as
-the original does, it refuses with a sentence; `docs/compat.md` lists every difference.
+One idea: a package here only translates names, arguments, results and errors. If it cannot behave
+like the original, it refuses with an explanation; `docs/compat.md` lists every difference.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from stencilm.shown import is_word, shown_value
 
 
 def stand_in(name: Literal["xgrammar", "llguidance"]) -> ModuleType:
-    """Makes `import xgrammar`, or `import llguidance`, lead to the package of that name here.
+    """Make `import xgrammar`, or `import llguidance`, load the package of that name here.
 
-    Call it before anything imports the original. It holds for this process, and for the submodules
-    that are imported later, too.
+    Call it before anything imports the original. It affects this process, including submodules that
+    are imported later.
 
     Args:
         name: "xgrammar" or "llguidance".
 
     Returns:
-        The package that stands in.
+        The replacement package.
 
     Raises:
         ValueError: There is no such package here.
-        RuntimeError: The original is imported already, so some of the program holds its names.
+        RuntimeError: The original is already imported, so parts of the program hold its names.
     """
     if not is_word(name, ("xgrammar", "llguidance")):
         raise ValueError(f"name is {shown_value(name):.80}, but must be 'xgrammar' or 'llguidance'")

@@ -1,6 +1,6 @@
-"""Arguments of both packages, checked: a wrong one is reported with its value and its place.
+"""Checks of arguments for both packages: an error shows the value and its position.
 
-The originals hand their arguments to C++ and Rust, which refuse what is of another type.
+The originals pass their arguments to C++ and Rust, which refuse values of other types.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from stencilm.whole_numbers import as_whole, whole_number
 
 
 def check_kinds(name: str, values: Any, kinds: type | tuple[type, ...], wanted: str) -> list[Any]:
-    """What an argument holds, as a list.
+    """The elements of an argument, as a list.
 
     Raises:
-        TypeError: It cannot be gone through, or one of its values is of another kind: with the
-            value, its place and what is `wanted`.
+        TypeError: It is not iterable, or one of its values is of another kind; shows the value, its
+            position and `wanted`.
     """
     try:
         held = list(values)
@@ -28,17 +28,17 @@ def check_kinds(name: str, values: Any, kinds: type | tuple[type, ...], wanted: 
     for place, value in enumerate(held):
         if not isinstance(value, kinds):
             raise TypeError(f"{name} has {value!r:.60} at {place}, but must hold {wanted}")
-    # A text holds texts, and bytes hold integers; a dict and a set have no order that is meant.
+    # Texts and bytes are iterable, too, and the order of a dict or a set is not meant as one.
     if isinstance(values, (str, bytes, bytearray, memoryview, Mapping, Set)):
         raise TypeError(f"{name} is {shown_value(values):.60}, but must be a list of {wanted}")
     return held
 
 
 def check_mapping(name: str, value: Any, kind: type, wanted: str) -> dict[Any, int]:
-    """The integers that an argument has by keys of a kind, which are what is `wanted`.
+    """The integers of a mapping with keys of one kind; `wanted` describes the mapping.
 
     Raises:
-        TypeError: It is no mapping, or a key or a value is of another kind: with the two of them.
+        TypeError: It is not a mapping, or a key or a value is of another kind; shows both.
     """
     if not isinstance(value, Mapping):
         raise TypeError(
@@ -56,7 +56,7 @@ def check_mapping(name: str, value: Any, kind: type, wanted: str) -> dict[Any, i
 
 
 def whole_numbers(name: str, values: Any) -> list[int]:
-    """The integers that an argument holds; raises TypeError for anything else."""
+    """The integers of an argument; raises TypeError for anything else."""
     numbers = []
     for place, value in enumerate(check_kinds(name, values, object, "integers")):
         number = as_whole(value)
@@ -67,11 +67,11 @@ def whole_numbers(name: str, values: Any) -> list[int]:
 
 
 def check_temperatures(temperatures: Any, places: Sequence[int]) -> None:
-    """Whether temperatures can be written at these places: other types would round them.
+    """Check that temperatures can be written at these positions: other types would round them.
 
     Raises:
-        TypeError: It is no tensor.
-        RuntimeError: It is not of float32, of several rows, too short, or not in main memory.
+        TypeError: It is not a tensor.
+        RuntimeError: It is not float32, has several rows, is too short, or is not in main memory.
     """
     shape, dtype = getattr(temperatures, "shape", None), getattr(temperatures, "dtype", None)
     if shape is None or dtype is None:
@@ -93,6 +93,6 @@ def check_temperatures(temperatures: Any, places: Sequence[int]) -> None:
 
 
 def bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The rows and words of a bitmask; raises TypeError and ValueError for what is no number."""
+    """The rows and words of a bitmask; raises TypeError and ValueError for invalid numbers."""
     rows = whole_number("batch_size", batch_size, least=0)
     return rows, -(-whole_number("vocab_size", vocab_size, least=0) // 32)

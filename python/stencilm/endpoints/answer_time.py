@@ -1,8 +1,8 @@
-"""How long an answer is read: what a client's timeout does not bound.
+"""The time limit of a whole answer, which a client's timeout does not provide.
 
-One idea: a client's timeout is for each read, so an endpoint that keeps sending something, such as
-spaces, reasoning or comments, never exceeds it. An answer has its own time limit, after which what
-has come is all of it.
+One idea: a client's timeout applies to each read, so an endpoint that keeps sending something, such
+as spaces, reasoning or comments, never exceeds it. So an answer has a time limit of its own; after
+that, the part that has arrived is the answer.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from time import perf_counter
 from typing import Any
 
 _GRACE = 1.0
-"""Seconds after which a stream that shows nothing is closed: the client's timeout comes first."""
+"""Additional seconds before a silent stream is closed, so that the client's timeout comes first."""
 
 
 class AnswerTime:
-    """The time of one answer.
+    """The time limit of one answer.
 
     Args:
-        seconds: How long it may take from now on; None for no end.
+        seconds: How long it may take from now on; None for no limit.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -34,31 +34,31 @@ class AnswerTime:
         self._is_over = False
 
     def check(self) -> None:
-        """Raise TimeoutError where the time is over."""
+        """Raise TimeoutError if the time is over."""
         left = self._left()
         if left is not None and left <= 0:
             raise self._late()
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether the answer is no longer waited for."""
         return self._is_over
 
     def reason_for(self, error: Exception) -> Exception:
-        """Why a stream ended: its time was over, or else the error that it ended with."""
+        """Why a stream ended: its time was over, or else the given error."""
         return self._late() if self._is_over else error
 
     def begun(self, begin: Callable[[], Any]) -> Any:
-        """What a call of the library gives, which is waited for no longer than is left.
+        """Call the library, and wait for the result no longer than the remaining time.
 
-        Looking up an address, the header of a response and the pause before the next try of the
-        library have no end that it could be told, and nothing to close from outside. So the call is
-        made in a thread of its own. Where it takes too long it is left there, and what it gives
-        later is closed.
+        Looking up an address, the header of a response and the pause before the library's next try
+        have no timeout that could be set, and nothing that could be closed from outside. So the
+        call is made in a separate thread. If it takes too long, the thread is abandoned, and its
+        later result is closed.
 
         Raises:
             TimeoutError: The time is over.
-            Exception: What the call raises.
+            Exception: The call raises it.
         """
         left = self._left()
         if left is None:
@@ -68,14 +68,14 @@ class AnswerTime:
         def call() -> None:
             try:
                 answer.set_result(begin())
-            except BaseException as error:  # whatever it is, it is raised where it is waited for
+            except BaseException as error:  # any exception is raised in the waiting thread
                 answer.set_exception(error)
 
         Thread(target=copy_context().run, args=(call,), daemon=True).start()
         is_begun = False
         try:
             is_begun = bool(wait([answer], max(left, 0) + _GRACE).done)
-        finally:  # also where an interruption ends the waiting
+        finally:  # also if the wait is interrupted
             if not is_begun:
                 self._is_over = True
                 answer.add_done_callback(_close)
@@ -85,7 +85,7 @@ class AnswerTime:
 
     @contextmanager
     def closing(self, stream: Any) -> Iterator[None]:
-        """Close the stream at the end, where it can be closed, and soon after its time is over."""
+        """Close the stream at the end, if it can be closed, and soon after its time is over."""
         close = getattr(stream, "close", None)
         if close is None or inspect.iscoroutinefunction(close):
             yield
@@ -93,7 +93,7 @@ class AnswerTime:
 
         def end() -> None:
             self._is_over = True
-            close()  # what waits for more of it gets an error, or nothing
+            close()  # a read in progress gets an error, or the end
 
         left = self._left()
         timer = None if left is None else Timer(left + _GRACE, end)
@@ -109,7 +109,7 @@ class AnswerTime:
 
     @asynccontextmanager
     async def awaiting(self) -> AsyncIterator[None]:
-        """Raise TimeoutError where what is awaited within takes longer than is left."""
+        """Raise TimeoutError if the body takes longer than the remaining time."""
         left = self._left()
         if left is None or not _is_in_asyncio():
             yield
@@ -124,7 +124,7 @@ class AnswerTime:
             raise
 
     async def parts(self, stream: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-        """The parts of a stream; each is waited for within what is left."""
+        """The parts of a stream; each is waited for within the remaining time."""
         parts = aiter(stream)
         while True:
             async with self.awaiting():
@@ -145,16 +145,16 @@ class AnswerTime:
 
 
 def _close(answer: Future[Any]) -> None:
-    """Close an answer for which nobody waits any more."""
+    """Close an answer that is no longer waited for."""
     close = None if answer.exception() else getattr(answer.result(), "close", None)
     if close is not None:
-        with suppress(Exception):  # which nobody could be told
+        with suppress(Exception):  # nobody could be told of it
             close()
 
 
 def _is_in_asyncio() -> bool:
     try:
         asyncio.get_running_loop()
-    except RuntimeError:  # another library's loop, which knows no `asyncio.timeout`
+    except RuntimeError:  # another library's loop, which has no `asyncio.timeout`
         return False
     return True

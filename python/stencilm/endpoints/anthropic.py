@@ -55,7 +55,7 @@ def from_anthropic(
         42
     """
     check_model_name(model, "from_anthropic")
-    known = replace(capabilities_of(capabilities), needs_max_tokens=True)  # its API asks for it
+    known = replace(capabilities_of(capabilities), needs_max_tokens=True)  # the API requires it
     anthropic = library("anthropic", "Anthropic's API")
     if client is None:
         client = made(anthropic.Anthropic, anthropic.AnthropicError)
@@ -95,7 +95,7 @@ class _Anthropic:
             return _said_in([part.content_block])  # the first part of it, for some servers
         if part.type == "message_start":
             piece = _counted(_said_in(part.message.content or ()), part.message.usage)
-            piece.output_tokens = None  # so far
+            piece.output_tokens = None  # cumulative
             return piece
         if part.type == "message_delta":
             reason = part.delta.stop_reason
@@ -109,9 +109,9 @@ class _Anthropic:
 
 
 def _arguments(request: Request) -> dict[str, Any]:
-    """The arguments under the names of this API: the system's words are no message here."""
+    """The arguments under the names of this API, whose system prompt is not a message."""
     arguments = {name: value for name, value in request.arguments.items() if name != "messages"}
-    # Newer models draw as they like, so the library knows these names no more.
+    # Newer models choose their own sampling, so the library no longer has these names.
     drawing = {name: arguments.pop(name) for name in ("temperature", "top_p") if name in arguments}
     if drawing:
         arguments["extra_body"] = arguments.get("extra_body", {}) | drawing
@@ -137,7 +137,7 @@ def _said_in(blocks: Iterable[Any]) -> Piece:
 
 
 def _counted(piece: Piece, usage: Any) -> Piece:
-    """The piece with what it cost, where the provider tells; other servers leave some of it out."""
+    """The piece with its token counts, if reported; other servers omit some of them."""
     cached = reported_tokens(getattr(usage, "cache_read_input_tokens", None)) or 0
     written = reported_tokens(getattr(usage, "cache_creation_input_tokens", None)) or 0
     given = reported_tokens(getattr(usage, "input_tokens", None))

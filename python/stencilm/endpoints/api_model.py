@@ -1,7 +1,7 @@
-"""A model behind an API: answers requests of `guide`, and gives typed values as other models do.
+"""A model behind an API: answers the requests of `guide`, and returns typed values like any model.
 
-One idea: the client library does its own part, connections, timeouts and retries with backoff; what
-is left here is to send a request, read the answer while that is useful, and count.
+One idea: the client library handles connections, timeouts and retries with backoff. What remains
+here is to send a request, to read the answer as long as that is useful, and to count.
 """
 
 from __future__ import annotations
@@ -54,19 +54,21 @@ from stencilm.whole_numbers import as_whole, count
 
 DEFAULT_CONCURRENCY = 8
 _LOOKAHEAD = 256
-"""Tokens for which a typed text that is gone on with is asked at once; each call costs the prompt
-again, and a dead stream is cut short anyway."""
+"""The most tokens requested at once for a typed text that is continued.
+
+Each call costs the prompt again, and a stream that no longer fits is ended early anyway.
+"""
 
 _UNSUPPORTED = frozenset({400, 422, 501})
-"""What endpoints answer to a form of question that they do not know; it may mean other faults."""
+"""Status codes of endpoints for an unknown form of request; they may have other causes."""
 
 _MAX_REMEMBERED = 256
 
 _SHORT = 512
-"""Characters up to which each part of an answer is looked at."""
+"""Up to this many characters, every part of an answer is checked."""
 _LOOKS_AFTER_A_PART = 8
 _MOST_CHARACTERS = 1 << 24
-"""Of one answer, its reasoning included: more comes of endpoints that heed no bound."""
+"""The longest answer in characters, with its reasoning; some endpoints ignore any limit."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,13 +94,13 @@ class Piece:
 
 
 class ResponseFailed(Exception):
-    """An answer that says of itself that it failed, or has no end; the `__cause__` of the error."""
+    """An answer that is itself an error, or has no end; used as the `__cause__` of the error."""
 
 
 def check_is_no_error(answer: Any) -> None:
     """Raise ResponseFailed for an answer, or a part of one, that is an error with HTTP 200.
 
-    Servers write it as the member `error`, which is an object or a text, or in place of the answer.
+    Servers write it as the member `error`, an object or a text, or in place of the answer.
     """
     error = getattr(answer, "error", None)
     if not error and "error" in (getattr(answer, "object", None), getattr(answer, "type", None)):
@@ -115,10 +117,10 @@ _FAILED = frozenset({"error", "abort", "cancelled", "insufficient_system_resourc
 
 
 def ended_by(reason: str | None) -> bool | None:
-    """Whether a model ended its answer itself, by a provider's word for it; None for no word.
+    """Whether a model ended its answer itself, by a provider's finish reason; None for no reason.
 
     Raises:
-        ResponseFailed: The word says that the provider failed.
+        ResponseFailed: The reason says that the provider failed.
     """
     word = (reason or "").lower()
     if word in _FAILED:
@@ -152,18 +154,18 @@ def _no_part(part: Any) -> str:
 
 
 def reported_tokens(reported: Any) -> int | None:
-    """A number of tokens that a provider tells; None where it is no such number."""
+    """A reported number of tokens; None if it is not a valid number."""
     number = as_whole(reported)
     return None if number is None or number < 0 else number
 
 
 class Provider(Protocol):
-    """How one library is called; the only part that knows its types."""
+    """The calls of one library; only this part knows its types."""
 
     is_async: bool
 
     def resource(self, request: Request, timeout: float | None) -> tuple[Any, dict[str, Any]]:
-        """What is asked, and with which arguments: its `create` makes the call."""
+        """The resource for a request, whose `create` makes the call, and the arguments."""
 
     def read(self, response: Any) -> Piece:
         """A whole response."""
@@ -279,7 +281,10 @@ class _Reading:
         )
 
     def _cost(self, prices: Prices) -> float:
-        """What it cost; by lengths where nobody counted, as of a stream that was left early."""
+        """The cost.
+
+        Estimated from lengths if tokens are not counted, as for a stream that was left early.
+        """
         piece, ask = self.piece, self.ask
         prompt, output = piece.prompt_tokens, piece.output_tokens
         if output is None and self.length:
@@ -289,7 +294,10 @@ class _Reading:
         return prices.cost(prompt or 0, output or 0, piece.cached_tokens)
 
     def _fault(self, error: Exception | None) -> Exception | None:
-        """Why there is no answer; a stream that broke off after some text is an answer."""
+        """The error, if there is no answer.
+
+        A stream that broke off after some text is an answer.
+        """
         if self.piece.refusal or self.piece.is_refused:
             return ModelRefused.of("refusal", self.piece.refusal or self.text)
         if self.piece.is_filtered:
@@ -302,12 +310,12 @@ class _Reading:
         return EndpointError.of(error, self.request.arguments["model"])
 
     def _is_unsupported(self, error: Exception | None) -> bool:
-        """Whether another form of question may do better: only where this one has one."""
+        """Whether another form of the request may work; only for requests that have one."""
         has_other = self.ask.kind != "draft"
         return has_other and getattr(error, "status_code", None) in _UNSUPPORTED
 
     def _rest(self) -> str:
-        """The text after the prefix: whitespace that was held back may come again."""
+        """The text after the prefix; whitespace that was held back may be repeated."""
         held = self.request.held_back
         if self.request.is_wrapped:
             return unwrapped(self.text)
@@ -323,7 +331,7 @@ class _TypedText:
     completed: bool
 
     def piece(self, piece: GuidedPiece, known: Known | None) -> TextPiece:
-        """A piece of it, with the value where it is the last."""
+        """The next part of it, with the value in the last one."""
         if isinstance(piece, Guided):
             return generation_of(piece, self.output, completed=self.completed, known=known)
         return piece
@@ -376,7 +384,7 @@ class ApiModel(TypedModel):
         self._refused: OrderedDict[tuple[AskKind, Grammar | None], None] = OrderedDict()
 
     def __copy__(self) -> Self:
-        """A model that asks the same client."""
+        """A model with the same client."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._refused = self._refused.copy()
@@ -400,11 +408,11 @@ class ApiModel(TypedModel):
         return self.model
 
     def checked_prompt(self, prompt: Any) -> Any:
-        """The prompt, if it is one that a request can hold; else a TypeError or a ValueError."""
+        """Check that a request can hold the prompt; raises TypeError or ValueError."""
         return checked_messages(prompt)
 
     def check_budget(self, budget: Budget) -> None:
-        """Raise UnsupportedFeature for a limit of money where no prices are known."""
+        """Raise UnsupportedFeature for a limit of money if no prices are known."""
         if budget.cost is not None and self.prices is None:
             raise UnsupportedFeature(
                 f"the budget has a cost of {budget.cost:g}, and nothing tells what the tokens of "
@@ -426,26 +434,26 @@ class ApiModel(TypedModel):
 
     @property
     def biases_tokens(self) -> bool:
-        """Whether a few tokens may be made the only ones."""
+        """Whether an answer can be restricted to a few tokens."""
         return self.capabilities.logit_bias and self.tokenizer_info is not None
 
     @property
     def reasons_natively(self) -> bool:
-        """Whether its model is told to reason, so that it need not be asked twice."""
+        """Whether its model is told to reason, so that one request suffices."""
         return self.capabilities.reasoning is not None
 
     @property
     def drafts_in_parts(self) -> bool:
-        """Whether it goes on with a given text, so that short drafts make sense."""
+        """Whether it continues a given text, so that short drafts make sense."""
         return self.capabilities.continuation is not None
 
     @property
     def reads_complaints(self) -> bool:
-        """Whether it is told what was wrong: only where it is asked in words."""
+        """Whether it can be told what was wrong: only if it is asked in words."""
         return self.capabilities.continuation is None
 
     def can(self, kind: AskKind, grammar: Grammar) -> bool:
-        """Whether it answers questions of this kind about this grammar."""
+        """Whether it answers requests of this kind about this grammar."""
         if (kind, grammar if kind == "whole" else None) in self._refused:
             return False
         if kind == "whole":
@@ -453,9 +461,9 @@ class ApiModel(TypedModel):
         return kind == "draft" or self.capabilities.choice or self.biases_tokens
 
     def answer(self, ask: Ask) -> Answer:
-        """Make the call that answers a question; an exception of the library is an answer too.
+        """Make the call for a request; an exception of the library becomes an answer.
 
-        Its error is an EndpointError of it, or a ModelRefused.
+        That answer's error is an EndpointError, or a ModelRefused.
         """
         for part in self.parts(ask):
             if isinstance(part, Answer):
@@ -473,7 +481,7 @@ class ApiModel(TypedModel):
         raise AssertionError("invariant: the last part is the answer")
 
     def parts(self, ask: Ask) -> Iterator[str | Answer]:
-        """The text of an answer as it comes, and the answer last."""
+        """The text of an answer as it arrives, and the answer last."""
         self._check_client(is_async=False)
         reading = _Reading(request_for(ask, self.model, self.capabilities), ask)
         try:
@@ -545,10 +553,10 @@ class ApiModel(TypedModel):
             )
 
     def _remember(self, ask: Ask) -> None:
-        """Do not ask again in a form that was refused, now that another form was answered.
+        """Do not use a form again that was refused, once another form was answered.
 
-        Where none is, the refusal may have been for another reason, such as a prompt that is too
-        long. What a grammar natively needs may be unsupported for this grammar alone.
+        If none is answered, the refusal may have another reason, such as a prompt that is too long.
+        A native form may be unsupported for this grammar only.
         """
         for kind in ask.refused - {ask.kind}:
             self._refused[kind, ask.grammar if kind == "whole" else None] = None
@@ -559,7 +567,7 @@ class ApiModel(TypedModel):
         return self.capabilities.stream and reading.ask.kind != "choose"
 
     def _asked(self, reading: _Reading) -> tuple[Any, dict[str, Any]]:
-        """What is asked, and the arguments of its `create`."""
+        """The resource, and the arguments of its `create`."""
         request = reading.request
         if self._streams(reading) and self.capabilities.stream_usage:
             arguments = {**request.arguments, "stream_options": {"include_usage": True}}
@@ -610,7 +618,7 @@ class ApiModel(TypedModel):
         self, jobs: Sequence[Job], output_type: Any, options: Drawing, check: Check = go_on
     ) -> list[Generation[Any]]:
         self._check_client(is_async=False)
-        self._prepare(output_type, options.get("limits"))  # once, and before anything is asked
+        self._prepare(output_type, options.get("limits"))  # once, and before any request
         if not jobs:
             return []
         with ThreadPoolExecutor(min(self._concurrency, len(jobs))) as pool:
@@ -634,16 +642,16 @@ class ApiModel(TypedModel):
 
         tasks = [create_task(write(job)) for job in jobs]
         try:
-            # In order, so that of two that fail the first one raises, whichever is the faster.
+            # In order, so that the first failing one raises, whichever fails earliest.
             return [await task for task in tasks]
         finally:
-            # Where one failed nobody waits for the others, which would go on to ask.
+            # If one failed, stop waiting for the others, which would continue to send requests.
             for task in tasks:
                 task.cancel()
             await gather(*tasks, return_exceptions=True)
 
     def _sampled(self, n: int, options: Drawing) -> Drawing:
-        return options  # what is usual at the endpoint is no greedy choice
+        return options  # the endpoint's default is not greedy
 
     def _text(self, job: Job, output_type: Any, options: Drawing) -> _TypedText:
         given = options_of(options)
@@ -698,7 +706,7 @@ class ApiModel(TypedModel):
         return () if subset is None else subset.left_out
 
     def short(self, prompt: str, grammar: Grammar, *, max_tokens: int) -> Any:
-        """A short guided text, for choosers; to be awaited where the client is asynchronous."""
+        """A short guided text, for choosers; it is awaited if the client is asynchronous."""
         run = aguide if self.is_async else guide
         return run(self, grammar, prompt, budget=Budget(tokens=max_tokens, calls=4))
 
@@ -754,9 +762,9 @@ class ApiModel(TypedModel):
 
 
 def _left_after(first: Generation[Any], budget: Budget) -> Budget:
-    """What a text may cost after what was asked for before it, the tokens of which do not count.
+    """The budget left for a text after the request before it, whose tokens do not count.
 
-    Where nothing is left it is the least, so one call is made that hardly waits.
+    If nothing is left, it is minimal: one call with almost no waiting.
     """
     spent = first.stats
     return replace(

@@ -125,7 +125,7 @@ _VLLM = Capabilities(
 )
 _SGLANG = replace(_VLLM, native=("json_schema", "structural_tag", "ebnf"))
 
-# Models that reason draw as they like: all that says otherwise is an error there.
+# Reasoning models choose their own sampling: they return an error for any option.
 _OPENAI_REASONING = replace(
     _OPENAI,
     logit_bias=False,
@@ -179,7 +179,7 @@ PRESETS: dict[str, Capabilities] = {
         seed=True,
         options=_ALL_OPTIONS,
         schema_subset="openai",
-        # Else a request may go to a provider that leaves the schema out.
+        # Otherwise a request may be routed to a provider that ignores the schema.
         extra_body=(("provider", {"require_parameters": True}),),
         reasoning="reasoning",
     ),
@@ -188,7 +188,7 @@ PRESETS: dict[str, Capabilities] = {
         stream_usage=True,
         seed=True,
         options=_ALL_OPTIONS,
-        schema_in_prompt=True,  # its documentation asks for that
+        schema_in_prompt=True,  # its documentation requires that
     ),
     "ollama": Capabilities(
         native=("json_schema",), stream_usage=True, seed=True, options=_PENALTIES
@@ -201,7 +201,7 @@ PRESETS: dict[str, Capabilities] = {
         options=("top_k", *_PENALTIES),
     ),
     "vllm": _VLLM,
-    # With a model that reasons, and a parser of its reasoning.
+    # For a reasoning model, with a parser of its reasoning.
     "vllm-reasoning": replace(_VLLM, reasoning="vllm"),
     "sglang": _SGLANG,
     "sglang-reasoning": replace(_SGLANG, reasoning="sglang"),
@@ -252,9 +252,9 @@ def capabilities_of(given: Capabilities | str) -> Capabilities:
 
 
 def known_of(preset: str, model: str) -> Capabilities:
-    """The capabilities of a preset, as far as they depend on the model's name.
+    """The capabilities of a preset, which may depend on the model's name.
 
-    Raises ValueError for a name that is no preset.
+    Raises ValueError for an unknown preset.
     """
     known = capabilities_of(preset)
     if known.responses and not _REASONING.match(model):
@@ -268,7 +268,7 @@ def known_of(preset: str, model: str) -> Capabilities:
 def preset_at(address: str, model: str) -> str:
     """The preset of an OpenAI-compatible endpoint, by its address and the name of its model.
 
-    "openai" for an address that tells nothing.
+    "openai" if the address is not known.
     """
     parts = urlsplit(address)
     host = parts.hostname or ""
@@ -294,7 +294,7 @@ class Prices:
         6.0
 
     Raises:
-        ValueError: One of them is no finite number from 0 up.
+        ValueError: One of them is not a finite number from 0 up.
     """
 
     prompt: float
@@ -317,6 +317,6 @@ class Prices:
     def cost(self, prompt_tokens: int, output_tokens: int, cached_tokens: int) -> float:
         """The cost of a call; `cached_tokens` are among `prompt_tokens`."""
         cached = self.prompt if self.cached is None else self.cached
-        cached_tokens = min(cached_tokens, prompt_tokens)  # whatever a server says
+        cached_tokens = min(cached_tokens, prompt_tokens)  # a server may report anything
         fresh = prompt_tokens - cached_tokens
         return (fresh * self.prompt + cached_tokens * cached + output_tokens * self.output) / 1e6

@@ -1,4 +1,4 @@
-"""What the clients of all providers have in common: the library, its construction, its timeout."""
+"""What the clients of all providers share: the library, the constructor, the timeout."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from stencilm.errors import ModelError
 from stencilm.shown import in_a_line, shown_value
 
 _SHORT = 1 << 16
-"""Bytes of an answer that is read as a whole to tell what it says."""
+"""The largest answer that is read as a whole to quote it in an error, in bytes."""
 
 
 def library(name: str, service: str) -> Any:
-    """The provider's library. Raises ModelError, with the extra that brings it, where it lacks."""
+    """Import the provider's library. Raises ModelError, with the extra that installs it."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -24,7 +24,7 @@ def library(name: str, service: str) -> Any:
 
 
 def made(kind: Any, error: type[Exception]) -> Any:
-    """A client from the environment. Raises ModelError where it holds no key."""
+    """Make a client from the environment. Raises ModelError if there is no key."""
     try:
         return kind()
     except error as reason:
@@ -32,7 +32,7 @@ def made(kind: Any, error: type[Exception]) -> Any:
 
 
 def check_model_name(model: str, function: str) -> None:
-    """Raise ValueError where there is no name, and TypeError where it is no text."""
+    """Raise ValueError if the name is empty, and TypeError if it is not a str."""
     if not isinstance(model, str) and model is not None:
         raise TypeError(f"model is {shown_value(model):.60}, but must be the name of a model")
     if not model:
@@ -40,13 +40,16 @@ def check_model_name(model: str, function: str) -> None:
 
 
 def check_client(client: Any, resource: str, kinds: str) -> None:
-    """Raise TypeError for what is no client: what only looks like one has what is used of it."""
+    """Raise TypeError for a value that is not a client.
+
+    An object with the same attributes is one.
+    """
     if not all(hasattr(client, name) for name in (resource, "max_retries", "with_options")):
         raise TypeError(f"client is {shown_value(client):.60}, but must be an {kinds}, or None")
 
 
 def within(client: Any, timeout: float | None) -> Any:
-    """The client with at most this many seconds for a call, its own retries included."""
+    """The client with a limit of this many seconds per call, including its own retries."""
     if timeout is None:
         return client
     timeout = timeout / (1 + client.max_retries)
@@ -55,9 +58,9 @@ def within(client: Any, timeout: float | None) -> Any:
 
 
 def stop_asking(resource: Any, time: AnswerTime) -> None:
-    """Have a client that was made by `within` try nothing again for which nobody waits any more.
+    """Stop a client that was made by `within` from trying again when the time is over.
 
-    Nothing of the library's own ends its pauses between tries, which may be a minute long.
+    The library itself has no way to end its pauses between tries, which may take a minute.
     """
     client: Any = getattr(resource, "_client", None)
     prepare = getattr(client, "_prepare_request", None)
@@ -73,15 +76,15 @@ def stop_asking(resource: Any, time: AnswerTime) -> None:
 
 
 def whole(resource: Any, arguments: dict[str, Any], time: AnswerTime) -> Any:
-    """An answer that is no stream, read within its time once it has begun.
+    """Read an answer that is not a stream, within its time once it has begun.
 
-    The library reads on for as long as something comes. So it is asked for the response before it
-    is read, which may be closed. A connection that breaks within it is tried again, as the library
-    does it otherwise.
+    The library reads on as long as something arrives. So it is asked for the response before the
+    body is read, which can be closed. If the connection breaks while reading, the call is tried
+    again, as the library otherwise does itself.
 
     Raises:
-        Exception: What the library raises; where the time is over, what reading a closed response
-            raises.
+        Exception: The library raises it; if the time is over, the error of reading a closed
+            response.
     """
     streaming = getattr(resource, "with_streaming_response", None)
     if streaming is None:
@@ -89,7 +92,7 @@ def whole(resource: Any, arguments: dict[str, Any], time: AnswerTime) -> Any:
     tries_left = getattr(getattr(resource, "_client", None), "max_retries", 0)
     while True:
         response = time.begun(streaming.create(**arguments, stream=False).__enter__)
-        with time.closing(response):  # which is all that its own way out does
+        with time.closing(response):  # leaving the library's own context would only do the same
             try:
                 return response.parse()
             except Exception as error:
@@ -100,14 +103,14 @@ def whole(resource: Any, arguments: dict[str, Any], time: AnswerTime) -> Any:
 
 
 def _is_of_connection(error: Exception) -> bool:
-    """Whether an exception says that a response broke off, in the words of httpx or its kin."""
+    """Whether an exception means that a response broke off, by httpx or a similar library."""
     return any(kind.__name__ == "TransportError" for kind in type(error).__mro__)
 
 
 def unstreamed(stream: Any) -> Any:
-    """The response after a stream that is short and says that it is no stream; else None.
+    """The response behind a stream if it is short and declares that it is not a stream; else None.
 
-    Its body may be read and reported by `no_stream`; the stream goes on giving what it would have.
+    Its body may be read and reported by `no_stream`; the stream itself still works.
     """
     response = getattr(stream, "response", None)
     headers = getattr(response, "headers", {})
@@ -118,7 +121,7 @@ def unstreamed(stream: Any) -> Any:
 
 
 def no_stream(response: Any) -> str:
-    """What a response is in place of a stream, and what it says."""
+    """The content type and the text of a response that is not a stream."""
     kind = response.headers["content-type"]
     said = response.content.decode("utf-8", "replace")
     return f"the answer is {in_a_line(kind)}, and no stream of events: {in_a_line(said, 200)}"

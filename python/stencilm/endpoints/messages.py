@@ -1,7 +1,7 @@
-"""Messages in the form of each provider: a picture is written in three ways.
+"""Messages in the form of each provider: there are three ways to write a picture.
 
 One idea: a message is read in any of the common forms, and written in the one that its provider
-documents; everything except pictures passes through unchanged.
+documents. Everything except pictures is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _DATA = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.D
 
 
 def checked_messages(prompt: Any) -> Any:
-    """The prompt, if it is text or a list of chat messages.
+    """Check that a prompt is text or a list of chat messages, and return it.
 
-    Raises TypeError, also for a part of a message that lacks what its kind is sent with, and
-    ValueError for half of a surrogate pair, which no request can hold.
+    Raises TypeError, also for a part of a message without the fields of its kind, and ValueError
+    for a lone surrogate, which no request can contain.
     """
     if isinstance(prompt, str):
         _check_characters(prompt)
@@ -70,7 +70,7 @@ def _check_characters(text: str) -> None:
 
 
 def _needed(part: Mapping[str, Any]) -> str | None:
-    """What a part of a message lacks; None where it lacks nothing that is known here."""
+    """The fields that a part of a message lacks; None if it lacks none."""
     kind, source = part.get("type"), part.get("source")
     if kind == "text":
         return None if isinstance(part.get("text"), str) else "its 'text'"
@@ -93,7 +93,7 @@ def messages_of(prompt: Any) -> Messages:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """What a message says, without its pictures."""
+    """The text of a message, without its pictures."""
     content = message.get("content") or ""
     if isinstance(content, str):
         return content
@@ -101,7 +101,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def in_form(messages: Messages, form: Form) -> Messages:
-    """The messages with their parts as a provider takes them."""
+    """The messages with their parts in a provider's form."""
     made = []
     for message in messages:
         content = message.get("content")
@@ -138,7 +138,7 @@ def _part(part: Any, form: Form, *, is_said: bool) -> Any:
 
 
 def _picture(part: Mapping[str, Any]) -> str | None:
-    """The address of a picture, which may hold its data; None for a part that is none."""
+    """The address of a picture, which may contain its data; None if the part is not one."""
     kind = part.get("type")
     if kind == "image_url":
         given = part["image_url"]

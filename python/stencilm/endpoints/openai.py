@@ -192,7 +192,7 @@ class _Responses:
 
 
 def _first_choice(response: Any, part: str) -> Piece:
-    """What the first of the choices says; parts of others may come between its own."""
+    """The contents of the first choice; parts of other choices may come between its own."""
     for choice in response.choices or ():
         if not choice.index:  # Other servers leave it out.
             return _piece(choice, part)
@@ -200,7 +200,7 @@ def _first_choice(response: Any, part: str) -> Piece:
 
 
 def _piece(choice: Any, part: str) -> Piece:
-    """What a choice says: the text of a completion, or that of a message and its custom tools."""
+    """The contents of a choice: the text of a completion, or of a message and its tools."""
     is_filtered = choice.finish_reason == "content_filter"
     is_finished = ended_by(choice.finish_reason)
     said = getattr(choice, part, None)
@@ -221,7 +221,7 @@ def _piece(choice: Any, part: str) -> Piece:
 
 
 def _content(said: Any) -> tuple[str, str]:
-    """What a message says, and what was thought before: providers have three names for that."""
+    """The text of a message, and its reasoning, for which providers have three names."""
     content = said.content or ""
     for name in ("reasoning_content", "reasoning"):
         reasoning = getattr(said, name, None)
@@ -232,7 +232,7 @@ def _content(said: Any) -> tuple[str, str]:
     if isinstance(content, str):
         return content, reasoning
     text, thought = "", reasoning
-    for part in content:  # Mistral's models that reason answer in parts
+    for part in content:  # Mistral's reasoning models answer in parts
         if part.get("type") == "thinking":
             thought += "".join(one.get("text", "") for one in part.get("thinking") or ())
         else:
@@ -241,7 +241,7 @@ def _content(said: Any) -> tuple[str, str]:
 
 
 def _tool_input(call: Any) -> str:
-    """What a custom tool is given; the parts of a stream come as plain dictionaries."""
+    """The input of a custom tool; the parts of a stream are plain dictionaries."""
     custom = getattr(call, "custom", None)
     given = custom.get("input") if isinstance(custom, dict) else getattr(custom, "input", None)
     return given or ""

@@ -1,8 +1,8 @@
-"""How a provider is told to reason before it answers, in its own words.
+"""How each provider is told to reason before it answers.
 
-One idea: what a call asks for, on, off or a number of tokens, is expressed in one of a few ways
-that providers have; one without a number of tokens gets the effort with the largest usual budget
-within it. Pure functions, so that a test reads what would be sent.
+One idea: a request for reasoning (on, off or a number of tokens) is translated into one of a few
+ways that providers offer. If a provider takes no number of tokens, it gets the effort with the
+largest usual budget within the number. Pure functions, so that a test reads what would be sent.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ ReasoningWay: TypeAlias = Literal[
 variables of chat templates, with the budgets of vLLM and of SGLang."""
 
 LEAST_THINKING = 1_024
-"""The smallest budget that Anthropic's API takes."""
+"""The smallest budget that Anthropic's API accepts."""
 
 _EFFORTS = ((24_576, "high"), (8_192, "medium"), (0, "low"))
-"""Efforts with the budgets that they stand for where a provider documents some."""
+"""Efforts with their budgets, as documented by some providers."""
 
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[.-](\d{1,2}))?(?!\d)")
 _ALWAYS_THINKS = re.compile(r"mythos|fable")
@@ -33,19 +33,19 @@ _TAKES_MINIMAL = re.compile(r"(?:openai/)?gpt-5(?!\.\d)|(?:models/|google/)?gemi
 
 
 def extra_tokens(reasoning: Reasoning) -> int:
-    """By how much a bound of the answer grows where a provider counts the reasoning in it."""
+    """The increase of the answer's limit, for providers that include the reasoning in it."""
     return 0 if isinstance(reasoning, str) else budget_of(reasoning)
 
 
 def reasoning_arguments(
     way: ReasoningWay | None, model: str, reasoning: Reasoning
 ) -> dict[str, Any]:
-    """The arguments that say whether, and how much, a model reasons.
+    """The arguments that tell a model whether, and how much, to reason.
 
     Args:
-        way: How the endpoint is told; None where it is not.
-        model: The model's name; what it takes depends on it with some providers.
-        reasoning: What the call asks for; nothing is sent for "auto", and "draft" is none of it.
+        way: How the endpoint is told; None if it is not.
+        model: The model's name; with some providers, the accepted values depend on it.
+        reasoning: The option of the call; nothing is sent for "auto" and "draft".
 
     Raises UnsupportedFeature for a budget that the provider refuses.
     """
@@ -67,7 +67,7 @@ def reasoning_arguments(
             return _extra({"reasoning": {"enabled": False}})
         budget = {"enabled": True} if reasoning is True else {"max_tokens": reasoning}
         return _extra({"reasoning": budget})
-    # Templates have one of two names for it, and leave out what they do not know.
+    # Templates use one of two names for it, and ignore unknown variables.
     body: dict[str, Any] = {"chat_template_kwargs": {"enable_thinking": is_on, "thinking": is_on}}
     if is_on and reasoning is not True:
         is_vllm = way == "vllm"
@@ -80,7 +80,7 @@ def reasoning_arguments(
 
 
 def _thinking(model: str, reasoning: Reasoning, is_on: bool) -> dict[str, Any]:
-    """Anthropic's `thinking`: newer models choose how much, older ones take a budget alone."""
+    """Anthropic's `thinking`: newer models choose the amount, older ones only take a budget."""
     version = _claude_version(model)
     if not is_on:
         always = _ALWAYS_THINKS.search(model)
@@ -105,7 +105,7 @@ def _claude_version(model: str) -> tuple[int, int] | None:
 
 
 def _effort(reasoning: Reasoning) -> str:
-    """The effort for a number of tokens; what is usual where none is given."""
+    """The effort for a number of tokens; the usual one if there is no number."""
     if reasoning is True:
         return "medium"
     return next(effort for least, effort in _EFFORTS if budget_of(reasoning) >= least)
@@ -118,5 +118,5 @@ def _least_effort(model: str) -> str:
 
 
 def _extra(body: dict[str, Any]) -> dict[str, Any]:
-    """What the client library has no name for."""
+    """Arguments that the client library has no name for."""
     return {"extra_body": body}

@@ -1,4 +1,7 @@
-"""Requests as the arguments of a call; pure functions, so that a test reads what would be sent."""
+"""The arguments of a call for each request.
+
+Pure functions, so that a test reads what would be sent.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from stencilm.models.prompts import with_text
 
 Route: TypeAlias = Literal["chat", "completions"]
 
-MAX_OPTIONS = 9  # so that one digit or letter, and so one token, is an answer
+MAX_OPTIONS = 9  # so that an answer is one digit or letter, and so one token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +36,14 @@ class Request:
     """One call.
 
     Attributes:
-        route: Which resource of the client.
-        means: What the call is called in traces.
+        route: The resource of the client.
+        means: The name of the call in traces.
         arguments: The arguments of the call.
         held_back: Whitespace at the end of the prefix that was not sent; an answer may begin with
-            them.
-        options: What may be chosen, where the answer is a label.
-        is_rest: The answer goes on after the prefix; else it may be the whole text.
-        is_wrapped: The answer is an object that holds the text as its one member.
+            it.
+        options: The options to choose from, if the answer is a label.
+        is_rest: The answer continues the prefix; otherwise it may be the whole text.
+        is_wrapped: The answer is an object that holds the text as its only member.
     """
 
     route: Route
@@ -134,7 +137,7 @@ def _native(
 
 
 def _is_object(schema: dict[str, Any]) -> bool:
-    """Whether every valid value is an object, as far as the root of the schema tells."""
+    """Whether every valid value is an object, as far as the root of the schema shows."""
     here: Any = schema
     for _ in range(8):
         reference = here.get("$ref")
@@ -149,7 +152,7 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def _constraint(grammar: Grammar, grammar_name: str) -> dict[str, Any] | None:
-    """What is no schema, as vLLM and SGLang take it: options, a pattern, or a grammar."""
+    """A grammar without a schema for vLLM and SGLang: options, a pattern, or a grammar."""
     options = choices_of(grammar)
     if options is not None and grammar_name == "grammar":
         return {"choice": options}
@@ -161,7 +164,7 @@ def _constraint(grammar: Grammar, grammar_name: str) -> dict[str, Any] | None:
 
 
 def subset_of(grammar: Grammar, capabilities: Capabilities) -> SubsetSchema | None:
-    """The schema of a grammar as the endpoint's strict mode takes it, if it can be said there."""
+    """The schema of a grammar in the form of the endpoint's strict mode, if possible."""
     source = grammar.source
     if capabilities.schema_subset is None or not isinstance(source, JsonSchemaSource):
         return None
@@ -169,7 +172,7 @@ def subset_of(grammar: Grammar, capabilities: Capabilities) -> SubsetSchema | No
 
 
 def _custom_tool(grammar: dict[str, str], capabilities: Capabilities) -> dict[str, Any]:
-    """A tool whose input is the text, and the order to call it."""
+    """A tool whose input is the text, and the instruction to call it."""
     tool = {
         "name": "output",
         "description": "Takes the whole answer, and nothing else. The answer fits its grammar.",
@@ -188,10 +191,10 @@ def _custom_tool(grammar: dict[str, str], capabilities: Capabilities) -> dict[st
 
 
 def tool_grammar(grammar: Grammar) -> dict[str, str] | None:
-    """A grammar as OpenAI's custom tools take it, in its own notation; None where they do not.
+    """A grammar in the notation of OpenAI's custom tools; None if they cannot express it.
 
-    They know regular expressions and Lark, without look-around, lazy repetition, priorities,
-    templates, and imports other than the common library. A grammar that seems to have one of these
+    They support regular expressions and Lark, without look-around, lazy repetition, priorities,
+    templates, and imports other than the common library. A grammar that seems to use any of these
     is not sent.
     """
     source = grammar.source
@@ -213,12 +216,12 @@ _NEEDS_NUL = re.compile(
     (?: "(?:[^"\\]|\\(?!x00).)*+\\x00 | \[\\x00\] )
     """
 )
-"""GBNF with a text that holds NUL, or a class of NUL alone."""
+"""GBNF with a text that contains NUL, or a class that is only NUL."""
 
 _NOT_IN_LARK_TOOLS = re.compile(
     r"^\s*%(?!ignore\b|import\s+common\b)"  # directives, and imports of other files
     r"|^\s*[?!]*\w+(\.-?\d+|\[[^\]]*\]|\{[^}]*\})\s*:"  # priorities, attributes, templates
-    r"|%(json|regex|lark)\b|@\w|<[\[|]|[&~]\s*[A-Z/\"]",  # what only our dialect has
+    r"|%(json|regex|lark)\b|@\w|<[\[|]|[&~]\s*[A-Z/\"]",  # features of our dialect only
     re.MULTILINE,
 )
 
@@ -230,7 +233,7 @@ def schema_of(grammar: Grammar) -> Any:
 
 
 def _plain(text: str) -> dict[str, Any] | None:
-    """The object of a JSON text as the library of an endpoint can write it again, if it can."""
+    """The object of a JSON text, if the library of an endpoint can write it again."""
     try:
         value = plain_json(text)
     except (ValueError, RecursionError):
@@ -239,9 +242,9 @@ def _plain(text: str) -> dict[str, Any] | None:
 
 
 def request_for(ask: Ask, model: str, capabilities: Capabilities) -> Request:
-    """The call that answers a question with the best means that the endpoint has.
+    """The call that answers a request with the best means that the endpoint has.
 
-    Raises UnsupportedFeature for an option of drawing that the endpoint does not take.
+    Raises UnsupportedFeature for a sampling option that the endpoint does not take.
     """
     check_options(ask.sampling, ask.temperature, ask.stop, capabilities)
     if ask.kind == "whole":
@@ -268,7 +271,7 @@ def check_options(
     stop: Sequence[str],
     capabilities: Capabilities,
 ) -> None:
-    """Raise UnsupportedFeature for an option that was asked for and that it does not take."""
+    """Raise UnsupportedFeature for a requested option that the endpoint does not take."""
     asked = {
         "temperature": temperature is not None and not capabilities.temperature,
         "top_p": sampling.top_p < 1 and not capabilities.temperature,
@@ -286,7 +289,7 @@ def check_options(
 
 
 def _asked_options(sampling: Sampling) -> dict[str, Any]:
-    """The further options that are not as usual, as they are sent."""
+    """The further options that differ from their defaults, as they are sent."""
     usual = Sampling()
     names = ("top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty")
     return {
@@ -297,7 +300,7 @@ def _asked_options(sampling: Sampling) -> dict[str, Any]:
 
 
 def _described(ask: Ask, capabilities: Capabilities, *, is_native: bool) -> Messages:
-    """The prompt as messages, with the grammar in words where nothing else tells it."""
+    """The prompt as messages, with the grammar in words if nothing else conveys it."""
     messages = messages_of(ask.prompt)
     wanted = capabilities.schema_in_prompt
     if wanted is False or (wanted is None and is_native):
@@ -309,7 +312,7 @@ def _described(ask: Ask, capabilities: Capabilities, *, is_native: bool) -> Mess
 def _going_on(
     ask: Ask, model: str, capabilities: Capabilities, means: str, more: dict[str, Any], limit: int
 ) -> Request:
-    """Go on with the prefix; in the way of the endpoint, or by asking for it in words."""
+    """Continue the prefix: in the endpoint's own way, or by asking for it in words."""
     how = capabilities.continuation
     if how == "completion" and isinstance(ask.prompt, str) and "logit_bias" not in more:
         arguments = _arguments(ask, model, capabilities, limit)
@@ -361,7 +364,7 @@ def _choosing(ask: Ask, model: str, capabilities: Capabilities) -> Request:
         }
         return Request(route="completions", means="choice", arguments=arguments, options=options)
     messages = [*messages_of(ask.prompt), {"role": "user", "content": f"{question}."}]
-    # One token is too few for a model that thinks before it answers.
+    # One token is too few for a model that reasons before it answers.
     limit = most if capabilities.max_tokens == "max_tokens" else None
     return _chat(ask, model, capabilities, messages, "choice", limit=limit, options=options)
 
@@ -402,9 +405,9 @@ def _chat(
 
 
 def _arguments(ask: Ask, model: str, capabilities: Capabilities, limit: int) -> dict[str, Any]:
-    """What nobody asked for is not sent: some models take no temperature but their own."""
+    """Options that the caller did not set are not sent: some models refuse any temperature."""
     arguments: dict[str, Any] = {"model": model}
-    # A bound of ours could cut short what a model thinks to itself.
+    # Our own bound might cut a model's reasoning short.
     if ask.is_bounded or limit == 1 or capabilities.needs_max_tokens:
         arguments[capabilities.max_tokens] = limit
     if ask.temperature is not None:
@@ -413,7 +416,7 @@ def _arguments(ask: Ask, model: str, capabilities: Capabilities, limit: int) -> 
         arguments["top_p"] = ask.top_p
     extra: dict[str, Any] = {}
     if ask.seed is not None:
-        # The library knows one name for it.
+        # The library has only one name for it.
         (arguments if capabilities.seed_name == "seed" else extra)[capabilities.seed_name] = (
             ask.seed
         )

@@ -1,8 +1,8 @@
-"""Schemas as providers take them: the part of JSON Schema that their strict modes enforce.
+"""Schemas in the part of JSON Schema that a provider's strict mode enforces.
 
-One idea: a schema that is sent may allow more than the grammar, because every answer is checked,
-and may ask for one of several equivalent forms, but it is never one that the provider refuses. What
-it leaves out is reported. If a schema cannot be expressed, nothing strict is sent.
+One idea: the schema that is sent may allow more than the grammar, because every answer is checked,
+and may use another form with the same meaning. But it is never one that the provider refuses. What
+it leaves out is reported. If a schema cannot be expressed, no strict schema is sent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stencilm.whole_numbers import written_number
 SchemaSubset: TypeAlias = Literal["openai", "azure", "anthropic"]
 
 WRAPPED = "value"
-"""The member that holds what is no object, where the root must be one."""
+"""The member that holds any other value, if the root must be an object."""
 
 _MAX_DEPTH = 40
 _FORMATS = frozenset(
@@ -46,18 +46,18 @@ _ASSERTIONS = frozenset(
         "unevaluatedProperties", "unevaluatedItems", "additionalItems", "divisibleBy", "disallow",
     }
 )  # fmt: skip
-"""What may be left to checking: keywords that only take texts away."""
+"""Keywords that may be left to checking, because they only exclude texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """What a provider's strict mode asks for, by its documentation.
+    """The requirements of a provider's strict mode, from its documentation.
 
     Attributes:
-        all_required: Every property is required; what may be left out is null instead.
-        is_object: The root is an object, and no `anyOf`.
-        recursive: Schemas may refer to themselves.
-        keywords: What is taken beside `type`, for each type.
+        all_required: Every property is required; an optional one is null instead.
+        is_object: The root is an object, without `anyOf`.
+        recursive: Schemas may be recursive.
+        keywords: The keywords that are accepted beside `type`, for each type.
         formats: The formats of strings.
         most_items: The highest `minItems`.
     """
@@ -111,12 +111,12 @@ _DIALECTS: dict[str, _Dialect] = {
 
 @dataclass(frozen=True, slots=True)
 class SubsetSchema:
-    """A schema that a strict mode takes.
+    """A schema that a strict mode accepts.
 
     Attributes:
         schema: The schema.
-        is_wrapped: What it describes is the member `value` of the object that is asked for.
-        left_out: The places of keywords that it does not say; the answer is checked for them.
+        is_wrapped: The value itself is the member `value` of the object in the answer.
+        left_out: The places of keywords that it lacks; the answer is checked for them.
     """
 
     schema: dict[str, Any]
@@ -125,15 +125,14 @@ class SubsetSchema:
 
 
 class _NotExpressible(StencilError):
-    """The schema has something that the strict mode has no words for."""
+    """The strict mode cannot express the schema."""
 
 
 @lru_cache(maxsize=64)
 def subset_schema(text: str, subset: SchemaSubset) -> SubsetSchema | None:
-    """The schema of a JSON text as a strict mode takes it; None where it cannot be said there.
+    """A JSON schema in the form of a strict mode; None if that cannot express it.
 
-    Members that nobody declares are left out where the schema does not speak of them. Callers share
-    the result.
+    Undeclared members are excluded if the schema does not mention them. Callers share the result.
     """
     try:
         schema = plain_json(text)
@@ -148,7 +147,7 @@ def subset_schema(text: str, subset: SchemaSubset) -> SubsetSchema | None:
 
 
 def unwrapped(text: str) -> str:
-    """What the member `value` of an answer holds, as it was written; any other text as it is."""
+    """The text of the member `value` of an answer, as it was written; any other text unchanged."""
     opening = _WRAPPING.match(text)
     if opening is None:
         return text
@@ -156,12 +155,12 @@ def unwrapped(text: str) -> str:
     try:
         _, end = json.JSONDecoder().raw_decode(inner)
     except (ValueError, RecursionError):
-        return inner  # cut, or no JSON: as far as it came
+        return inner  # truncated, or not JSON: as far as it came
     return inner[:end]
 
 
 class Unwrapping:
-    """`unwrapped`, for an answer that comes in pieces: each part is looked at once."""
+    """`unwrapped`, for an answer that arrives in pieces: each part is read once."""
 
     def __init__(self) -> None:
         self._waiting: str | None = ""  # None once the member has begun
@@ -171,7 +170,7 @@ class Unwrapping:
         self._has_ended = False
 
     def feed(self, piece: str) -> str:
-        """What the member holds of one more piece."""
+        """The part of the member in one more piece."""
         if self._waiting is not None:
             self._waiting += piece
             opening = _WRAPPING.match(self._waiting)
@@ -212,7 +211,7 @@ class _Reference(NamedTuple):
 
 @dataclass(slots=True)
 class _Pass:
-    """One schema on its way into a dialect."""
+    """Converts one schema into a dialect."""
 
     root: dict[str, Any]
     dialect: _Dialect
@@ -266,7 +265,7 @@ class _Pass:
         if "$ref" in schema:
             beside = _required(schema)
             made: dict[str, Any] = {"$ref": self._reference(schema["$ref"], place, beside)}
-            kept = {}  # nothing may stand beside it
+            kept = {}  # other keywords are not allowed beside it
             said |= {"$ref", "required"}
         elif "enum" in schema or "const" in schema:
             made = self._enum(schema, place)
@@ -430,7 +429,7 @@ _STRUCTURE = frozenset(
         "properties", "required", "patternProperties", "items", "prefixItems", "extends",
     }
 )  # fmt: skip
-"""What cannot be left to checking: a schema without it would say something else."""
+"""Keywords that cannot be left to checking: a schema without them would mean something else."""
 
 
 def _required(schema: Any) -> frozenset[str]:
@@ -439,7 +438,7 @@ def _required(schema: Any) -> frozenset[str]:
 
 
 def _requiring(schema: Any, names: frozenset[str]) -> Any:
-    """A schema of objects that have these members, too."""
+    """A schema of objects that must have these members, too."""
     if not names:
         return schema
     if not isinstance(schema, dict) or not schema.keys() & {"$ref", "anyOf", "properties"}:
@@ -490,7 +489,7 @@ def _type_of(value: Any) -> str:
 
 
 def _is_recursive(definitions: dict[str, Any]) -> bool:
-    """Whether some definition leads to itself."""
+    """Whether some definition is recursive."""
     uses = {name: set(_references(schema)) for name, schema in definitions.items()}
     for name in definitions:
         seen: set[str] = set()

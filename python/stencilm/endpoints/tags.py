@@ -1,7 +1,8 @@
-"""A structural tag as servers take it: in the form of xgrammar, with nothing specific to stencilm.
+"""A structural tag for servers: in the form of xgrammar, without anything specific to stencilm.
 
-One idea: a tag is sent if its JSON means the same there. What a server would read differently, or
-not at all, and what no text can be checked for, such as a single token, is not sent.
+One idea: a tag is sent only if its JSON has the same meaning there. Formats that a server would
+read differently, or not at all, and those that cannot be checked in a text, such as a single token,
+are not sent.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _STYLES = (
     "cohere_xml",
     "kimi_k3_xml",
 )
-"""The styles of arguments that xgrammar has, too."""
+"""The styles of arguments that xgrammar also has."""
 
 _OF_TOKENS = (
     AnyTokensFormat,
@@ -51,7 +52,7 @@ _OF_TOKENS = (
 
 
 def native_tag(grammar: Grammar) -> str | None:
-    """The JSON text of a grammar that is a tag, for a server; None where it cannot be sent."""
+    """The JSON text of a tag grammar for a server; None if it cannot be sent."""
     source = grammar.source
     return _native(source.text) if isinstance(source, StructuralTagSource) else None
 
@@ -66,7 +67,10 @@ def _native(text: str) -> str | None:
 
 
 def _said(value: Any) -> Any:
-    """A format, or what a field of one holds, as a server reads it; raises UnsupportedFeature."""
+    """A format, or the value of one of its fields, in a server's form.
+
+    Raises UnsupportedFeature.
+    """
     if isinstance(value, tuple):
         return [_said(each) for each in value]
     if not is_format(value):
@@ -89,7 +93,7 @@ def _said(value: Any) -> Any:
 
 
 def _said_schema(value: JSONSchemaFormat) -> dict[str, Any]:
-    """JSON in a tag. A server has one layout, and its own ways with an order and with excludes."""
+    """JSON in a tag. A server has a fixed layout, and treats the order and excludes differently."""
     shape = JSONSchemaFormat(json_schema=value.json_schema, style=value.style)
     is_usual = value.model_copy(update={"max_whitespace": shape.max_whitespace}) == shape
     # A bound of 0 is an error there.
@@ -98,7 +102,7 @@ def _said_schema(value: JSONSchemaFormat) -> dict[str, Any]:
     said: dict[str, Any] = {"type": "json_schema", "json_schema": value.json_schema}
     if value.style != "json":
         said["style"] = value.style
-    # Without a bound of its own, a server has none.
+    # A server has no bound by default, so send ours.
     return said | {"max_whitespace_cnt": value.max_whitespace}
 
 

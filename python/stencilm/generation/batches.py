@@ -1,7 +1,8 @@
-"""Many texts in one forward pass at a time, and beams.
+"""Many texts, each step of all of them in one forward pass; and beam search.
 
-One idea: a text being written only asks for logits (`Pass`), so a driver can gather the requests of
-many, run them as rows of one pass, and give each its row. Rows that end leave the batch.
+One idea: a text being generated only requests logits (`Pass`). So a driver can gather the requests
+of many texts, run them as rows of one pass, and return each its row. Rows whose text has ended
+leave the batch.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class TokenBatch(Protocol):
     """Rows of tokens inside a model."""
 
     def append(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Add tokens to each row, and return the logits after it: [rows, width]."""
+        """Add tokens to each row; returns the logits after it: [rows, width]."""
 
     def select(self, rows: Sequence[int]) -> None:
         """Make row i what row `rows[i]` was."""
@@ -45,15 +46,15 @@ class BatchModel(Protocol):
     runs_batches: bool
 
     def start_batch(self, prompts: Sequence[Sequence[int]]) -> TokenBatch:
-        """Rows that hold these prompts."""
+        """Start a batch whose rows hold these prompts."""
 
 
 def decode_batch(
     model: LanguageModel, decodings: Sequence[Decoding], on_event: OnEvent | None = None
 ) -> int:
-    """Write all texts to their ends; the number of forward passes.
+    """Generate all texts to their ends; returns the number of forward passes.
 
-    Where the model runs no batches, or texts are drafted, they are written one after another. Equal
+    If the model runs no batches, or texts use a draft, they are generated one after another. Equal
     prompts are read once. The first text that fails raises, as it would alone.
     """
     has_draft = any(decoding.has_draft for decoding in decodings)
@@ -65,7 +66,7 @@ def decode_batch(
         return sum(decoding.stats.forward_passes for decoding in decodings)
 
     def advance(number: int, logits: NDArray[np.float32] | None) -> tuple[int, ...] | None:
-        """Go on with a text up to its next wish; None at its end."""
+        """Advance a text to its next request; None at its end."""
         while True:
             try:
                 step = decodings[number].step(logits)
@@ -108,7 +109,7 @@ def _first_pass(
     wanted: dict[int, tuple[int, ...]],
     rows: Sequence[int],
 ) -> tuple[TokenBatch, NDArray[np.float32]]:
-    """The pass over the prompts; one row is enough where all of them are the same."""
+    """The pass over the prompts; a single row is computed if all of them are the same."""
     prompts = [decoding.prompt_ids for decoding in decodings]
     tokens = [wanted[number] for number in rows]
     if len(rows) > 1 and all(p == prompts[0] for p in prompts) and len(set(tokens)) == 1:
@@ -122,24 +123,24 @@ def _first_pass(
 
 @runtime_checkable
 class PositionBatch(TokenBatch, Protocol):
-    """A batch that can tell the logits of several positions of each row in one pass."""
+    """A batch that returns the logits at several positions of each row in one pass."""
 
     def append_last(self, token_ids: Sequence[Sequence[int]], count: int) -> NDArray[np.float32]:
         """Add tokens to each row; the logits after each of the last `count`: [rows, count, width].
 
-        A row may be given fewer tokens, or none while others are given some.
+        A row may be given fewer tokens than others, or none.
         """
 
 
 class BranchingText:
-    """The beginnings of many texts after one prompt, looked at several in a pass.
+    """Prefixes of many texts after one prompt, several of which are evaluated in one pass.
 
-    A row of the batch is a beginning that was looked at last; row 0 is the prompt, from which what
-    goes on from none of the others begins anew.
+    A row of the batch holds a prefix that was evaluated recently. Row 0 holds the prompt; a text
+    that extends none of the other rows starts from it.
     """
 
     def __init__(self, batch: PositionBatch) -> None:
-        """`batch` has one row, the prompt, which was not read yet."""
+        """`batch` has one row, the prompt, which has not been read yet."""
         self._batch = batch
         self._held: list[list[int]] = [[]]
         self._after_prompt: NDArray[np.float32] = batch.append([[]])[0]
@@ -150,7 +151,8 @@ class BranchingText:
     ) -> list[list[NDArray[np.float32]]]:
         """The logits after each of the last `counts[i]` tokens of text i, in at most one pass.
 
-        A count may be one more than there are tokens: the first logits are those after the prompt.
+        A count may exceed the number of tokens by one: then the first logits are those after the
+        prompt.
         """
         pairs = list(zip(texts, counts, strict=True))
         known = [[self._after_prompt.copy()] if count > len(text) else [] for text, count in pairs]
@@ -170,7 +172,7 @@ class BranchingText:
         return known
 
     def _parent(self, text: Sequence[int], unread: int) -> int:
-        """The row with the longest beginning of a text that stops before its last tokens."""
+        """The row with the longest prefix of a text that does not include its unread tokens."""
 
         def fits(row: int) -> bool:
             held = self._held[row]
@@ -185,9 +187,9 @@ class Beam:
 
     Attributes:
         token_ids: Its tokens, without the stop token.
-        logprob: The sum of the model's own log probabilities of them, and of the stop token where
-            the model chose it.
-        is_complete: It is a whole text of the grammar.
+        logprob: The sum of the model's own log probabilities of these, and of the stop token if the
+            model chose it.
+        is_complete: It is a complete text of the grammar.
     """
 
     token_ids: tuple[int, ...]
@@ -195,7 +197,7 @@ class Beam:
     is_complete: bool
 
     def score(self, length_penalty: float) -> float:
-        """The log probability over the length to the power of the penalty."""
+        """The log probability, divided by the length to the power of the penalty."""
         if self.logprob == 0:
             return math.inf
         return length_penalty * math.log(max(1, len(self.token_ids))) - math.log(-self.logprob)
@@ -210,10 +212,10 @@ def beam_search(
     max_tokens: int,
     length_penalty: float = 1.0,
 ) -> list[Beam]:
-    """The best texts of a search with this many beams, best first.
+    """Search with this many beams; returns the best texts, best first.
 
-    Each step keeps the most probable prefixes; a matcher belongs to a prefix, and moves with it. A
-    matcher with a budget of `max_tokens` leaves no beam without an end.
+    Each step keeps the most probable prefixes; each prefix has its own matcher. If a matcher has a
+    token budget of `max_tokens`, every beam can still end in time.
     """
     if not isinstance(model, BatchModel) or not model.runs_batches:
         raise ModelError("beams need a model that runs batches, such as one of transformers")
@@ -247,7 +249,7 @@ def beam_search(
             if len(chosen) == beams:
                 break
             if is_last and num_ended == beams:
-                # The others are as long as those that ended now, and less probable.
+                # The other beams are as long as those that ended now, and less probable.
                 last = (logprob, place, token_id)
                 finished += _stopped(live, logits, normalisers, stops, last)
                 break
@@ -272,7 +274,7 @@ def beam_search(
         if not live or _is_settled(finished, live, beams, length_penalty):
             break
         batch.select(parents)
-    # What a limit cut counts only where there is nothing better.
+    # Texts that a limit cut come after all complete ones.
     finished.sort(key=lambda beam: -beam.score(length_penalty))
     cut = sorted((beam for beam, _ in live), key=lambda beam: -beam.score(length_penalty))
     return (finished + cut)[:beams]
@@ -285,7 +287,7 @@ def _stopped(
     stops: frozenset[int],
     first: tuple[float, int, int],
 ) -> list[Beam]:
-    """The beams that a stop token ends here, by ways from this one on in their order."""
+    """The beams that a stop token ends here, except those that rank before `first`."""
     found = []
     for place, (beam, state) in enumerate(live):
         for token_id in stops:
@@ -305,10 +307,10 @@ def _ways(
     normalisers: Sequence[Normaliser],
     beams: int,
 ) -> Iterator[tuple[float, int, int]]:
-    """The ways on from all beams: log probability, beam and token, the most probable first.
+    """The continuations of all beams: log probability, beam and token, most probable first.
 
-    Of each beam there are its `2 * beams` most probable tokens. Few more than `beams` are asked
-    for, so no more are put in order, and the others of large vocabularies are not looked at again.
+    Each beam contributes its `2 * beams` most probable tokens. Callers rarely need more than
+    `beams` in total, so only slightly more are sorted; the rest of a large vocabulary is skipped.
     """
     taken, count = 0, 2 * beams + _MORE_WAYS
     while True:
@@ -327,7 +329,7 @@ def _best_ways(
     beams: int,
     count: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """The `count` most probable ways, in order: log probabilities, beams and tokens."""
+    """The `count` most probable continuations, in order: log probabilities, beams and tokens."""
     found: list[tuple[NDArray[Any], ...]] = []
     num_found = 0
     for place, (logprob, normaliser) in enumerate(zip(logprobs, normalisers, strict=True)):
@@ -348,7 +350,7 @@ def _best_ways(
 def _leading(
     found: list[tuple[NDArray[Any], ...]], count: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The `count` most probable of these ways, and those as probable as the last of them."""
+    """The `count` most probable continuations, and those as probable as the last of them."""
     scores, places, tokens = (np.concatenate(parts) for parts in zip(*found, strict=True))
     if scores.size <= count:
         return scores, places, tokens
@@ -357,7 +359,7 @@ def _leading(
 
 
 def _highest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
-    """Where the `count` highest values are; the first ones among equals."""
+    """The positions of the `count` highest values; the first ones among equals."""
     if values.size <= count:
         return np.arange(values.size)
     threshold = np.partition(values, -count)[-count]
@@ -369,7 +371,7 @@ def _highest(values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
 def _is_settled(
     finished: Sequence[Beam], live: Sequence[Any], beams: int, length_penalty: float
 ) -> bool:
-    """True when there are enough texts and no beam is better than the worst of them now."""
+    """Whether there are enough texts, and no beam is better than the worst of them."""
     if len(finished) < beams:
         return False
     worst = sorted(beam.score(length_penalty) for beam in finished)[-beams]

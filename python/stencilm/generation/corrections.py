@@ -1,4 +1,4 @@
-"""The log of corrections, as it is read from a trace."""
+"""The log of corrections, extracted from a trace."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Correction(NamedTuple):
     """
 
     position: int
-    """Where, in bytes of the response."""
+    """The position in the response, in bytes."""
     rejected: str
-    """What was drafted there and taken back; bytes that are no text are escaped."""
+    """The drafted text that was taken back; bytes that are not text are escaped."""
     candidates: tuple[str, ...]
-    """What might have come there: texts, and patterns for what has many; up to 16."""
+    """What could have come there: texts, and patterns for sets of many; at most 16."""
     choice: str
-    """What stands there now."""
+    """The text that is there now."""
     means: str
-    """Who chose; see `stencilm.generation.trace.Corrected`."""
+    """How it was chosen; see `stencilm.generation.trace.Corrected`."""
 
 
 def corrections(events: Iterable[Event]) -> Iterator[Correction]:
-    """The corrections that a trace tells of: each with what was rejected before it."""
+    """The corrections in a trace, each with the rejected text before it."""
     rejected: Rejected | None = None
     for event in events:
         if isinstance(event, Rejected):
@@ -48,5 +48,5 @@ def corrections(events: Iterable[Event]) -> Iterator[Correction]:
 
 
 def shown(text: bytes) -> str:
-    """Bytes as text; those that are none are escaped."""
+    """Bytes as text; invalid UTF-8 is escaped."""
     return text.decode("utf-8", "backslashreplace")

@@ -1,13 +1,14 @@
-"""Drafts: guesses at the next tokens that a model reads ahead, several in one forward pass.
+"""Drafts: guesses of the next tokens, several of which the model reads in one forward pass.
 
-One idea: a guess changes only when a row of logits is computed, never what is drawn from it. So a
-loop stays as it is: it appends tokens to a sequence and gets logits, and if the tokens are those
-that were guessed, the logits are already there. Guesses come from earlier text, or from a smaller
-model with the same vocabulary; the grammar removes those that it refuses.
+One idea: a guess only changes when a row of logits is computed, never which token is drawn from it.
+So the loop does not change: it appends tokens to a sequence and gets logits; if it appends the
+guessed tokens, the logits are already there. Guesses come from earlier text, or from a smaller
+model with the same vocabulary; those that the grammar refuses are dropped.
 
-Speculative decoding is that of Leviathan et al. (2023), arXiv:2211.17192. There, the smaller model
-draws a token that is accepted or replaced at random; here the large one draws from its own row, and
-the guess only has to be equal. So a seed gives the same text with and without a draft.
+Speculative decoding is due to Leviathan et al. (2023), arXiv:2211.17192. There, the smaller model
+draws a token that is accepted or replaced at random. Here, the large model draws from its own row,
+and a guess is right if it is the same token. So a seed gives the same text with and without a
+draft.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 
 MOST_GUESSES = 8
-# One more token makes a pass over few of them about a fifth dearer on a CPU, and saves a whole one
-# where it is right.
+# On a CPU, one more token makes a pass over few tokens about a fifth more expensive; if it is
+# right, it saves a whole pass.
 _LEAST_ODDS = 0.4
 
 
 class Drafter(Protocol):
-    """Whatever guesses the next tokens of one text after another."""
+    """Guesses the next tokens, for one text after another."""
 
     def guess(
         self,
@@ -43,18 +44,18 @@ class Drafter(Protocol):
         stops: Collection[int],
         room: int,
     ) -> list[int]:
-        """Up to `room` tokens that may follow, that the grammar allows and that end no text.
+        """Up to `room` tokens that may follow, fit the grammar, and do not end the text.
 
         Args:
             token_ids: The prompt and the text so far.
-            matcher: Stands at the end of the text; it is left as it is.
+            matcher: Positioned at the end of the text; it is not changed.
             stops: The stop tokens.
             room: The most tokens to guess.
         """
 
 
 class LookupDrafter:
-    """Guesses by what the grammar forces, and by what followed the same tokens before."""
+    """Guesses what the grammar forces, and what followed the same tokens before."""
 
     def __init__(self, info: TokenizerInfo) -> None:
         self._guesser = Guesser(info, (), MOST_GUESSES)
@@ -67,7 +68,7 @@ class LookupDrafter:
         stops: Collection[int],
         room: int,
     ) -> list[int]:
-        """See `Drafter`. A text that begins anew is no end of what was learnt."""
+        """See `Drafter`. What was learned is kept when a new text begins."""
         shared = shared_length(self._read, token_ids)
         if shared < len(self._read):
             self._guesser.go_back(token_ids[:shared])
@@ -92,7 +93,7 @@ class ModelDrafter:
         stops: Collection[int],
         room: int,
     ) -> list[int]:
-        """See `Drafter`. Ends where the guesses together are less likely than not to be right."""
+        """See `Drafter`. Stops when all guesses together are less likely right than wrong."""
         limit = self._model.context_size
         if limit is not None:
             room = min(room, limit - len(token_ids))
@@ -107,7 +108,7 @@ class ModelDrafter:
         return guesses
 
     def _best(self, token_ids: list[int], matcher: GrammarMatcher) -> tuple[int, float]:
-        """The most probable allowed token after these, and its share among those allowed."""
+        """The most probable allowed token after these, and its share among the allowed ones."""
         if self._sequence is None:
             self._sequence, self._read = self._model.start(token_ids), token_ids
         shared = shared_length(self._read, token_ids)
@@ -127,12 +128,12 @@ class ModelDrafter:
 
 
 class DraftedSequence:
-    """A sequence of tokens of which the model has read on, by guesses.
+    """A sequence of tokens that a model reads ahead by guesses.
 
     Args:
         sequence: The sequence of the model.
         prompt_ids: The tokens that it holds.
-        guess: Tokens that may follow those given.
+        guess: Returns tokens that may follow the given ones.
     """
 
     def __init__(
@@ -150,11 +151,11 @@ class DraftedSequence:
 
     @property
     def num_tokens(self) -> int:
-        """How many tokens the sequence holds, without those that were guessed."""
+        """The number of tokens in the sequence, without guesses."""
         return len(self._token_ids)
 
     def append(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
-        """See `TokenSequence`. No forward pass where all of the tokens were guessed."""
+        """See `TokenSequence`. If all of the tokens were guessed, no forward pass is needed."""
         held = shared_length(self._ahead, token_ids)
         if held and held == len(token_ids):
             self._token_ids += token_ids
@@ -177,22 +178,22 @@ class DraftedSequence:
         del self._token_ids[num_tokens:]
 
     def _forget_guesses(self, held: int) -> None:
-        """Take back the guesses but for the first ones, which held."""
+        """Take back all guesses but the first `held`, which were right."""
         if len(self._ahead) > held:
             self._sequence.crop(len(self._token_ids) + held)
         self._ahead, self._rows = [], []
 
 
 def new_drafter(draft: Any, info: TokenizerInfo) -> Drafter | None:
-    """What makes the guesses of one call; None for none.
+    """The drafter of one call; None if there is no draft.
 
     Args:
         draft: "lookup", a model, or None.
-        info: The vocabulary of the model that writes.
+        info: The vocabulary of the model that generates the text.
 
     Raises:
-        TypeError: The draft is neither.
-        TokenizerError: The model has another vocabulary.
+        TypeError: The draft is something else.
+        TokenizerError: The draft's model has another vocabulary.
     """
     if draft is None:
         return None
@@ -216,7 +217,7 @@ def new_drafter(draft: Any, info: TokenizerInfo) -> Drafter | None:
 
 @lru_cache(maxsize=16)
 def _agree(one: TokenizerInfo, other: TokenizerInfo) -> bool:
-    """Whether the tokens that both have spell the same texts; what pads a vocabulary is free."""
+    """Whether the tokens that both have spell the same texts; their padding may differ."""
     if one == other:
         return True
     both = min(one.vocab_size, other.vocab_size)
@@ -224,7 +225,7 @@ def _agree(one: TokenizerInfo, other: TokenizerInfo) -> bool:
 
 
 def shared_length(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
+    """The length of the common prefix."""
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:

@@ -8,7 +8,7 @@ from stencilm.matching.matcher import GrammarMatcher
 
 
 def is_over(matcher: GrammarMatcher, stop_token_ids: Collection[int]) -> bool:
-    """True when nothing but the end may follow."""
+    """Whether only the end of the text can follow."""
     if matcher.is_terminated():
         return True
     if not matcher.is_completed():

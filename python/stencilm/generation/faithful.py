@@ -1,22 +1,22 @@
-"""Faithful sampling: whole texts as the model itself would write them, given that they are valid.
+"""Faithful sampling: valid texts, with the probabilities that the model itself gives them.
 
-Drawing under a mask takes the next token among those allowed, so a text is too probable if the
-model would have left the grammar later. Here the texts of a grammar have the probabilities that the
-model gives them, normalised to add up to 1: of all token sequences that it writes, with the stop
-token and within `max_tokens`, those that the grammar accepts.
+Sampling under a mask draws each token among the allowed ones, so a text is too probable if the
+model would have left the grammar later. Here the texts of a grammar have the model's own
+probabilities, normalised to add up to 1. These are over all token sequences that it generates, with
+the stop token and within `max_tokens`, and that the grammar accepts.
 
-One idea: the mask of a prefix says which part of the model's next token is lost, so what is known
-about a set of prefixes bounds the probability of each to end in a valid text. "exact" draws by
-these bounds and rejects if a new prefix loses more than was known; it forgets nothing, so it
-rejects less and less, and what it accepts has the right probability at any time. "smc" writes
-several texts side by side, weighs each by what the masks left of it, and resamples among them if
-few have most of the weight; each wave of texts draws by the bounds that those before it left (a
-twisted proposal).
+One idea: the mask of a prefix shows how much of the model's next-token probability is lost. So what
+is known about a set of prefixes bounds the probability that each of them ends in a valid text.
+"exact" draws by these bounds, and rejects when a new prefix loses more than was known. It forgets
+nothing, so it rejects less and less, and accepted texts have the right probability at any time.
+"smc" generates several texts side by side, weights each by the probability that the masks left, and
+resamples when few texts hold most of the weight. Each wave of texts draws by the bounds that
+earlier waves left (a twisted proposal).
 
 Rejection that learns: Park et al. (2024), arXiv:2405.21047, and Parys et al. (2025),
 arXiv:2510.01902. Sequential Monte Carlo under a grammar: Loula et al. (2025), arXiv:2504.13139, and
 Lipkin et al. (2025), arXiv:2504.05410, who estimate by rejection the mass that a mask leaves; here
-the whole mask is at hand, and the mass is computed.
+the whole mask is available, and the mass is computed.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ DEFAULT_MAX_PASSES = 10_000
 MIN_PARTICLES = 8
 _FIRST_WAVE = 4
 _KEPT_BYTES = 256 << 20
-_PARTICLE_BYTES = 64  # its place, weights and shares; prefixes are shared
+_PARTICLE_BYTES = 64  # its slot, weights and shares; prefixes are shared
 
 
 class _Prefix:
-    """The beginning of a text, and what is known of the ways on.
+    """A prefix of a text, and what is known of its continuations.
 
-    `token_ids` are the allowed next tokens of some probability, `logprobs` the model's logarithms
-    for them as it draws, `scores` those at temperature 1; all of shape [n], None where the model
-    was not asked. `bounds` are logarithms of the most that may become of each.
+    `token_ids` are the allowed next tokens of nonzero probability, `logprobs` their log
+    probabilities under the sampling options, `scores` those at temperature 1; all of shape [n],
+    None if the model was not asked. `bounds` are upper bounds, as logarithms, on the probability
+    that each ends in a valid text.
     """
 
     __slots__ = (
@@ -82,7 +83,7 @@ class _Prefix:
         self.slot = slot
         self.token_id = token_id
         self.num_tokens: int = 0 if parent is None else parent.num_tokens + 1
-        # What the model thinks of the last token: as it draws, and at temperature 1.
+        # The model's log probabilities of the last token: as sampled, and at temperature 1.
         self.logprob = self.score = 0.0
         self.log_mass = 0.0
         self.is_end = False
@@ -90,7 +91,7 @@ class _Prefix:
         self.forget()
 
     def forget(self) -> None:
-        """Keep nothing of the ways on."""
+        """Forget everything about the continuations."""
         self.children: dict[int, _Prefix] = {}
         self.token_ids: NDArray[np.int32] | None = None
         self.logprobs: NDArray[np.float64] = np.zeros(0)
@@ -99,7 +100,7 @@ class _Prefix:
         self.cumulative: NDArray[np.float64] | None = None
 
     def path(self) -> list[_Prefix]:
-        """The prefixes from one token to this one."""
+        """The prefixes from the first token to this one."""
         found: list[_Prefix] = []
         prefix = self
         while prefix.parent is not None:
@@ -108,17 +109,17 @@ class _Prefix:
         return found[::-1]
 
     def total(self) -> float:
-        """The logarithm of the most that may become of it."""
+        """The logarithm of the upper bound on the probability of a valid end."""
         if self.token_ids is None:
             return 0.0
         return float(np.logaddexp.reduce(self.logprobs + self.bounds, initial=-np.inf))
 
     def draw(self, random: np.random.Generator) -> int:
-        """The place of a next token, drawn by its probability and its bound."""
+        """The slot of a next token, drawn by its probability times its bound."""
         return int(self._at(np.array([random.random()]))[0])
 
     def draw_evenly(self, count: int, random: np.random.Generator) -> NDArray[np.intp]:
-        """So many places, each as often as expected, rounded up or down, in any order."""
+        """`count` slots in random order, each as often as expected, rounded up or down."""
         points = (random.random() + np.arange(count)) / count
         places: NDArray[np.intp] = random.permutation(self._at(points))
         return places
@@ -133,19 +134,19 @@ class _Prefix:
 
     @property
     def num_bytes(self) -> int:
-        """Memory of its arrays, about."""
+        """The approximate memory of its arrays."""
         return 32 * self.logprobs.size
 
 
 class _Text(NamedTuple):
-    """A whole text that was drawn, and the forward passes since the one before."""
+    """A complete sampled text, and the number of forward passes since the previous one."""
 
     end: _Prefix
     passes: int
 
 
 class _Asked(NamedTuple):
-    """A prefix that the model is asked about, its allowed tokens [n], and how it draws there."""
+    """A prefix to ask the model about, its allowed tokens [n], and the sampling options there."""
 
     prefix: _Prefix
     allowed: NDArray[np.intp]
@@ -153,17 +154,18 @@ class _Asked(NamedTuple):
 
 
 class FaithfulSampler:
-    """Draws texts after one prompt.
+    """Samples texts after one prompt.
 
     Args:
         model: The model.
         matcher: A fresh matcher.
         prompt_ids: The tokens of the prompt.
-        sampling: How the model draws a token where no grammar is in its way.
+        sampling: How the model draws a token without a grammar.
         max_tokens: The most tokens of a text.
         max_passes: "exact": the most forward passes for one text.
-        drafter: Guesses tokens, which the model reads ahead where its sequences can; None for none.
-        working_bytes: "smc": the most that its particles may take.
+        drafter: Guesses tokens that the model reads ahead, if its sequences support that; None for
+            no drafts.
+        working_bytes: "smc": the most memory that its particles may take.
     """
 
     def __init__(
@@ -187,7 +189,8 @@ class FaithfulSampler:
         self._working_bytes = working_bytes
         self._room = max_tokens
         if model.context_size is not None:
-            # The last token of a text is followed by a look at what the model thinks of its end.
+            # After the last token of a text, the model is asked once more, for the probability of
+            # its end.
             self._room = min(max_tokens, max(1, model.context_size - len(self._prompt_ids)))
         self._matcher, _ = closing_within(matcher.fork(), self._room)
         self._accepted: list[int] = []
@@ -211,11 +214,12 @@ class FaithfulSampler:
 
         Raises:
             LimitExceeded: A text took more than `max_passes` forward passes.
-            ModelError: The model gives a probability of zero to every text of the grammar.
+            ModelError: The model gives every text of the grammar the probability zero.
         """
         texts: list[_Text] = []
         attempts, seen = 0, -math.inf
-        # The probabilities of the texts that were found: all texts have at least as much.
+        # Probabilities of the texts that were found; their sum is a lower bound on that of the
+        # grammar.
         found: dict[tuple[int, ...], float] = {}
         for seed in seeds:
             random = _random(seed)
@@ -240,7 +244,7 @@ class FaithfulSampler:
             found[tuple(self._tokens(end))] = sum(one.logprob for one in end.path())
             texts.append(_Text(end, self.forward_passes - before))
             yield None
-        # Each attempt is accepted with the grammar's probability over its bound.
+        # The acceptance probability of each attempt is the grammar's probability over its bound.
         least = float(np.logaddexp.reduce(list(found.values())))
         estimate = min(max(seen - math.log(attempts), least), self._root.log_mass)
         report = SamplingReport(
@@ -254,12 +258,12 @@ class FaithfulSampler:
         yield self._generations(texts, seeds, report)
 
     def _attempt(self, random: np.random.Generator) -> _Prefix | None:
-        """A text, or None where the draw left the grammar."""
+        """A text, or None if the draw left the grammar."""
         prefix = self._root
         while not prefix.is_end:
             if prefix.token_ids is None:
                 self._back_up(self._ask(prefix))
-                # The model's own next tokens are allowed with so much probability.
+                # This is the probability that the model's own next token is allowed.
                 if random.random() >= math.exp(prefix.total()):
                     return None
             before, prefix = prefix, self._next(prefix, prefix.draw(random))
@@ -267,7 +271,7 @@ class FaithfulSampler:
         return prefix
 
     def _back_up(self, prefix: _Prefix) -> None:
-        """Let the bounds before a prefix know what is known of it."""
+        """Update the bounds of all earlier prefixes from this one."""
         while True:
             prefix.log_mass = 0.0 if prefix.is_end else prefix.total()
             parent = prefix.parent
@@ -278,9 +282,9 @@ class FaithfulSampler:
             prefix = parent
 
     def _leave(self, prefix: _Prefix) -> None:
-        """Forget a prefix that was left, where too much is kept; it is a new one when met again.
+        """Forget a prefix that was left if too much is cached; it may be made again.
 
-        What is known of the first prefixes stays, and that serves the most texts.
+        The first prefixes stay known; they serve the most texts.
         """
         if self._kept_bytes > _KEPT_BYTES:
             self._kept_bytes -= prefix.num_bytes
@@ -290,13 +294,13 @@ class FaithfulSampler:
     # Several texts side by side
 
     def smc(self, seeds: Sequence[int], particles: int) -> Iterator[list[Generation[Any]] | None]:
-        """One text for each seed, from so many particles, which draw by the first seed.
+        """One text for each seed, from `particles` particles, which use the first seed.
 
         Yields None after each step of all particles, and the texts last.
 
         Raises:
-            LimitExceeded: So many particles take too much memory.
-            ModelError: No particle came to the end of a text within `max_tokens`.
+            LimitExceeded: The particles take too much memory.
+            ModelError: No particle reached the end of a text within `max_tokens`.
         """
         needed = particles * _PARTICLE_BYTES
         if needed > self._working_bytes:
@@ -309,7 +313,7 @@ class FaithfulSampler:
         at: list[_Prefix] = []
         weights = np.zeros(0)
         while len(at) < particles:
-            # Each wave draws by what those before it found out, so the first ones are small.
+            # Each wave draws by the bounds of earlier ones, so the first waves are small.
             size = min(particles - len(at), max(_FIRST_WAVE, len(at)))
             ends, found = yield from self._wave(size, random)
             at += ends
@@ -335,13 +339,13 @@ class FaithfulSampler:
     def _wave(
         self, size: int, random: np.random.Generator
     ) -> Generator[None, None, tuple[list[_Prefix], NDArray[np.float64]]]:
-        """So many texts written side by side, and the logarithms of their weights.
+        """Generate `size` texts side by side; returns them with the logarithms of their weights.
 
         The mean of the weights is an estimate of the probability of the grammar.
         """
         at = [self._root] * size
         weights = np.zeros(size)
-        # What each was held for when its last token was drawn.
+        # The bound of each particle when its last token was drawn.
         held = np.zeros(size)
         while True:
             places: dict[int, list[int]] = {}
@@ -350,7 +354,7 @@ class FaithfulSampler:
                     places.setdefault(id(prefix), []).append(place)
             if not places:
                 return at, weights
-            # Neighbours share what the model has read.
+            # Sorted, so that neighbours share what the model has read.
             groups = sorted(places.values(), key=lambda group: self._tokens(at[group[0]]))
             first = [at[group[0]] for group in groups]
             for group, prefix, last in zip(groups, first, self._ask_all(first), strict=True):
@@ -372,13 +376,13 @@ class FaithfulSampler:
                 at, held = [at[place] for place in chosen], held[chosen]
                 weights = np.full(size, total - math.log(size))
 
-    # What both ask
+    # Shared by both methods
 
     def _tokens(self, prefix: _Prefix) -> list[int]:
         return [one.token_id for one in prefix.path()]
 
     def _next(self, prefix: _Prefix, slot: int) -> _Prefix:
-        """The prefix that is longer by the token at a place."""
+        """The prefix extended by the token in a slot."""
         known = prefix.children.get(slot)
         if known is None:
             assert prefix.token_ids is not None, "invariant: the ways on are known"
@@ -389,7 +393,7 @@ class FaithfulSampler:
                     float(prefix.logprobs[slot]),
                     float(prefix.scores[slot]),
                 )
-            # Only a stop token ends a text, where there are some.
+            # If there are stop tokens, only they end a text.
             if not self._stop_token_ids or known.token_id in self._stop_token_ids:
                 with self._clock.stage("mask"):
                     self._go_to(self._tokens(known))
@@ -397,7 +401,7 @@ class FaithfulSampler:
         return known
 
     def _go_to(self, token_ids: list[int]) -> None:
-        """Bring the matcher after these tokens, all of which it allows."""
+        """Move the matcher to the end of these tokens, all of which it allows."""
         shared = shared_length(self._accepted, token_ids)
         if len(self._accepted) > shared:
             self._matcher.rollback(len(self._accepted) - shared)
@@ -407,10 +411,11 @@ class FaithfulSampler:
         self._accepted = token_ids
 
     def _ask(self, prefix: _Prefix) -> _Prefix:
-        """Find out the ways on from a prefix, in one forward pass.
+        """Evaluate the continuations of a prefix in one forward pass.
 
-        Where the grammar leaves no choice, those from the next ones, too, up to one that has a
-        choice, or ends. Returns the last. What a draft guesses after it is found out as well.
+        While the grammar leaves no choice, the pass also covers the following prefixes, up to one
+        with a choice, or an end. Returns the last one. The prefixes that a draft guesses are
+        covered, too.
         """
         last, asked = self._open_run(prefix)
         if asked:
@@ -420,9 +425,9 @@ class FaithfulSampler:
         return last
 
     def _ask_all(self, prefixes: Sequence[_Prefix]) -> Iterator[_Prefix]:
-        """`_ask` of each; all in one forward pass where the model runs batches.
+        """`_ask` of each; all in one forward pass if the model runs batches.
 
-        Not with a draft, whose guesses take a sequence that can be cut.
+        Not with a draft: its guesses need a sequence that can be cropped.
         """
         branches = self._branches
         if branches is None or self._drafter is not None:
@@ -446,7 +451,7 @@ class FaithfulSampler:
 
     @cached_property
     def _branches(self) -> BranchingText | None:
-        """The texts as rows of a batch; None for a model that runs none."""
+        """The texts as rows of a batch; None if the model does not run batches."""
         model = self._model
         if not isinstance(model, BatchModel) or not model.runs_batches:
             return None
@@ -459,7 +464,10 @@ class FaithfulSampler:
         return branches
 
     def _open_run(self, prefix: _Prefix) -> tuple[_Prefix, list[_Asked]]:
-        """The prefixes up to a choice, of which the last comes first, and those to be asked."""
+        """Follow forced tokens.
+
+        Returns the prefix that has a choice, and all prefixes to evaluate.
+        """
         asked: list[_Asked] = []
         while prefix.token_ids is None and not prefix.is_end:
             found = self._open(prefix)
@@ -469,19 +477,19 @@ class FaithfulSampler:
             allowed = found.allowed
             if allowed.size > 1 or int(allowed[0]) in self._stop_token_ids:
                 break
-            # What the model thinks of the one token is filled in below.
+            # The probability of the forced token is filled in below.
             prefix = self._next(prefix, 0)
         return prefix, asked
 
     def _fill_run(self, asked: Sequence[_Asked], rows: Sequence[NDArray[np.float32]]) -> None:
-        """Give prefixes that follow each other what the model thinks."""
+        """Give consecutive prefixes the model's probabilities."""
         with self._clock.stage("sampling"):
             for one, row in zip(asked, rows, strict=True):
                 self._fill(one, row)
         self._back_up(asked[-1].prefix)
 
     def _open(self, prefix: _Prefix) -> _Asked | None:
-        """Find out the tokens that the grammar allows; None where it allows none."""
+        """Find the tokens that the grammar allows; None if there are none."""
         with self._clock.stage("mask"):
             self._go_to(self._tokens(prefix))
             allowed = self._allowed(prefix)
@@ -493,9 +501,9 @@ class FaithfulSampler:
         return _Asked(prefix, allowed, sampling) if allowed.size else None
 
     def _guessed(self, last: _Asked) -> list[_Asked]:
-        """Prefixes that may come next, to be read in the same pass.
+        """Prefixes that the draft guesses, to be evaluated in the same pass.
 
-        They only are found out sooner: what is drawn, and by which probabilities, stays the same.
+        They are only evaluated sooner: the draws and their probabilities stay the same.
         """
         drafter, size = self._drafter, self._model.context_size
         sequence = self._sequence = self._sequence or self._model.start(self._prompt_ids)
@@ -522,7 +530,7 @@ class FaithfulSampler:
         return found
 
     def _allowed(self, prefix: _Prefix) -> NDArray[np.intp]:
-        """The next tokens that the grammar allows; none after the most tokens."""
+        """The next tokens that the grammar allows; none once `max_tokens` is reached."""
         if not self._matcher.fill_next_token_bitmask(self._mask, 0):
             allowed = np.arange(self._vocab_size)
         else:
@@ -554,7 +562,7 @@ class FaithfulSampler:
             return found + [self._sequence.append([one]) for one in token_ids[first:]]
 
     def _fill(self, asked: _Asked, logits: NDArray[np.float32]) -> None:
-        """Give a prefix what the model thinks of its next tokens."""
+        """Give a prefix the model's probabilities of its next tokens."""
         prefix, allowed, sampling = asked
         row = np.full(self._vocab_size, -np.inf, np.float32)
         row[: logits.size] = logits[: self._vocab_size]
@@ -573,7 +581,7 @@ class FaithfulSampler:
         prefix.scores = Normaliser(row).logprobs(row[kept])
         prefix.bounds = np.zeros(kept.size)
         prefix.cumulative = None
-        for slot, child in prefix.children.items():  # The one way on was gone before.
+        for slot, child in prefix.children.items():  # A forced token was followed before.
             child.logprob, child.score = float(prefix.logprobs[slot]), float(prefix.scores[slot])
         self._kept_bytes += prefix.num_bytes
 
@@ -649,7 +657,7 @@ def _random(seed: int) -> np.random.Generator:
 def _resampled(
     shares: NDArray[np.float64], count: int, random: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Places drawn by their shares, each as often as expected, rounded up or down (systematic)."""
+    """Draw slots by share (systematic resampling): as often as expected, rounded up or down."""
     points = (random.random() + np.arange(count)) / count
     found = np.searchsorted(np.cumsum(shares), points, side="right")
     return np.minimum(found, shares.size - 1)

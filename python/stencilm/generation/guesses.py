@@ -1,10 +1,10 @@
-"""Guesses at the next tokens for a model to confirm, several in one forward pass.
+"""Guesses of the next tokens for a model to verify, several in one forward pass.
 
-One idea: three things know what may come. The grammar, where text is forced but its tokens depend
-on what follows; the grammar again, where what is open may end now and is followed by a known frame,
-as `": "` after any key; and the text so far. Each is asked in turn, after the guesses before, as
-long as all of them together are likely enough to be right to be worth a place in the pass. The
-check is that of Leviathan et al. (2023).
+One idea: there are three sources. The grammar, if text is forced but its tokens depend on what
+follows. The grammar again, if the current part may end now and a known frame follows, such as `":
+"` after any key. And the text so far. Each is asked in turn, after the guesses so far, as long as
+all guesses together are likely enough to be worth their places in the pass. The verification is
+that of Leviathan et al. (2023).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from stencilm.generation.lookup import Lookup, Odds
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.tokenizers import TokenizerInfo
 
-# One more token makes a pass over few of them about a fifth dearer on a CPU, and saves a whole one
-# where it is right. On a GPU it costs less still.
+# On a CPU, one more token makes a pass over few tokens about a fifth more expensive; if it is
+# right, it saves a whole pass. On a GPU it costs even less.
 _LEAST_ODDS = 0.4
 _FORCED_ODDS = 0.9
 _PATIENCE = 8
@@ -26,7 +26,7 @@ _LONG = 3
 
 
 class Guesser:
-    """Guesses after a text that is being written.
+    """Makes guesses while a text is generated.
 
     Args:
         info: The vocabulary.
@@ -40,8 +40,8 @@ class Guesser:
         self._lookup = Lookup(tokens)
         self._frames = Odds()
         self._spelled: dict[bytes, int] = {}  # the first token of each frame
-        self._ends: list[bytes] = []  # bytes that ended something, the latest first
-        self._offers: dict[int, tuple[int, int]] = {}  # where a frame might have come, and which
+        self._ends: list[bytes] = []  # bytes that ended a part, the latest first
+        self._offers: dict[int, tuple[int, int]] = {}  # where a frame was possible, and which
         self._recent = list(tokens[-_LONG:])
         self._length = len(tokens)
         self._misses = 0
@@ -57,7 +57,7 @@ class Guesser:
         self._lookup.extend(tokens)
 
     def go_back(self, tokens: Sequence[int]) -> None:
-        """Stand at the end of these tokens, which were learnt from; nothing is forgotten."""
+        """Go back to the end of these tokens, which were learned before; nothing is forgotten."""
         self._offers.clear()
         self._recent = list(tokens[-_LONG:])
         self._length = len(tokens)
@@ -85,8 +85,8 @@ class Guesser:
         token, odds = self._lookup.best(guesses) or (0, 0.0)
         frame = self._frame(ahead)
         if frame is not None:
-            # Of one token, few or many: what only now begins seldom ends at once, and what goes on
-            # for long may go on.
+            # Odds by the length of the part so far (one token, a few, many): a part that has just
+            # begun seldom ends at once, and a long part may continue.
             kind = frame, self._tokens_since_frame(guesses)
             self._offers[self._length + len(guesses)] = kind
             if self._frames.of(kind) > odds:
@@ -94,7 +94,7 @@ class Guesser:
         return token, odds
 
     def _tokens_since_frame(self, guesses: Sequence[int]) -> int:
-        """How many tokens stand after the last frame, these guesses included; at most 3."""
+        """The number of tokens after the last frame, including these guesses; at most 3."""
         frames = self._spelled.values()
         recent = [*self._recent, *guesses]
         for count, token in enumerate(reversed(recent[-_LONG:])):
@@ -103,11 +103,11 @@ class Guesser:
         return _LONG
 
     def _frame(self, ahead: GrammarMatcher) -> int | None:
-        """The first token of what comes where what is open ends now; None where that is not known.
+        """The first token of what follows if the current part ends now; None if that is not known.
 
-        A shortest completion shows how something ends. That is asked where no end that was found
-        before leads to forced text, and only now and then once some end is known, or none after
-        many tries: it costs more than all the rest.
+        A shortest completion shows how the part can end. It costs more than all the rest, so it is
+        computed only if none of the known ends leads to forced text, and then only now and then,
+        once an end is known or after many failures.
         """
         for end in self._ends:
             frame = _framed(ahead, end)
@@ -128,7 +128,7 @@ class Guesser:
 
 
 def _framed(matcher: GrammarMatcher, end: bytes) -> bytes | None:
-    """These bytes and what they force; None where they do not fit or force nothing."""
+    """These bytes and the text that they force; None if they do not fit or force nothing."""
     matcher = matcher.fork()
     if not matcher.accept_string(end):
         return None

@@ -1,10 +1,10 @@
-"""Guesses at the next token from what was written before, each with the odds that it is right.
+"""Guesses of the next token from earlier text, each with the odds that it is right.
 
-One idea: texts of a grammar repeat themselves, and the prompt is a hint too. What followed the last
-two or three tokens the last time may follow again (Saxena 2023, "Prompt Lookup Decoding"); and
-where the words are new, the frame around them is not: after `"` and any word, `": "` came the last
-time. How often that was a guide is counted for each of these places, so that a guess is made only
-where it is likely to be right.
+One idea: texts of a grammar repeat themselves, and the prompt helps, too. What followed the last
+two or three tokens before may follow again (Saxena 2023, "Prompt Lookup Decoding"). And even if
+words are new, the frame around them is not: after `"` and any word, `": "` came last time. For each
+of these contexts, the guesses that were right are counted, so that a guess is made only if it is
+likely to be right.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
 _SHAPES = ((3, 0), (2, 0), (1, 1), (1, 2))
-"""How many tokens must be the same, and how many after them may be any."""
+"""How many tokens must be equal, and how many tokens after them may be any."""
 
 _REACH = max(same + free for same, free in _SHAPES)
 _FADING = 0.9
@@ -24,10 +24,9 @@ Key: TypeAlias = tuple[int, ...]
 
 
 class Odds:
-    """How often guesses of some kind were right: of each by itself, and of the kind as a whole.
+    """How often guesses of one kind were right: for each key, and for the kind as a whole.
 
-    A guess that was not tried often is thought to be about as good as its kind. What was long ago
-    counts less.
+    A key with few tries is estimated from its kind. Older tries count less.
     """
 
     __slots__ = ("_right", "_rights", "_tried", "_tries")
@@ -38,7 +37,7 @@ class Odds:
         self._tries: dict[Hashable, float] = {}
 
     def of(self, key: Hashable) -> float:
-        """The probability that the guess of this key is right."""
+        """The probability that the guess for this key is right."""
         right, tries = self._rights.get(key, 0.0), self._tries.get(key, 0.0)
         return (right + _TRUST * self._right / self._tried) / (tries + _TRUST)
 
@@ -51,12 +50,12 @@ class Odds:
 
 
 class Lookup:
-    """An index of what follows short runs of tokens; what is mostly wrong there is replaced."""
+    """An index of what follows short runs of tokens; entries that are mostly wrong are replaced."""
 
     __slots__ = ("_followers", "_odds", "_recent")
 
     def __init__(self, tokens: Sequence[int]) -> None:
-        """Indexes the prompt."""
+        """Index the prompt."""
         self._recent: tuple[int, ...] = ()
         self._followers: dict[Key, int] = {}
         self._odds = {free: Odds() for _, free in _SHAPES}
@@ -77,11 +76,11 @@ class Lookup:
             self._recent = (*self._recent, token)[-_REACH:]
 
     def go_back(self, tokens: Sequence[int]) -> None:
-        """Stand at the end of these tokens, which are in the index."""
+        """Go back to the end of these tokens, which are in the index."""
         self._recent = tuple(tokens[-_REACH:])
 
     def best(self, guesses: Sequence[int] = ()) -> tuple[int, float] | None:
-        """What may follow the text and these guesses, and how probable that is."""
+        """The best guess after the text and these guesses, and its probability."""
         found: tuple[int, float] | None = None
         for key in _keys((*self._recent, *guesses)[-_REACH:]):
             token = self._followers.get(key)

@@ -4,7 +4,7 @@ One idea: the grammar comes before the forward pass. Tokens that it forces are w
 asking the model, which reads them together with its next pass. If only stop tokens are allowed, the
 text is done and the model is not asked again. So a text of n tokens costs at most n + 1 passes, and
 a closed JSON object n minus the forced ones. The loop knows a model only by `LanguageModel` and a
-grammar only by `TokenMatcher`; it records events and draws nothing.
+grammar only by `TokenMatcher`; it records events and renders nothing.
 """
 
 from __future__ import annotations
@@ -45,51 +45,51 @@ DEFAULT_MAX_TOKENS = 512
 
 
 class TokenMatcher(Protocol):
-    """What the loop asks of a `GrammarMatcher`."""
+    """The part of `GrammarMatcher` that the loop uses."""
 
     @property
     def stop_token_ids(self) -> Sequence[int]:
         """The tokens that end a text."""
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the allowed tokens into a row; False when everything is allowed."""
+        """Write the allowed tokens into a row; False if everything is allowed."""
 
     def accept_token(self, token_id: int) -> bool:
-        """Go on by one token; False when the grammar refuses it."""
+        """Accept one token; False if the grammar refuses it."""
 
     def find_jump_forward_tokens(self, recent_tokens: Sequence[int] | None = None) -> list[int]:
-        """The tokens that must come next, as the tokenizer writes them after the recent ones."""
+        """The tokens that must come next, in the tokenizer's spelling after the recent ones."""
 
     @property
     def temperature(self) -> float | None:
-        """What the grammar wants for the next token; None where it says nothing."""
+        """The grammar's temperature for the next token; None if it sets none."""
 
     def is_terminated(self) -> bool:
-        """True after the last token of a text."""
+        """Whether the last token of the text was accepted."""
 
     def is_completed(self) -> bool:
-        """True when the text so far is a whole text of the grammar."""
+        """Whether the text so far is a complete text of the grammar."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A wish of a text being written: the logits after these tokens, which were not read yet."""
+    """A request for the logits after these tokens, which the model has not read yet."""
 
     token_ids: tuple[int, ...]
 
 
 class Decoding:
-    """One sequence being written: an iterator of trace events, one or more for each step.
+    """One sequence being generated: an iterator of trace events, one or more for each step.
 
-    Streaming and views sit on top of this; `generate` runs it to its end. `matcher` is a fresh
-    matcher, or None for free text. What a `ReasoningMatcher` takes as reasoning is no part of the
-    text and of `max_tokens`. With `fast_forward` forced tokens are not drawn. The first of
-    the texts in `stop` that comes ends the text, and is no part of it. With `closes` the matcher's
-    masks narrow near the end of `max_tokens` and of the model's context, so that the text is whole
-    within them; where even the shortest text known takes more, they do not. A `drafter` guesses the
-    next tokens, which the model reads ahead where its sequences can. Iterating raises
-    MatcherError when the grammar has no way on, and ModelError when the model's logits cannot be
-    used; both concern this sequence alone.
+    Streaming and views build on this; `generate` runs it to its end. `matcher` is a fresh matcher,
+    or None for free text. Tokens that a `ReasoningMatcher` takes as reasoning belong neither to the
+    text nor to `max_tokens`. With `fast_forward`, forced tokens are not drawn. The first of the
+    texts in `stop` that occurs ends the text, and is not part of it. With `closes`, masks narrow
+    near the end of `max_tokens` and of the model's context, so that the text is complete within
+    them, unless even the shortest known text takes more. A `drafter` guesses the next tokens, which
+    the model reads ahead if its sequences support that. Iterating raises MatcherError if the
+    grammar has no continuation, and ModelError if the model's logits cannot be used; both concern
+    this sequence alone.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Decoding:
         self._stops = [text.encode() for text in stop]
         self._reasoning = matcher if isinstance(matcher, ReasoningMatcher) else None
         answer: Any = matcher if self._reasoning is None else self._reasoning.answer
-        # What is cut off at a stop text was read by the matcher, so another one reads what is left.
+        # The matcher has read beyond a stop text, so a second one checks the text before it.
         self._start: Any = answer.fork() if self._stops and answer is not None else None
         self._model = model
         self._matcher = matcher
@@ -137,8 +137,8 @@ class Decoding:
         self._steps = self._run()
         self._sequence: TokenSequence | None = None
         self._drafter = drafter
-        # Where in the text the budget first took the model's first choice, in bytes, if it has
-        # not left the model free since.
+        # Position in the text, in bytes, from which the budget has overruled the model; None if the
+        # model has been free since.
         self._closing: int | None = None
         self.shortest: int | None = None
         self._has_budget = self._is_narrowed = self._is_at_end = False
@@ -150,7 +150,7 @@ class Decoding:
     def _within_limits(
         self, matcher: GrammarMatcher | ReasoningMatcher
     ) -> GrammarMatcher | ReasoningMatcher:
-        """The matcher with the budget of this text, where a way to the end is known within it."""
+        """The matcher with the budget of this text, if it knows a text that short."""
         room = self._max_tokens
         if self._model.context_size is not None:
             before = len(self._prompt_ids)
@@ -189,7 +189,7 @@ class Decoding:
             matcher = None if matcher.is_reasoning else matcher.answer
         if matcher is None or self._drafter is None:
             return []
-        # The last token is drawn from a row that is at hand.
+        # The last token needs no guess: its row of logits already exists.
         room = self._max_tokens - len(self.token_ids) - 1
         if self._model.context_size is not None:
             room = min(room, self._model.context_size - len(token_ids))
@@ -199,13 +199,13 @@ class Decoding:
 
     @property
     def has_draft(self) -> bool:
-        """Whether tokens are guessed, which takes a sequence of its own."""
+        """Whether tokens are guessed, which needs a sequence of its own."""
         return self._drafter is not None
 
     def step(self, logits: NDArray[np.float32] | None) -> Event | Pass:
-        """The next event, or the wish for a forward pass, to be answered with logits.
+        """The next event, or a request for a forward pass, to be answered with logits.
 
-        For drivers that run many texts in one pass; iterating does the passes itself. Raises
+        For drivers that run many texts in one pass; iterating runs the passes itself. Raises
         StopIteration at the end.
         """
         start = perf_counter()
@@ -243,7 +243,7 @@ class Decoding:
 
     @property
     def safe_length(self) -> int:
-        """How many bytes of the text no stop text can take back any more."""
+        """How many bytes of the text can no longer become part of a stop text."""
         if self.finish_reason is not None or not self._stops:
             return len(self.text)
         longest = max(map(len, self._stops)) - 1
@@ -288,7 +288,7 @@ class Decoding:
         return bool(start.accept_string(self.text) and start.is_completed())
 
     def _reaches_stop(self, new: int) -> bool:
-        """Whether a stop text ends within the last `new` bytes; the text is cut before it."""
+        """Whether a stop text ends within the last `new` bytes; cuts the text before it."""
         if not self._stops or not new:
             return False
         begin = max(0, len(self.text) - new - max(map(len, self._stops)) + 1)
@@ -304,7 +304,7 @@ class Decoding:
         yield Prompt(
             token_ids=tuple(self._prompt_ids), text=tokenizer_info.decode_bytes(self._prompt_ids)
         )
-        unseen: list[int] = []  # tokens that the model has not read yet, beside the prompt
+        unseen: list[int] = []  # tokens that the model has not read yet, besides the prompt
         while True:
             while forced := self._force():
                 unseen = unseen + forced
@@ -352,7 +352,10 @@ class Decoding:
                 return
 
     def _ended(self, *, token_id: int | None = None, logprob: float | None = None) -> Stopped:
-        """The end of a whole text; a limit made it where the last masks were narrowed."""
+        """The end of a complete text.
+
+        If a budget has overruled the model, a limit is the reason.
+        """
         if self._closing is None:
             return self._stop("stop", token_id=token_id, logprob=logprob)
         size = self._model.context_size
@@ -372,7 +375,7 @@ class Decoding:
         return Stopped(reason=reason, token_id=token_id, logprob=logprob, limit=limit)
 
     def _has_reasoned(self) -> bool:
-        """Whether what was accepted last is reasoning, and no part of the text."""
+        """Whether the last accepted tokens are reasoning, not text."""
         if self._reasoning is None:
             return False
         before, self._num_reasoned = self._num_reasoned, len(self._reasoning_ids)
@@ -390,14 +393,14 @@ class Decoding:
         if len(self.token_ids) >= self._max_tokens:
             return "max_tokens"
         context_size = self._model.context_size
-        # The prompt alone may be too long: then the model says so, because nothing was written.
+        # If the prompt alone is too long, nothing was generated, and the model raises the error.
         has_begun = bool(self.token_ids or self._reasoning_ids)
         if has_begun and context_size is not None and self._num_tokens > context_size:
             return "context"
         return None
 
     def _force(self) -> list[int]:
-        """The tokens that must come next and still fit, accepted; none where the model decides."""
+        """Accept the tokens that must come next and fit the limits; none if the model decides."""
         if not self._fast_forward or self._matcher is None:
             return []
         room = self._max_tokens - len(self.token_ids)
@@ -420,8 +423,8 @@ class Decoding:
     def _fill_mask(self) -> tuple[int | None, bool]:
         """How many tokens may come next, and whether the mask must be applied.
 
-        0 says that the text has ended; None stands for "no grammar". Raises MatcherError when
-        the grammar is not done and yet allows no token.
+        0 means that the text has ended; None means "no grammar". Raises MatcherError if the grammar
+        is not complete but allows no token.
         """
         matcher = self._matcher
         if matcher is None:
@@ -444,16 +447,16 @@ class Decoding:
         if allowed <= len(self._stop_token_ids):
             token_ids = [int(token_id) for token_id in np.flatnonzero(bits)]
             if self._stop_token_ids.issuperset(token_ids) and not self._asks_for_end():
-                # Nothing but the end may follow, so the matcher ends without asking the model.
+                # Only the end can follow, so the matcher ends without asking the model.
                 self._accept(token_ids[0])
                 return 0, False
         return allowed, True
 
     def _asks_for_end(self) -> bool:
-        """Whether the model is asked although only the end may come: it might have gone on.
+        """Whether to ask the model although only the end may come: it might have continued.
 
-        That is so where the budget alone took the rest. A full context leaves no room for a
-        question, and then the text counts as closed.
+        That is so if only the budget removed the other tokens. If the context is full, the model
+        cannot be asked, and the text counts as closed.
         """
         if not self._is_narrowed or self._closing is not None:
             return False
@@ -465,10 +468,10 @@ class Decoding:
         return True
 
     def _choose(self, logits: NDArray[np.float32], is_masked: bool) -> tuple[int, float]:
-        """Draw the next token; its id and the logarithm of the model's own probability for it."""
+        """Draw the next token; returns its id and its log probability under the model alone."""
         width = min(logits.size, self._vocab_size)
         with self._clock.stage("sampling"):
-            logits[width:] = -np.inf  # padding beyond the vocabulary stands for no token
+            logits[width:] = -np.inf  # padding beyond the vocabulary is not a token
             normaliser = Normaliser(logits)
         overruled = False
         if is_masked:
@@ -501,26 +504,26 @@ class Decoding:
             return token_id, normaliser.logprob(float(logits[token_id]))
 
     def _is_overruled(self, logits: NDArray[np.float32]) -> bool:
-        """Whether the budget took the token that was the most probable of those of the grammar."""
+        """Whether the budget excluded the grammar's most probable token."""
         withheld = cast("GrammarMatcher", self._matcher).withheld_tokens()
         withheld = withheld[withheld < logits.size]
         bits = np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: logits.size]
         return bool(logits[withheld].max(initial=-np.inf) > logits[bits == 1].max(initial=-np.inf))
 
     def _sampling_here(self) -> Sampling:
-        """How the next token is drawn: the grammar's temperature goes before that of the call."""
+        """The sampling of the next token: the grammar's temperature overrides that of the call."""
         temperature = None if self._matcher is None else self._matcher.temperature
         if temperature is None:
             return self._sampling
         sampling = replace(self._sampling, temperature=temperature)
         if self._seed is None and not sampling.is_greedy:
-            # A greedy call needs no seed before the grammar asks for a draw.
+            # A greedy call needs no seed until the grammar sets a temperature.
             self._seed = _seed_of(sampling)
             self._random = np.random.Generator(np.random.PCG64(self._seed))
         return sampling
 
     def _accept(self, token_id: int) -> bool:
-        """Move the matcher on; True when the token ended the text."""
+        """Advance the matcher; returns whether the token ended the text."""
         if self._matcher is None:
             return token_id in self._stop_token_ids
         if not self._matcher.accept_token(token_id):
@@ -539,7 +542,7 @@ def generate(
     max_tokens: int = DEFAULT_MAX_TOKENS,
     fast_forward: bool = True,
 ) -> Generation[Any]:
-    """Write one text from its first token to its last; see `Decoding` for what it raises."""
+    """Generate one text from its first token to its last; see `Decoding` for errors."""
     decoding = Decoding(
         model,
         matcher,
@@ -554,7 +557,7 @@ def generate(
 
 
 def _seed_of(sampling: Sampling) -> int | None:
-    """The seed to draw with; a fresh one is remembered so that the text can be made again."""
+    """The seed of the draws; a new one is recorded, so that the text can be reproduced."""
     if sampling.is_greedy or sampling.seed is not None:
         return sampling.seed
     return int(np.random.SeedSequence().generate_state(1)[0])

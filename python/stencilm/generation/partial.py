@@ -1,9 +1,9 @@
-"""Typed values of texts that are not finished: what is closed is checked, what is open is shown.
+"""Typed values of unfinished texts: closed parts are validated, open parts are shown.
 
-One idea: a reader goes over each character once. It keeps the containers that are open, with what
-is closed in them as values, so a step costs what is new, and showing a value copies no more than
-the containers that are still open. Where these are long, a value is shown as often as copying takes
-no longer than all else.
+One idea: the reader scans each character once. It keeps the open containers, with their closed
+parts as values. So a step costs only what is new, and showing a value copies no more than the open
+containers. If these are large, a value is shown only as often as copying takes no longer than
+everything else.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["MISSING", "Pace", "PartialReader", "is_same", "partial_value"]
 
 
 def partial_value(tp: Any, text: str) -> Any:
-    """The value of the beginning of a JSON text; `MISSING` where there is none yet.
+    """The value of the beginning of a JSON text; `MISSING` if there is none yet.
 
-    Pydantic models and dataclasses come as instances in which what is not written yet is None, and
-    lists as the elements so far. An open string is shown as it stands, an open number is not.
+    Pydantic models and dataclasses are instances in which missing members are None, and lists hold
+    the elements so far. An open string is shown as it is, an open number is not.
     """
     reader = PartialReader(tp)
     reader.feed(text)
@@ -32,10 +32,10 @@ def partial_value(tp: Any, text: str) -> Any:
 
 
 class Pace:
-    """How often a value is shown that grows: always while it is small, else half of the time.
+    """Decides how often a growing value is shown: always while it is small, else half of the time.
 
-    A value that was given away is its owner's, who may change it, so each one is a copy, and a
-    list of n elements would be copied n times in all.
+    A returned value belongs to the caller, who may change it. So each one is a copy, and showing a
+    list of n elements at every step would copy it n times.
     """
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class Pace:
         self._shown_at = 0.0
 
     def affords(self, size: int) -> bool:
-        """Whether a value of about so many parts may be shown now."""
+        """Whether a value of about `size` parts may be shown now."""
         return size <= _ALWAYS_SHOWN or perf_counter() - self._shown_at >= self._cost
 
     def shown(self, show: Callable[[], Any]) -> Any:
-        """What `show` gives, whose time is remembered."""
+        """The result of `show`, whose duration is recorded."""
         started = perf_counter()
         value = show()
         self._shown_at = perf_counter()
@@ -59,7 +59,7 @@ _ALWAYS_SHOWN = 4_096
 
 
 class _Open:
-    """A container that is open: what may hold it, and what is closed in it."""
+    """An open container: its possible holders, and its closed parts."""
 
     __slots__ = (
         "closed", "holders", "is_whole", "key", "kind", "members", "name", "shape", "slices",
@@ -73,24 +73,24 @@ class _Open:
         self.holders = shape.holders(kind)
         self.closed: Any = {} if kind == "object" else []
         self.slices: dict[Any, tuple[int, int]] | None = {} if len(self.holders) > 1 else None
-        self.is_whole = True  # no part was refused, or is none of the type's
+        self.is_whole = True  # no part was refused or is unknown to the type
         self.key: str | None = None
         self.name: Any = None
         self.members = ANYTHING
 
     @property
     def holder(self) -> Holder | None:
-        """What holds it, once only one can."""
+        """Its holder, once only one is possible."""
         return self.holders[0] if len(self.holders) == 1 else None
 
     @property
     def shows_open(self) -> bool:
-        """Whether the part that is open is shown in it."""
+        """Whether its open part is shown in it."""
         holder = self.holder
         return holder is not None and holder.shows_open
 
     def show(self, last: Any) -> Any:
-        """The value, with the part that is open."""
+        """The value, including the open part."""
         holder = self.holder
         if holder is None:
             return MISSING
@@ -108,7 +108,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _WORD = re.compile(r"[-+.0-9A-Za-z]*")
 _STRING = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 _ESCAPE_CUT = re.compile(
-    r"(?<!\\)(?:\\\\)*"  # an even number of backslashes are characters
+    r"(?<!\\)(?:\\\\)*"  # pairs of backslashes are characters
     r"(?P<cut>\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?"
     r"|\\(?:u[0-9a-fA-F]{0,3})?)\Z"
 )
@@ -117,13 +117,13 @@ _SCALARS = re.compile(
 )
 _WORDS = ("true", "false", "null")
 _LONGEST_WORD = max(map(len, _WORDS))
-_CHARACTERS_FOR_A_PART = 64  # that are copied in the time of one
+_CHARACTERS_FOR_A_PART = 64  # characters that are copied in the time of one part
 _LONG = 64
-"""From this many characters, the scalars of an array are read together."""
+"""From this many characters on, the scalars of an array are read together."""
 
 
 class PartialReader:
-    """Reads a JSON text piece by piece, and shows the value of what has come.
+    """Reads a JSON text piece by piece, and shows the value so far.
 
     Args:
         tp: The type of the text; `Any` for the data itself.
@@ -134,9 +134,9 @@ class PartialReader:
         self._text = ""
         self._at = 0
         self._open: list[_Open] = []
-        self._decided = 0  # how many of the outermost are shown
-        self._string: int | None = None  # where an open string begins, its quote included
-        self._scanned = 0  # to where it, or an open word, has been looked at for its end
+        self._decided = 0  # how many of the outermost containers are shown
+        self._string: int | None = None  # the position of an open string, at its quote
+        self._scanned = 0  # the position up to which it, or an open word, was searched for its end
         self._decoded, self._decoded_to = "", 0
         self._done: Any = MISSING
         self._is_broken = False
@@ -145,8 +145,8 @@ class PartialReader:
         self._shown = -1
 
     def feed(self, piece: str) -> None:
-        """The text goes on with this piece."""
-        # Python lengthens a text in place where nobody else holds it, and copies it otherwise.
+        """Append a piece to the text."""
+        # Python extends a string in place if it has no other reference, and copies it otherwise.
         text, self._text = self._text, ""
         text += piece
         self._text = text
@@ -156,11 +156,11 @@ class PartialReader:
 
     @property
     def text(self) -> str:
-        """What has come."""
+        """The text so far."""
         return self._text
 
     def has_changed(self) -> bool:
-        """Whether `value` shows more than when this was last asked."""
+        """Whether `value` shows more than at the previous call."""
         changed = self._version != self._shown
         self._shown = self._version
         return changed
@@ -172,15 +172,15 @@ class PartialReader:
         return sum(len(one.closed) for one in self._open) + string // _CHARACTERS_FOR_A_PART
 
     def whole(self, text: str) -> Any:
-        """The value of the whole text; `MISSING` where what has come is not all of it, or unread.
+        """The value of the whole text; `MISSING` if the text is not complete or was not read.
 
-        It is the value that has been shown, so that nothing is checked again.
+        It is the value that was shown, so it need not be validated again.
         """
         is_whole = self._expects == "end" and not self._is_broken and self._text == text
         return self._done if is_whole and not text[self._at :].strip(" \t\n\r") else MISSING
 
     def value(self) -> Any:
-        """What has come of the text, as a value of its own; `MISSING` where that is nothing."""
+        """The value so far, as a copy; `MISSING` if there is none."""
         if self._expects == "end":
             return self._done
         value = self._open_string()
@@ -188,7 +188,7 @@ class PartialReader:
             value = one.show(value)
         return value
 
-    # Each step reads one token; False where it has to wait for more of the text.
+    # Each step reads one token; it returns False if it has to wait for more text.
 
     def _step(self) -> bool:
         if self._string is not None:
@@ -233,20 +233,20 @@ class PartialReader:
         return False
 
     def _changed(self) -> None:
-        # What is within an undecided container is not shown, nor what is open in a set. One that is
-        # decided stays so.
+        # The contents of an undecided container are not shown, nor is the open element of a set. A
+        # container that is decided stays so.
         while self._decided < len(self._open) and self._is_shown(self._decided):
             self._decided += 1
         if self._decided == len(self._open):
             self._version += 1
 
     def _is_shown(self, number: int) -> bool:
-        """Whether a container is shown in one that is shown."""
+        """Whether a container is shown in its parent, which is shown."""
         is_decided = self._open[number].holder is not None
         return is_decided and (number == 0 or self._open[number - 1].shows_open)
 
     def _shows_open(self) -> bool:
-        """Whether what is open in the innermost container is shown there."""
+        """Whether the open part of the innermost container is shown in it."""
         return not self._open or self._open[-1].shows_open
 
     def _next_shape(self) -> Shape:
@@ -270,17 +270,17 @@ class PartialReader:
             return self._break()
         if end == len(self._text) and self._text[start : start + _LONGEST_WORD + 1] not in _WORDS:
             self._scanned = end
-            return False  # it may go on
+            return False  # it may continue
         self._at = end
         value = self._next_shape().read(self._text[start:end])
         self._put(value, start, end, is_news=value is not MISSING)
         return True
 
     def _read_many(self, parent: _Open) -> bool:
-        """Scalars of an array, many at once, where much of the text has come at once."""
+        """Read many scalars of an array at once, if much text has arrived at once."""
         holder = parent.holder
         if self._scanned > self._at:
-            return False  # within a word that has no end yet
+            return False  # within a word whose end is still missing
         if len(self._text) - self._at < _LONG or holder is None or not holder.is_uniform:
             return False
         shape = holder.element(0)
@@ -301,7 +301,7 @@ class PartialReader:
         assert match is not None, "invariant: the pattern matches the empty text"
         end = match.end()
         if end == len(self._text) or self._text[end] != '"':
-            # The end of the text, or a backslash with nothing after it yet.
+            # The end of the text, or a backslash without the character after it.
             if (
                 self._scanned < end
                 and self._expects == "value"
@@ -323,7 +323,7 @@ class PartialReader:
         return True
 
     def _open_string(self) -> Any:
-        """The open string as it stands, where the type shows one."""
+        """The open string as it is, if its type can show one."""
         if self._string is None or self._expects != "value" or not self._shows_open():
             return MISSING
         holders = self._next_shape().holders("string")
@@ -336,7 +336,7 @@ class PartialReader:
             self._decoded += json.loads(f'"{new}"', strict=False)
             self._decoded_to += len(new)
         except ValueError:
-            pass  # no JSON string: shown as far as it is one
+            pass  # not a valid JSON string: shown up to the error
         return holders[0].show(self._decoded)
 
     def _read_key(self, start: int) -> None:
@@ -356,7 +356,10 @@ class PartialReader:
         self._expects = "colon"
 
     def _narrow(self, parent: _Open, holders: list[Holder]) -> None:
-        """Keep these alternatives; what was read before one was left is read again by its type."""
+        """Keep these holders.
+
+        Parts read while several were possible are read again by the one left.
+        """
         if not holders:
             return
         parent.holders = holders
@@ -399,7 +402,7 @@ class PartialReader:
         return True
 
     def _put(self, value: Any, start: int, end: int, *, is_news: bool) -> None:
-        """A value is closed."""
+        """Store a closed value."""
         if is_news:
             self._changed()
         if not self._open:
@@ -426,7 +429,7 @@ class PartialReader:
                 parent.closed.append(value)
 
     def _narrow_by_tag(self, parent: _Open, value: Any) -> None:
-        """Keep the alternatives that allow this value of a member that they limit by `Literal`."""
+        """Keep the holders that allow this value of a member which they restrict by `Literal`."""
         assert parent.key is not None, "invariant: a member has a key"
         left = []
         for holder in parent.holders:
@@ -440,12 +443,12 @@ class PartialReader:
 def is_same(one: Any, other: Any) -> bool:
     """Whether two partial values show the same.
 
-    No method of an instance is asked, since what is not written yet may surprise it.
+    No method of an instance is called, because missing members might make it fail.
     """
     waiting = [(one, other)]
     while waiting:
         one, other = waiting.pop()
-        if one is other:  # so that what was compared where it ended is not looked at again
+        if one is other:  # so that parts that were compared before are not compared again
             continue
         if type(one) is not type(other):
             return False

@@ -1,7 +1,7 @@
-"""What the beginning of a JSON text may be, by its type: members, elements, alternatives.
+"""The possible contents of an unfinished JSON text, by its type: members, elements, alternatives.
 
-One idea: a type is looked at once, and says for each kind of JSON value what may hold one: a
-container to be filled, or nothing that could be shown before the value is closed.
+One idea: a type is analysed once. For each kind of JSON value it yields the possible holders:
+containers to be filled, or none if nothing can be shown before the value is closed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MISSING: Any = object()
 Kind = Literal["object", "array", "string"]
 
 _UNREAD = (ValueError, RecursionError, UnsupportedFeature)
-"""What reading a part ends with where its type refuses it, or does not stand alone."""
+"""The errors of reading a part that its type refuses, or that cannot be read alone."""
 
 _LISTS: dict[Any, Callable[[list[Any]], Any]] = {
     list: list,
@@ -56,12 +56,12 @@ _MAPPINGS: dict[Any, Callable[[Any], Any]] = {
 
 
 class Holder:
-    """What can hold an open value of one kind: an object, an array or a string.
+    """A holder of an open value of one kind: an object, an array or a string.
 
     Attributes:
-        is_plain: A closed value is what its parts are, and need not be read again as a whole.
-        is_uniform: All elements have one shape.
-        shows_open: The part that is open is shown in it.
+        is_plain: A closed value consists of its parts, and need not be read again as a whole.
+        is_uniform: All elements have the same shape.
+        shows_open: The open part is shown in it.
     """
 
     is_plain: bool = True
@@ -69,7 +69,7 @@ class Holder:
     shows_open: bool = True
 
     def member(self, key: str) -> tuple[Any, Shape] | None:
-        """The name and the shape of a member; None where there is no such member."""
+        """The name and the shape of a member; None if there is no such member."""
         return None
 
     def element(self, number: int) -> Shape:
@@ -77,14 +77,14 @@ class Holder:
         return ANYTHING
 
     def show(self, parts: Any) -> Any:
-        """The value with the parts that are there: names and values, or elements.
+        """The value with the present parts: names and values, or elements.
 
-        They are the value's own from then on.
+        The value takes ownership of the parts.
         """
         return parts
 
     def close(self, parts: Any) -> Any:
-        """The whole value; `MISSING` where it must be read as a whole."""
+        """The whole value; `MISSING` if it must be read as a whole."""
         return self.show(parts)
 
 
@@ -113,7 +113,7 @@ class _List(Holder):
     def __init__(self, make: Callable[[list[Any]], Any], element: Shape, is_plain: bool) -> None:
         self._make, self._element = make, element
         self.is_plain = is_plain
-        # An element of a set has no place: the beginning of one could not be told from a whole one.
+        # Elements of a set have no position, so an open element would look like a closed one.
         self.shows_open = make not in (set, frozenset)
 
     def element(self, number: int) -> Shape:
@@ -124,7 +124,7 @@ class _List(Holder):
             return parts
         try:
             return self._make(parts)
-        except TypeError:  # an element of a set cannot be hashed, or not before it is finished
+        except TypeError:  # an element of a set is not hashable, or not before it is finished
             return self._make([part for part in parts if _has_hash(part)])
 
     def close(self, parts: Any) -> Any:
@@ -251,7 +251,7 @@ class _PydanticModel(_Fields):
 
 
 class _Root(Holder):
-    """A `RootModel`, which shows what holds its root."""
+    """A `RootModel`, which shows the holder of its root."""
 
     def __init__(self, tp: Any, inner: Holder) -> None:
         self._type, self._inner = tp, inner
@@ -280,7 +280,7 @@ class _Root(Holder):
 
 
 class Shape:
-    """One type, looked at once."""
+    """A type, analysed once."""
 
     def __init__(self, tp: Any) -> None:
         self._declared = tp
@@ -288,37 +288,37 @@ class Shape:
 
     @property
     def type(self) -> Any:
-        """It, without what is wrapped around it."""
+        """The type without wrappers around it."""
         return self._type
 
     @cached_property
     def is_anything(self) -> bool:
-        """Every JSON value stands for itself."""
+        """Whether every JSON value stands for itself."""
         return self._type in (Any, object) and not self.has_rules
 
     @cached_property
     def is_text(self) -> bool:
-        """A closed string stands for itself."""
+        """Whether a closed string stands for itself."""
         return self._type is str and not self.has_rules
 
     @cached_property
     def literals(self) -> tuple[Any, ...] | None:
-        """The values that it is limited to, where it is a `Literal`."""
+        """The values that it is restricted to, if it is a `Literal`."""
         return get_args(self._type) if get_origin(self._type) is Literal else None
 
     def holders(self, kind: Kind) -> list[Holder]:
-        """What may hold an open value of this kind: several where a union has several."""
+        """The possible holders of an open value of this kind; a union may have several."""
         known = self._holders.get(kind)
         if known is None:
             known = self._holders[kind] = list(self._found(kind))
         return known
 
     def is_union_of(self, kind: Kind) -> bool:
-        """Whether several of its alternatives may be of this kind, so that it must choose one."""
+        """Whether several alternatives of a union are of this kind, so that it must choose one."""
         return len(self.holders(kind)) > 1
 
     def read(self, text: str) -> Any:
-        """The value of a closed part, given as JSON; `MISSING` where the type refuses it."""
+        """The value of a closed part, given as JSON; `MISSING` if the type refuses it."""
         try:
             if self.is_anything:
                 return read_json(text)
@@ -327,7 +327,7 @@ class Shape:
             return MISSING
 
     def read_all(self, text: str) -> list[Any] | None:
-        """The values of a JSON array of such parts; None where one of them is refused."""
+        """The values of a JSON array of such parts; None if one of them is refused."""
         try:
             if self.is_anything:
                 read: list[Any] = read_json(text)
@@ -338,7 +338,7 @@ class Shape:
             return None
 
     def read_key(self, key: str) -> Any:
-        """The value of a key; `MISSING` where the type refuses it."""
+        """The value of a key; `MISSING` if the type refuses it."""
         try:
             (name,) = self._adapter_of_keys.validate_json(json.dumps({key: None}))
         except _UNREAD:
@@ -355,7 +355,7 @@ class Shape:
 
     @cached_property
     def _adapter_of_keys(self) -> Any:
-        # Read alone, as a text, the choice of a union may be another one.
+        # Read alone, as a text, a union might choose another alternative.
         return type_adapter(dict[self._declared, None])  # type: ignore[name-defined]
 
     @cached_property
@@ -400,10 +400,10 @@ class Shape:
 
 
 def _may_read_text(choices: tuple[Any, ...], is_plain: bool) -> bool:
-    """Whether a union may read a closed string as no text, as a date in `date | str`.
+    """Whether a union may read a closed string as something other than text, as in `date | str`.
 
-    Of alternatives that read it the first counts, except that a union without rules of its own
-    prefers a text to numbers, to members of an `Enum`, and to values of a `Literal`.
+    The first alternative that reads it wins, except that a union without rules of its own prefers
+    texts to numbers, to members of an `Enum`, and to values of a `Literal`.
     """
     for choice in choices:
         shape = shape_of(choice)
@@ -420,7 +420,7 @@ def _may_read_text(choices: tuple[Any, ...], is_plain: bool) -> bool:
 def _has_hash(value: Any) -> bool:
     try:
         hash(value)
-    except Exception:  # whatever a method of the user's raises
+    except Exception:  # a user's method may raise anything
         return False
     return True
 
@@ -443,7 +443,7 @@ def _arrays(tp: Any, origin: Any, arguments: tuple[Any, ...], is_plain: bool) ->
 
 
 def _fields_of(tp: Any) -> _Fields | None:
-    """The members of an object type; None for another type, or where one of them is not known."""
+    """The members of an object type; None for another type, or if one of them is not known."""
     origin = get_origin(tp) or tp
     if hasattr(tp, "model_fields") and hasattr(tp, "__pydantic_validator__"):
         members = members_of(tp)
@@ -469,7 +469,7 @@ def _fields_of(tp: Any) -> _Fields | None:
 
 
 def _names(tp: Any, members: dict[str, Any]) -> dict[str, str]:
-    """The attribute of each key that pydantic reads, whatever the alias comes from."""
+    """The attribute of each key that pydantic reads, wherever the alias comes from."""
     names = {name: name for name in members}
     try:
         schema: Any = type_adapter(tp).core_schema
@@ -510,10 +510,10 @@ def _cached_shape(tp: Any, written: str) -> Shape:
 def shape_of(tp: Any) -> Shape:
     """The shape of a type."""
     try:
-        # With its text, because Union[A, B] == Union[B, A], though they read apart.
+        # The text is part of the key: Union[A, B] == Union[B, A], though they are read differently.
         written = repr(tp)
         hash(tp)
-    except Exception:  # a type that cannot be hashed, or holds what Python does not write
+    except Exception:  # the type is not hashable, or its repr fails
         return Shape(tp)
     return _cached_shape(tp, written)
 

@@ -1,8 +1,9 @@
-"""How probable each of a few texts is: every beginning that some of them share is read once.
+"""The probabilities of a few texts: every common prefix is read once.
 
-One idea: the texts, as the tokenizer writes them, are a trie of tokens. Where it branches, the
-model's logits are shared out among the branches, the end of a text being one; where it does not,
-nothing is asked. So the numbers are those of drawing under a mask that allows these texts alone.
+One idea: the texts, in the tokenizer's spelling, form a trie of tokens. Where it branches, the
+model's probabilities are divided among the branches, one of which may be the end of a text;
+elsewhere the model is not asked. So the result is that of sampling under a mask that allows only
+these texts.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ def probabilities(
     """The log probability of each text after a prompt, among these texts.
 
     Args:
-        model: The model; it makes one forward pass for each place where texts part.
+        model: The model; it runs one forward pass for each branching of the texts.
         prompt_ids: The tokens of the prompt.
-        texts: Texts that differ.
+        texts: Distinct texts.
 
     Raises:
         ModelError: The logits hold NaN, or give every text the probability zero.
@@ -42,7 +43,7 @@ def probabilities(
         if len(group) == 1:
             found[group[0]] = logprob
             continue
-        if logprob == -np.inf:  # of texts that cannot come none is the likelier
+        if logprob == -np.inf:  # all texts with this prefix are impossible
             continue
         branches: dict[int | None, list[int]] = {}
         for number in group:
@@ -62,7 +63,7 @@ def probabilities(
         read = prefix
         ways = [stops if token is None else [token] for token in branches]
         if None in branches and not stops:
-            # A vocabulary without a stop token ends with the first whole text.
+            # Without a stop token, generation ends with the first complete text.
             shares = [0.0 if token is None else -np.inf for token in branches]
         else:
             shares = _shares(logits, ways)
@@ -72,14 +73,14 @@ def probabilities(
 
 
 def _shares(logits: NDArray[np.float32], ways: Sequence[Sequence[int]]) -> list[float]:
-    """The log probability of each way on among these, each of which has some tokens."""
+    """The log probability of each of these branches, given as its possible first tokens."""
     scores = logits[[token_id for way in ways for token_id in way]].astype(np.float64)
     if np.isnan(scores).any():
         raise ModelError("the logits hold NaN for the texts, so none has a probability")
     top = scores.max()
     if top == -np.inf:
         raise ModelError("the model gives a probability of zero to every text")
-    # Beside a large score nothing small is left.
+    # Relative to the highest score: next to a large one, small differences would be lost.
     scores = finite_scores(scores) if top == np.inf else scores - top
     ends = np.cumsum([len(way) for way in ways])[:-1]
     sums = [float(np.logaddexp.reduce(part)) for part in np.split(scores, ends)]

@@ -1,4 +1,4 @@
-"""What a generation gives back, and the two ways in which it may fail to give a value."""
+"""The result of a generation, and the two ways in which it may fail to give a value."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ class Filled(NamedTuple):
     text: str
     """The stretch itself."""
     means: str
-    """"respelled": what was drafted, in the grammar's own case of letters. "forced": the grammar
-    left no choice where the draft had something else. "nearest": the candidate that shares the
-    longest beginning with what was drafted. "shortest": the beginning of the shortest completion,
-    in the place of what was drafted. "closed": the end where a limit came: a shortest completion,
-    or what the model could still choose within `max_tokens`. "repeated": what a model wrote
-    that was asked to go on, where it may only have begun with what stood there."""
+    """How it came about.
+
+    "respelled": drafted, but in the grammar's own case of letters. "forced": the grammar left no
+    choice, but the draft had something else. "nearest": the candidate with the longest prefix in
+    common with the draft. "shortest": the beginning of the shortest completion, in place of the
+    draft. "closed": the end when a limit was reached: a shortest completion, or what the model
+    could still choose within `max_tokens`. "repeated": written by a model that was asked to
+    continue, but it may only have begun with what was already there.
+    """
 
     @property
     def is_made_up(self) -> bool:
@@ -163,12 +166,12 @@ class Generation(Shown, Generic[T]):
 
     @property
     def html(self) -> str:
-        """The trace drawn as a page that needs nothing else."""
+        """The trace as a self-contained page."""
         drawn: str = import_module("stencilm.views.notebook").generation_page(self)
         return drawn
 
     def __repr__(self) -> str:
-        """The text, and how it came, in a line."""
+        """The text, and how it ended, in one line."""
         failed = "" if self.error is None else f", {type(self.error).__name__}"
         return (
             f"<{type(self).__name__}: {in_a_line(self.text)}, {self.finish_reason}, "

@@ -1,8 +1,8 @@
-"""How the next token is drawn from a row of logits; NumPy only, the same bytes for the same seed.
+"""Draws the next token from a row of logits; NumPy only, deterministic for a seed.
 
 One idea: a masked row has few finite entries, so everything after the first pass works on the
 remaining tokens and never on the whole vocabulary. That includes penalties and biases: they change
-the scores of tokens, and never which of them the grammar allows. Nucleus (top-p) sampling: Holtzman
+the scores of tokens, but never which of them the grammar allows. Nucleus (top-p) sampling: Holtzman
 et al. (2020), "The Curious Case of Neural Text Degeneration".
 """
 
@@ -94,7 +94,7 @@ class Sampling:
             raise ValueError(f"seed is {shown(self.seed)}, but must be an integer from 0 up")
 
     def check_tokens(self, vocab_size: int) -> None:
-        """Raise ValueError where `logit_bias` names a token that a vocabulary does not have."""
+        """Raise ValueError if `logit_bias` names a token that a vocabulary does not have."""
         for token_id in self.logit_bias:
             if token_id >= vocab_size:
                 raise ValueError(
@@ -104,12 +104,12 @@ class Sampling:
 
     @property
     def is_greedy(self) -> bool:
-        """True when the draw needs no randomness."""
+        """Whether the draw needs no randomness."""
         return self.temperature == 0 or self.top_k == 1
 
     @property
     def changes_scores(self) -> bool:
-        """True when scores are penalised or biased."""
+        """Whether scores are penalised or biased."""
         return bool(
             self.repetition_penalty != 1
             or self.frequency_penalty
@@ -126,12 +126,12 @@ def draw(
     prompt_ids: Sequence[int] = (),
     written: Sequence[int] = (),
 ) -> int | None:
-    """Draw one token id from a row of logits, or None when every entry is -inf.
+    """Draw one token id from a row of logits; None if every entry is -inf.
 
     Args:
         logits: float, shape [vocab]; -inf means refused.
-        sampling: How to draw.
-        random: Where randomness comes from.
+        sampling: The options.
+        random: The source of randomness.
         prompt_ids: The tokens of the prompt, for the penalties.
         written: The tokens of the text so far, for the penalties.
 
@@ -144,7 +144,7 @@ def draw(
     if sampling.is_greedy:
         return int(token_ids[0])
     cumulative = np.cumsum(weights)
-    # The point lies below the last sum, except where rounding lifts it there.
+    # The point is below the last sum, unless rounding lifts it there.
     point = random.random() * cumulative[-1]
     chosen = min(int(np.searchsorted(cumulative, point, side="right")), token_ids.size - 1)
     return int(token_ids[chosen])
@@ -157,11 +157,11 @@ def weights_of(
     prompt_ids: Sequence[int] = (),
     written: Sequence[int] = (),
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The tokens that may be drawn from a row of logits, and how probable each is.
+    """The tokens that may be drawn from a row of logits, with their weights.
 
     Args:
         logits: float, shape [vocab]; -inf means refused.
-        sampling: How to draw.
+        sampling: The options.
         prompt_ids: The tokens of the prompt, for the penalties.
         written: The tokens of the text so far, for the penalties.
 
@@ -203,7 +203,7 @@ def _change(
     prompt_ids: Sequence[int],
     written: Sequence[int],
 ) -> None:
-    """Penalise and bias the scores of these tokens, in place; `token_ids` ascend."""
+    """Penalise and bias the scores of these tokens, in place; `token_ids` are ascending."""
 
     def places(of: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         found = np.minimum(np.searchsorted(token_ids, of), token_ids.size - 1)
@@ -229,9 +229,9 @@ def _change(
 
 
 class Normaliser:
-    """What makes log probabilities of the logits of one row.
+    """Converts the logits of one row to log probabilities.
 
-    Tokens of the logit +inf share all of the probability, as where they are drawn.
+    Tokens with the logit +inf share all of the probability, as they do in a draw.
 
     Args:
         logits: float32, shape [vocab].
@@ -254,17 +254,17 @@ class Normaliser:
         return np.asarray(self._below(logits) - logits.dtype.type(self._log_sum))
 
     def _below(self, logits: Any) -> Any:
-        """By how much logits are below the highest: beside a large one nothing small is left."""
+        """Logits relative to the highest: next to a large one, small differences would be lost."""
         if self._top == np.inf:
             return finite_scores(logits)
         if not math.isfinite(self._top):
             return logits
-        with np.errstate(over="ignore"):  # what is too far below is -inf, as it should
+        with np.errstate(over="ignore"):  # far below the highest it becomes -inf, as it should
             return logits - logits.dtype.type(self._top)
 
 
 def finite_scores(scores: NDArray[Any]) -> NDArray[Any]:
-    """Scores by which those of +inf are equal, and all others impossible; the same shape."""
+    """Scores in which those of +inf are equal, and all others impossible; the same shape."""
     return np.where(scores == np.inf, 0, -np.inf).astype(scores.dtype)
 
 

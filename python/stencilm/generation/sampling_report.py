@@ -1,4 +1,4 @@
-"""How whole texts were drawn, and what was found out about the model on the way."""
+"""How whole texts were sampled, and what that revealed about the model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, Literal, TypeAlias
 from stencilm.shown import Shown
 
 SamplingMethod: TypeAlias = Literal["masked", "exact", "smc"]
-"""How texts are drawn. "masked": token by token, among those that the grammar allows. "exact" and
-"smc": with the model's own probabilities of whole texts."""
+"""How texts are sampled. "masked": token by token, among those that the grammar allows.
+
+"exact" and "smc": with the model's own probabilities of whole texts.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -53,7 +55,7 @@ class SamplingReport(Shown):
         return math.exp(self.grammar_logprob)
 
     def __repr__(self) -> str:
-        """The method and what it found, in a line."""
+        """The method and its results, in one line."""
         return (
             f"<{type(self).__name__}: {self.method}, {self.texts:,} texts, probability of the "
             f"grammar {self.grammar_probability:.3g}, effective sample size "

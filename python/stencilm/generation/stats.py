@@ -1,4 +1,4 @@
-"""What a sequence cost: tokens, forward passes, and seconds by stage."""
+"""The cost of a sequence: tokens, forward passes, and seconds by stage."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Stats(Shown):
     is_estimate: bool = False
 
     def __repr__(self) -> str:
-        """What it cost, in a line."""
+        """The cost, in one line."""
         return (
             f"<{type(self).__name__}: {self.tokens:,} tokens, {self.forced_tokens:,} of them "
             f"forced, {self.forward_passes:,} forward passes, {self.seconds:.2f} s>"
@@ -75,7 +75,7 @@ class Clock:
 
     @contextmanager
     def stage(self, name: Stage) -> Iterator[None]:
-        """Count the seconds of the body towards `name`, also when it raises."""
+        """Add the duration of the body to `name`, even if it raises."""
         start = perf_counter()
         try:
             yield

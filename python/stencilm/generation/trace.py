@@ -1,4 +1,4 @@
-"""What a decode loop did, one frozen event per step; views draw traces, loops never draw.
+"""The events of a decode loop, one frozen value per step; loops record, views render.
 
 One idea: an event is plain data, so a trace written as JSON reads back as the same events. A new
 kind of event is one more subclass of `Event`; nothing else changes.
@@ -21,13 +21,13 @@ Limit = Literal["max_tokens", "context"]
 
 _KINDS: dict[str, type[Event]] = {}
 
-# Numbers that JSON does not have, by the names under which they are written.
+# Numbers that JSON lacks, by the names under which they are written.
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One thing that happened in a loop; `kind` names the subclass in JSON."""
+    """One event of a loop; `kind` names the subclass in JSON."""
 
     kind: ClassVar[str] = ""
 
@@ -46,11 +46,11 @@ class Event:
 
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Event:
-        """The event that `to_json` wrote.
+        """Read an event that `to_json` wrote.
 
         Raises:
-            TraceError: It is the record of no event.
-            TypeError: It is no mapping.
+            TraceError: It is not the record of an event.
+            TypeError: It is not a mapping.
         """
         if not isinstance(record, Mapping):
             raise TypeError(
@@ -80,7 +80,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt(Event):
-    """The tokens that the model was given before it wrote anything."""
+    """The tokens that the model was given before it generated anything."""
 
     kind: ClassVar[str] = "prompt"
     token_ids: tuple[int, ...]
@@ -108,7 +108,8 @@ class Sampled(Event):
 class Reasoned(Event):
     """Tokens of the reasoning before the text.
 
-    `logprob` is as for `Sampled`; None for what was written for the model, such as its markers.
+    `logprob` is as for `Sampled`; None for tokens that were written for the model, such as its
+    markers.
     """
 
     kind: ClassVar[str] = "reasoned"
@@ -121,8 +122,8 @@ class Reasoned(Event):
 class Stopped(Event):
     """The end of the loop.
 
-    `token_id` and `logprob` are those of the stop token that the model chose, None where nothing
-    but the end was possible. `limit` says which limit cut the text where `reason` is "length".
+    `token_id` and `logprob` are those of the stop token that the model chose, None if only the end
+    was possible. If `reason` is "length", `limit` says which limit cut the text.
     """
 
     kind: ClassVar[str] = "stopped"
@@ -134,7 +135,7 @@ class Stopped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forced(Event):
-    """Text that the grammar left no choice about, read by the model in one go and never drawn."""
+    """Text that the grammar forced, read by the model in one pass and never drawn."""
 
     kind: ClassVar[str] = "forced"
     token_ids: tuple[int, ...]
@@ -147,8 +148,8 @@ class Called(Event):
 
     `means` is how it was asked: "native", "completion", "continue", "prefill", "instruct",
     "re-ask", "logit_bias", "choice", "function", or "chooser" for the target model. Numbers of
-    tokens are those of the endpoint where it tells them; `error` is the sentence of the exception
-    where the call failed.
+    tokens are those of the endpoint, if it reports them; `error` is the message of the exception if
+    the call failed.
     """
 
     kind: ClassVar[str] = "called"
@@ -172,9 +173,9 @@ class Drafted(Event):
 class Rejected(Event):
     """Text that was drafted and taken back.
 
-    `position` is where it stood, in bytes of the response; `token_id` and `logprob` are those of
-    the first token where tokens are known. A guess that the model did not confirm is no fault of
-    the draft, and is not recorded here.
+    `position` is where it was, in bytes of the response; `token_id` and `logprob` are those of the
+    first token if tokens are known. A guess that the model did not confirm is not an error of the
+    draft, and is not recorded here.
     """
 
     kind: ClassVar[str] = "rejected"
@@ -187,9 +188,9 @@ class Rejected(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenBack(Event):
-    """Text that stood at the end, and that all drafts together say otherwise.
+    """Text at the end that was replaced, because all drafts together say something else.
 
-    What takes its place is the `Corrected` after it; `position` is where it stood, in bytes.
+    The `Corrected` after it is the replacement; `position` is where it was, in bytes.
     """
 
     kind: ClassVar[str] = "taken back"
@@ -199,14 +200,13 @@ class TakenBack(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrected(Event):
-    """What stands in the place of rejected text.
+    """The replacement of rejected text.
 
-    `means` says who chose: "mask" (one draw from the logits at hand, masked), "chooser" (the
-    target model), "logit_bias" and "choice" (the endpoint), "forced" (there was one way on),
-    "nearest" (the candidate that is most like what was rejected), "shortest" (the beginning of the
-    shortest completion), "skipped" (the draft goes on after what was rejected), "reread" (what the
-    draft says, as the grammar writes it), "re-ask" (nothing yet: the endpoint was told what is
-    wrong).
+    `means` says who chose it: "mask" (one masked draw from the same logits), "chooser" (the target
+    model), "logit_bias" and "choice" (the endpoint), "forced" (the only continuation), "nearest"
+    (the candidate most like the rejected text), "shortest" (the beginning of the shortest
+    completion), "skipped" (the draft continues after the rejected text), "reread" (the draft's
+    contents in the grammar's form), "re-ask" (nothing yet: the endpoint was told what is wrong).
     """
 
     kind: ClassVar[str] = "corrected"
@@ -219,7 +219,7 @@ class Corrected(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Healed(Event):
-    """A token that spells anew the end of what stood there, and may reach beyond it.
+    """A token that spells the end of the earlier text again, and may extend beyond it.
 
     The first `healed` bytes of `text` were there before, in other tokens.
     """
@@ -233,7 +233,7 @@ class Healed(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed(Event):
-    """A shortest completion, written where a budget ran out or a stop text came."""
+    """A shortest completion, written because a budget ran out or a stop text came."""
 
     kind: ClassVar[str] = "closed"
     text: bytes
@@ -250,11 +250,11 @@ class Ended(Event):
 
 
 class Trace(Shown):
-    """The events of one sequence, in order. A loop appends; everybody else reads.
+    """The events of one sequence, in order. A loop appends; everything else reads.
 
     Attributes:
-        model: The name of the model that wrote; None where it has none.
-        grammar: What the text was to fit, in a few words; None for free text.
+        model: The name of the model; None if it has none.
+        grammar: A short description of the grammar; None for free text.
     """
 
     __slots__ = ("_events", "grammar", "model")
@@ -295,11 +295,11 @@ class Trace(Shown):
 
     @classmethod
     def loads(cls, text: str) -> Trace:
-        """The trace that `dumps` wrote.
+        """Read a trace that `dumps` wrote.
 
         Raises:
-            TraceError: The text is no trace, was cut short, or was changed.
-            TypeError: `text` is no str.
+            TraceError: The text is not a trace, was cut short, or was changed.
+            TypeError: `text` is not a str.
         """
         if not isinstance(text, (str, bytes, bytearray)):
             raise TypeError(f"text is a {type(text).__name__}, but must be the str of dumps()")
@@ -315,7 +315,7 @@ class Trace(Shown):
                 "was cut short or changed, so write it again",
                 place=f"line {error.lineno}, column {error.colno}",
             ) from None
-        except ValueError as error:  # a number or a text that Python does not read
+        except ValueError as error:  # a number or a text that Python cannot read
             raise TraceError(f"a trace is a JSON list of event objects: {error}") from None
         if not isinstance(records, list) or not all(isinstance(item, dict) for item in records):
             raise TraceError("a trace is a JSON list of event objects")
@@ -323,7 +323,7 @@ class Trace(Shown):
 
 
 def checked_listener(on_event: Any) -> Any:
-    """The function to call with each event, or None. Raises TypeError for what is neither."""
+    """Check a listener for events, or None. Raises TypeError for anything else."""
     if on_event is not None and not callable(on_event):
         raise TypeError(
             f"on_event is {shown_value(on_event):.60}, but must be a function of an event, or None"
@@ -347,14 +347,14 @@ def _event(number: int, record: Mapping[str, Any]) -> Event:
 
 @cache
 def _readers(kind: str) -> dict[str, Callable[[Any], Any]]:
-    """What reads the fields of an event, none of which is another kind of value than declared."""
+    """Functions that read the fields of an event; each refuses values of another type."""
     from pydantic import TypeAdapter
 
     def reader(declared: Any) -> Callable[[Any], Any]:
         if declared is bytes:
             return _bytes_from_json
         adapter = TypeAdapter(declared)
-        # A text that names a number is that number only where a number is declared.
+        # The name of a number becomes that number only if the field is declared as a number.
         names = _NUMBERS if declared is float or float in get_args(declared) else {}
         return lambda value: adapter.validate_python(_from_json(value, names), strict=True)
 

@@ -1,8 +1,8 @@
-"""The types of what a type holds, as its author wrote them: unwrapped, resolved, substituted.
+"""The types of a type's parts, as its author wrote them: unwrapped, resolved, substituted.
 
-One idea: a part may be read by its own type only where that is what pydantic reads it by. Where a
-name or a type variable stands for something that is not known here, or where a configuration
-changes how all parts are read, only the whole says what they are.
+One idea: a part may be read by its own type only if pydantic reads it by that type, too. If a name
+or a type variable is not known here, or a configuration changes how all parts are read, only the
+whole can tell what the parts are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, get_args, get_origin
 
 _WRAPPERS = ("Required", "NotRequired", "ReadOnly", "Final", "ClassVar")
-# What a configuration may say without changing the value of any part.
+# Settings that do not change the value of any part.
 _HARMLESS = frozenset(
     {
         "alias_generator", "arbitrary_types_allowed", "defer_build", "extra",
@@ -29,7 +29,7 @@ _HARMLESS = frozenset(
 
 
 def unwrapped(tp: Any) -> tuple[Any, bool]:
-    """A type without what is only said of it, and whether that may change its values."""
+    """A type without annotations and aliases, and whether these may change its values."""
     has_rules = False
     while True:
         if get_origin(tp) is Annotated:
@@ -49,7 +49,7 @@ def unwrapped(tp: Any) -> tuple[Any, bool]:
 
 
 def members_of(tp: Any) -> dict[str, Any] | None:
-    """The types of the members of a pydantic model; None where one is not known."""
+    """The types of the members of a pydantic model; None if one is not known."""
     if not tp.__pydantic_complete__:
         tp.model_rebuild(raise_errors=False)
     return _all_known(
@@ -63,9 +63,9 @@ def members_of(tp: Any) -> dict[str, Any] | None:
 
 
 def hints_of(tp: Any) -> dict[str, Any] | None:
-    """The types of the members of another class, as it is given its type arguments.
+    """The types of the members of any other class, with its type arguments substituted.
 
-    Without what says whether they must be there. None where one is not known.
+    Without wrappers that say whether members are required. None if one is not known.
     """
     origin = get_origin(tp) or tp
     variables = getattr(origin, "__parameters__", ())
@@ -79,10 +79,10 @@ def hints_of(tp: Any) -> dict[str, Any] | None:
 
 
 def hints_as_written(tp: Any) -> dict[str, Any]:
-    """The types of the members with what says whether they must be there."""
+    """The types of the members, with wrappers that say whether they are required."""
     try:
         return typing.get_type_hints(tp, include_extras=True)
-    except (NameError, TypeError):  # names that only the place of its definition knows
+    except (NameError, TypeError):  # names that are only known where the class is defined
         return dict(getattr(tp, "__annotations__", {}))
 
 
@@ -92,7 +92,7 @@ def wrapper_of(hint: Any) -> str | None:
 
 
 def is_read_by_parts(tp: Any) -> bool:
-    """Whether the value of a whole is what its parts are read as, each by its own type."""
+    """Whether the value of a whole equals its parts, each read by its own type."""
     config = getattr(tp, "model_config", None) or getattr(tp, "__pydantic_config__", None) or {}
     if not _HARMLESS.issuperset(config):
         return False
@@ -128,13 +128,13 @@ def _is_plain_dataclass(tp: Any) -> bool:
         hasattr(tp, "__pydantic_fields__")
         or hasattr(tp, "__post_init__")
         or not tp.__dataclass_params__.init
-        # pydantic knows what stands for a default here, and the class itself does not.
+        # pydantic interprets such a default; the class itself does not.
         or any(isinstance(one.default, FieldInfo) for one in dataclasses.fields(tp))
     )
 
 
 def _value_of_alias(alias: Any) -> Any:
-    """What an alias stands for, with the names in it."""
+    """The value of a type alias, with its names resolved."""
     value = alias.__value__
     module = sys.modules.get(getattr(alias, "__module__", None) or "")
     names = {**vars(module), alias.__name__: alias} if module else {alias.__name__: alias}
@@ -159,7 +159,7 @@ def _all_known(hints: dict[str, Any], variables: tuple[Any, ...] = ()) -> dict[s
 
 
 def _is_known(hint: Any, variables: tuple[Any, ...]) -> bool:
-    """Whether no name is left in it, and no type variable but these, which stand for anything."""
+    """Whether all names are resolved, and all type variables except these, which are Any."""
     if isinstance(hint, (str, ForwardRef)):
         return False
     if isinstance(hint, TypeVar):

@@ -26,7 +26,7 @@ def with_value(
 ) -> Generation[Any]:
     """The generation with its typed value, or with the reason why there is none.
 
-    `shortest` is how many tokens a shortest text takes, where that is known.
+    `shortest` is the number of tokens of a shortest text, if it is known.
     """
     stopped_short = generation.stop_text is not None and not generation.is_complete
     is_cut = (generation.finish_reason == "length" and not generation.closed) or stopped_short
@@ -40,9 +40,9 @@ def with_value(
 def parsed(
     generation: Generation[Any], output: Output, known: Known | None = None
 ) -> Generation[Any]:
-    """The generation with the value of its text, or with the type's own reason to refuse it.
+    """The generation with the value of its text, or with the type's reason for refusing it.
 
-    `known` gives the value of a text where it has been read already, and `MISSING` elsewhere.
+    `known` returns the value of a text that was already read, otherwise `MISSING`.
     """
     try:
         value = MISSING if known is None else known(generation.text)
@@ -56,13 +56,14 @@ def parsed(
 
 
 def raise_with_text(error: BaseException, text: str, output: Output) -> NoReturn:
-    """Raise what the code of a type raised, with the text that it was given in a note.
+    """Raise an exception of the type's code, with the text in a note.
 
-    It is no word on the text, as a ValueError is, so it comes through, and the text would be lost.
+    Unlike a ValueError, it is not a judgement of the text, so it is passed on; without the note,
+    the text would be lost.
     """
     note = f"the generated text is {text!r}"
     if isinstance(error, (StopIteration, StopAsyncIteration)):
-        # Those come out of no generator, and texts are written by some.
+        # These two cannot leave a generator, and some texts are generated within one.
         reported = RuntimeError(f"the code of {output.name} raises {type(error).__name__}")
         reported.add_note(note)
         raise reported from error
@@ -82,8 +83,8 @@ def invalid_output(text: str, output: Output, error: BaseException) -> InvalidOu
 def by_value(texts: Iterable[tuple[str, float]], output: Output) -> list[tuple[Any, float]]:
     """The values of texts with log probabilities, most probable first, each value once.
 
-    What the type's own validators refuse is left out. Values are the same where they are equal and
-    written the same: 1 and True are two.
+    Values that the type's own validators refuse are left out. Two values are the same if they are
+    equal and written the same: 1 and True are different.
     """
     found: list[tuple[Any, float]] = []
     places: dict[str, list[int]] = {}
@@ -112,7 +113,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def _has_choice(generation: Generation[Any]) -> bool:
-    """Whether the model chose a token of the text among several."""
+    """Whether the model chose any token of the text among several."""
     return any(isinstance(event, Sampled) and event.allowed != 1 for event in generation.trace)
 
 
@@ -160,7 +161,7 @@ def _shortened(text: str, limit: int = 60) -> str:
 
 
 def _one_line(error: BaseException) -> str:
-    """The first complaint of a validator on one line."""
+    """The first complaint of a validator, on one line."""
     return _complaints(error)[0]
 
 

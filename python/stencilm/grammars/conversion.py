@@ -1,7 +1,8 @@
-"""Grammars in the notations of others: plain GBNF, regular expressions, Lark, JSON Schema.
+"""Convert grammars to other notations: plain GBNF, regular expressions, Lark, JSON Schema.
 
-One idea: a source that is in the wanted notation is given as it stands; everything else is written
-from its plain tree. Where a notation cannot say a grammar, it is refused, and nothing is dropped.
+One idea: if the source is already in the wanted notation, it is returned unchanged; everything else
+is written from its plain tree. A grammar that the notation cannot express is refused; no part is
+silently dropped.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ _MAX_REGEX = 1 << 20
 
 
 def converted(source: Source, core: _core.Grammar, notation: NotationName) -> str:
-    """The text of a grammar in another notation.
+    """Return the text of a grammar in another notation.
 
     Args:
-        source: What the grammar was made of.
-        core: What the core made of it.
+        source: The grammar's source.
+        core: The grammar that the core built from it.
         notation: "ebnf" for the notation that every grammar prints in; "gbnf" for what llama.cpp
             and others read; "regex"; "lark"; "json-schema".
 
     Raises:
-        UnsupportedFeature: The notation has no words for it; names what is in the way.
+        UnsupportedFeature: The notation cannot express the grammar; names the obstacle.
         ValueError: There is no such notation.
     """
     if not isinstance(notation, str) or notation not in _WRITERS:
@@ -63,19 +64,19 @@ def converted(source: Source, core: _core.Grammar, notation: NotationName) -> st
 
 
 def _to_ebnf(_: Source, core: _core.Grammar) -> str:
-    """A grammar as it prints."""
+    """Print a grammar as EBNF."""
     return core.to_ebnf()
 
 
 def _to_gbnf(_: Source, core: _core.Grammar) -> str:
-    """A grammar as plain GBNF, with nothing that only this package reads."""
+    """Write a grammar as plain GBNF, without this package's extensions."""
     plain = plain_grammar(core.to_ebnf())
     _check_left_recursion(plain)
     return _rules(readable_repeats(plain), _GBNF_NAMES, " ::=", _gbnf)
 
 
 def _to_regex(source: Source, core: _core.Grammar) -> str:
-    """A grammar as a regular expression, if its rules do not lead back to themselves."""
+    """Write a grammar as a regular expression, provided that its rules are not recursive."""
     if isinstance(source, RegexSource):
         return source.pattern
     plain = plain_grammar(core.to_ebnf())
@@ -95,7 +96,10 @@ def _to_regex(source: Source, core: _core.Grammar) -> str:
 
 
 def _to_lark(source: Source, core: _core.Grammar) -> str:
-    """A grammar as Lark text. Texts are what counts: Lark's own lexer may cut them otherwise."""
+    """Write a grammar as Lark text.
+
+    Only the set of texts is preserved: Lark's own lexer may split them into other terminals.
+    """
     if isinstance(source, LarkSource) and source == LarkSource.of(source.text):
         return source.text
     printed = core.to_ebnf()
@@ -105,14 +109,14 @@ def _to_lark(source: Source, core: _core.Grammar) -> str:
         and source.text.strip() != "true"
     ):
         text = f"start: %json {source.text}\n"
-        # Its options are not part of the schema, so this must be the same grammar without them.
+        # The schema does not contain its options, so check that the defaults give the same grammar.
         if LarkSource.of(text).build(DEFAULT_LIMITS).to_ebnf() == printed:
             return text
     return _rules(plain_grammar(printed), _LARK_NAMES, ":", _lark)
 
 
 def _to_json_schema(source: Source, _: _core.Grammar) -> str:
-    """The JSON Schema that a grammar was made from."""
+    """Return the JSON Schema that a grammar was made from."""
     if not isinstance(source, JsonSchemaSource):
         raise UnsupportedFeature(
             "the grammar was not made from a JSON Schema or a type that is written as JSON, and "
@@ -131,9 +135,9 @@ _WRITERS: dict[str, Callable[[Source, _core.Grammar], str]] = {
 
 
 def _order(plain: PlainGrammar) -> list[str] | None:
-    """The rules that texts need, each after those that it uses; None where one uses itself."""
+    """Reachable rules, each after the rules that it uses; None if a rule is recursive."""
     order: list[str] = []
-    state: dict[str, bool] = {}  # False while its rules are looked at
+    state: dict[str, bool] = {}  # False while the rules that it uses are visited
     todo = [plain.root]
     while todo:
         name = todo[-1]
@@ -158,7 +162,7 @@ def _rules(
     sign: str,
     write: Callable[[Part, int, dict[str, str]], str],
 ) -> str:
-    """All rules, under names that the notation allows; the one that texts start from first."""
+    """All rules, start rule first, under names that the notation allows."""
     root, forbidden, filler = names
     renamed: dict[str, str] = {plain.root: root}
     for name in plain.rules:
@@ -183,7 +187,7 @@ def _rules(
 _GBNF_NAMES = ("root", re.compile(r"[^a-z0-9]"), "-")
 _LARK_NAMES = ("start", re.compile(r"[^a-z0-9]"), "_")
 
-# Places: 0 among alternatives, 1 in a sequence, 2 before a repetition.
+# Values of `place`: 0 in a choice, 1 in a sequence, 2 as the body of a repetition.
 
 
 def _gbnf(part: Part, place: int, names: dict[str, str]) -> str:
@@ -293,7 +297,7 @@ def _gbnf_character(character: str, signs: str) -> str:
     if character in _LETTERS:
         return _LETTERS[character]
     code = ord(character)
-    # llama.cpp knows few signs after a backslash, so the others are given by their numbers.
+    # llama.cpp knows few escapes, so other characters are written as code points.
     if character in signs and character not in '"\\[]':
         return f"\\x{code:02X}"
     return _escaped(character, signs, f"\\U{code:08X}")
@@ -342,7 +346,7 @@ def _check_left_recursion(plain: PlainGrammar) -> None:
 
 
 def _beginnings(part: Part, nullable: set[str]) -> set[str]:
-    """The rules that a part may begin with."""
+    """The rules that may come first in a part."""
     if isinstance(part, Reference):
         return {part.name}
     if isinstance(part, Repeat):

@@ -1,7 +1,8 @@
-"""Regular expressions of decimals between bounds, each in one way: `1.5`, and not `1.50`.
+"""Regular expressions of bounded decimals, with one spelling for each: `1.5`, not `1.50`.
 
-One idea: of two decimals the first digit in which they differ says which is greater, so a bound is
-a choice of that digit. What a bound allows may be written badly; it is met with `_ONE_WAY`.
+One idea: two decimals are ordered by the first digit in which they differ, so a bound becomes a
+choice of that digit. The patterns of bounds also match other spellings; intersect them with
+`_ONE_WAY`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _ONE_WAY = r"^(?:0|-?(?:[1-9][0-9]*(?:\.[0-9]*[1-9])?|0\.[0-9]*[1-9]))$"
 
 
 def decimal_patterns(bounds: Mapping[str, Any]) -> list[str]:
-    """Patterns all of which a decimal matches that keeps `ge`, `gt`, `le` and `lt`."""
+    """Patterns whose intersection is the decimals that satisfy `ge`, `gt`, `le` and `lt`."""
     return [_ONE_WAY, *(_bounded(name, Decimal(str(value))) for name, value in bounds.items())]
 
 
 def counted_decimals(schema: Mapping[str, Any]) -> str:
-    """Decimals of so many digits; zeros after the last one are not counted."""
+    """Decimals within `max_digits` and `decimal_places`; trailing zeros are not counted."""
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
 
     def fraction(most: int) -> str:
@@ -35,7 +36,7 @@ def counted_decimals(schema: Mapping[str, Any]) -> str:
     if places is not None:
         whole = digits - places
         if whole <= 0:
-            # pydantic counts the zero before the point here.
+            # Here pydantic counts the zero before the point as a digit.
             return rf"-?0\.[0-9]{{1,{digits}}}"
         return f"-?(?:0|[1-9][0-9]{{0,{whole - 1}}}){fraction(places)}"
     alternatives = [f"0{fraction(digits)}"]
@@ -46,7 +47,7 @@ def counted_decimals(schema: Mapping[str, Any]) -> str:
 
 
 def signed(positive: list[str], negative: list[str], *, zero: str | None) -> str:
-    """A pattern of numbers by their sign; `zero` is how zero is written, where it fits."""
+    """A pattern of signed numbers; `zero` is the spelling of zero, if zero is allowed."""
     alternatives = [*positive, *(f"-{alternative}" for alternative in negative)]
     if zero is not None:
         alternatives.append(zero)
@@ -55,7 +56,7 @@ def signed(positive: list[str], negative: list[str], *, zero: str | None) -> str
 
 def _bounded(name: str, bound: Decimal) -> str:
     is_least, is_allowed = name in ("ge", "gt"), name in ("ge", "le")
-    # A greatest number is the least one with the signs exchanged.
+    # An upper bound is a lower bound with the signs exchanged.
     least = bound if is_least else -bound
     if least > 0:
         positive, negative = _above(least, is_allowed), []
@@ -70,7 +71,7 @@ def _bounded(name: str, bound: Decimal) -> str:
 
 
 def _above(bound: Decimal, is_allowed: bool) -> list[str]:
-    """Decimals above one that is not negative."""
+    """Decimals above a nonnegative one."""
     if bound.is_infinite():
         return []
     whole, fraction = _digits(bound)
@@ -81,7 +82,7 @@ def _above(bound: Decimal, is_allowed: bool) -> list[str]:
 
 
 def _below(bound: Decimal, is_allowed: bool) -> list[str]:
-    """Positive decimals below one that is positive."""
+    """Positive decimals below a positive one."""
     whole, fraction = _digits(bound)
     alternatives = [f"[0-9]{{1,{len(whole) - 1}}}{_FRACTION}"] if len(whole) > 1 else []
     alternatives += _by_first_other_digit(whole, fraction, range)

@@ -1,4 +1,4 @@
-"""Grammars in words, for a model that is to follow one without masks."""
+"""Grammars described in words, for a model that is asked to follow one without masks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stencilm.grammars.sources import EbnfSource, JsonSchemaSource, LarkSource, 
 
 
 def choices_of(grammar: Grammar) -> list[str] | None:
-    """The texts of a grammar that lists them, as a `Choice` does; None for another grammar."""
+    """The texts of a grammar that lists them, such as a `Choice`; None for any other grammar."""
     source = grammar.source
     if not isinstance(source, RegexSource):
         return None
@@ -27,12 +27,12 @@ def choices_of(grammar: Grammar) -> list[str] | None:
 
 
 def is_free_text(grammar: Grammar) -> bool:
-    """Whether every text is one of the grammar's."""
+    """Whether the grammar matches every text."""
     return isinstance(grammar.source, RegexSource) and grammar.source.pattern == FREE_TEXT
 
 
 def described(grammar: Grammar) -> str | None:
-    """A grammar in words for a model that is to follow it; None where there is nothing to say."""
+    """Describe a grammar in words for a model; None if there is nothing to say."""
     if is_free_text(grammar):
         return None
     source: Any = grammar.source

@@ -1,9 +1,9 @@
 """Regular expressions of the addresses that pydantic reads as `EmailStr` and `NameEmail`.
 
-One idea: an address is written as it is read, so that a text and its value are the same. So it has
-neither quotes nor brackets, its domain is in small letters, and so is a mailbox that is known in
-any case, such as `info`. pydantic leaves the rules to the package email-validator, which wants a
-name with a dot after the `@`, and refuses the domains that no mail is sent to.
+One idea: an address is written exactly as it is read, so that a text equals its value. So it has no
+quotes or brackets, its domain is in lowercase, and so is a mailbox whose case does not matter, such
+as `info`. pydantic leaves the rules to the package email-validator. That requires a dot in the name
+after the `@`, and refuses special-use domains, to which no mail is sent.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _LAST_LABEL = "(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z])|[a-z])"
 _ADDRESS = rf"{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LAST_LABEL}"
 _MOST = 254
 _MOST_BEFORE_THE_SIGN = 64
-# Two hyphens there are those of Punycode, of which not all can be read, or of nothing.
+# Two hyphens there mark Punycode, which email-validator cannot always decode, or have no meaning.
 _WITH_HYPHENS = "@(?:[^@]*[.])?[^@.]{2}--[^@]*$"
 
-# Letters that Python has known for long; those of other scripts stand in quotes.
+# Letters that have long been in Python's Unicode tables; names in other scripts are quoted.
 _LETTERS = "À-ÖØ-öø-ɏΑ-ΡΣ-ώЀ-ҁҊ-ԯぁ-ゖァ-ヺ一-龥가-힣"
 _WORD = f"[A-Za-z0-9{_LETTERS}!#$%&'*+./=?^_`{{|}}~-]{{1,64}}"
 _NAME = f'(?:{_WORD}(?: {_WORD}){{0,8}}|"[^"\\x00-\\x1f\\x7f]{{1,200}}")'
 
 
 def email_schema() -> JsonSchemaValue:
-    """The texts that `EmailStr` reads and leaves as they are."""
+    """The texts that `EmailStr` reads and leaves unchanged."""
     return {"maxLength": _MOST, "allOf": _rules(f"^{_ADDRESS}$", "^", "$")}
 
 
@@ -53,10 +53,10 @@ def _rules(whole: str, before: str, behind: str) -> list[JsonSchemaValue]:
 
 
 def _known_mailboxes() -> str:
-    """Mailboxes that are known in any case, with a capital: they are read in small letters."""
+    """Mailboxes whose case does not matter, with a capital: these would be read in lowercase."""
     try:
         from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES as names
-    except ImportError:  # of a version that leaves them as they are
+    except ImportError:  # this version leaves them unchanged
         return r"[^\s\S]"
     alternatives = []
     for name in names:

@@ -1,10 +1,10 @@
-"""A type's reader that loses nothing: no digits of a number, and no keys of a dict.
+"""Readers of types that lose neither digits of numbers nor keys of dicts.
 
-One idea: the schema by which pydantic reads a type is rewritten, so that pydantic still decides
-everything, what a union takes included. Wherever a number may stand, one that a float does not hold
-(see `written_numbers`) is read from all of its digits. And keys of a dict that may be read as one,
-as those of `IPv6Address | str` and of a validator of the user's may, are distinguished until all of
-them are read.
+One idea: rewrite the schema by which pydantic reads a type, so that pydantic still decides
+everything, including which alternative a union takes. Wherever a number may stand, a number that a
+float cannot represent (see `written_numbers`) is read from all of its digits. Keys of a dict that
+may become equal when read, such as those of `IPv6Address | str` or of a user's validator, are kept
+distinct until all of them are read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from stencilm.shown import shown_value
 _ARRAYS = frozenset({"deque", "frozenset", "generator", "list", "set"})
 _OBJECTS = frozenset({"counter", "dict", "frozendict", "ordered-dict"})
 _FIELDS = frozenset({"model-fields", "typed-dict"})
-# Functions that are given a value before its type reads it.
+# Functions that see a value before its type reads it.
 _FUNCTIONS = frozenset({"function-before", "function-plain", "function-wrap"})
-# What hold no schema that JSON is read by. Keys are no numbers.
+# These parts hold no schema that JSON is read by. (Keys are never numbers.)
 _SILENT = frozenset(
     {
         "computed_fields",
@@ -48,7 +48,7 @@ _ANY: Any = {"type": "any"}
 
 
 def parts(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """All schemas within a schema, itself included."""
+    """All schemas within a schema, including itself."""
     todo, seen = [schema], set()
     while todo:
         part = todo.pop()
@@ -63,7 +63,7 @@ def parts(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def kinds_of(schema: Any) -> Kinds:
-    """What the numbers of a type may be read as."""
+    """The ways in which a type may read its numbers."""
     found = list(parts(schema))
     kinds = {kind for part in found if isinstance(kind := part.get("type"), str)}
     exact = {"decimal", "fraction", "int", "bool", "str", "literal", "enum", *_FUNCTIONS}
@@ -74,16 +74,16 @@ def kinds_of(schema: Any) -> Kinds:
 
 
 def may_lose_keys(schema: Any) -> bool:
-    """Whether texts that differ may be equal keys of a dict of a type."""
+    """Whether different texts may be read as equal keys of a dict in this type."""
     found = list(parts(schema))
     is_changed = any(_changes_texts(part["config"]) for part in found if part.get("config"))
     return any(_are_equal_at_times(part, is_changed=is_changed) for part in found)
 
 
 def exact_reader(schema: Any) -> SchemaValidator:
-    """What reads JSON as a schema of pydantic's does, marked numbers with all their digits.
+    """Make a validator that reads JSON as the schema does, with all digits of marked numbers.
 
-    Raises SchemaError where pydantic takes no such schema.
+    Raises SchemaError if pydantic does not accept the schema.
     """
     return SchemaValidator(_Rewriting().of(schema, None))
 
@@ -93,13 +93,13 @@ class _Rewriting:
         self._known: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def of(self, part: Any, config: Any) -> Any:
-        """A part of a schema, rewritten; `config` is that of the type around it."""
+        """Rewrite a part of a schema; `config` is that of the type around it."""
         if isinstance(part, (list, tuple)):
             return type(part)([self.of(one, config) for one in part])
         if not isinstance(part, Mapping):
             return part
         key = (id(part), id(config))
-        if key not in self._known:  # with the part, so that nothing else gets its id
+        if key not in self._known:  # keeps the part alive, so that no other object gets its id
             self._known[key] = (self._new(part, config), part)
         return self._known[key][0]
 
@@ -132,10 +132,10 @@ class _Rewriting:
         elif kind == "model":
             return _model(made)
         elif kind == "dataclass":
-            # Or else pydantic takes the reader that the class has already.
+            # Otherwise pydantic would use the reader that the class already has.
             made["generic_origin"] = made.get("generic_origin", made["cls"])
         elif kind == "generator":
-            # Of another moment, when these marks are not known any more.
+            # pydantic's generator reads lazily, when these marks are no longer known.
             return _around({**made, "type": "list"}, "function-after", iter)
         elif _are_equal_at_times(part, is_changed=_changes_texts(config)):
             made["keys_schema"] = _distinguished(made["keys_schema"])
@@ -144,7 +144,7 @@ class _Rewriting:
 
 
 def _around(part: Mapping[str, Any], kind: str, function: Callable[..., Any]) -> Any:
-    """A function around a schema, which is called what the schema was."""
+    """Put a function around a schema, under the schema's own name."""
     made = {
         "type": kind,
         "function": {"type": "no-info", "function": function},
@@ -154,8 +154,8 @@ def _around(part: Mapping[str, Any], kind: str, function: Callable[..., Any]) ->
 
 
 def _gated(part: Mapping[str, Any], gate: Callable[[WrittenNumber, Any], Any]) -> Any:
-    """A schema of single values, which lost numbers reach through a gate, and others as ever."""
-    # An integer is read as what it is, but for where it might be rounded.
+    """A schema of single values: lost numbers pass through a gate, all others are read as usual."""
+    # Other types read an int exactly; these may round it.
     with_integers = part["type"] in ("decimal", "float")
 
     def lost(value: Any) -> WrittenNumber | None:
@@ -177,7 +177,7 @@ def _gated(part: Mapping[str, Any], gate: Callable[[WrittenNumber, Any], Any]) -
 
 
 def _plain(value: Any) -> Any:
-    """What may be anything, arrays and objects too."""
+    """The schema of `Any`, which includes arrays and objects."""
     return current_marks().restored(value, WrittenNumber.plain)
 
 
@@ -204,7 +204,7 @@ def _read_float(number: WrittenNumber, handler: Any) -> Any:
         raise PydanticCustomError(
             "beyond_floats", "The number {number} is beyond what a float holds", _shown(number)
         )
-    # No float itself: in a union what keeps all digits is the better match.
+    # Not a float itself: in a union, an alternative that keeps all digits must win.
     return handler(number)
 
 
@@ -222,7 +222,7 @@ def _read_exactly(number: WrittenNumber, handler: Any) -> Any:
 
 
 def _read_text(number: WrittenNumber, handler: Any) -> Any:
-    # It is neither 1 nor 0, though it may be rounded to one of them.
+    # As a text: rounded, the number might become 1 or 0, which a bool takes.
     return handler(str(number))
 
 
@@ -232,7 +232,7 @@ _GATES: dict[str, Callable[[WrittenNumber, Any], Any]] = {
     "date": _read_rounded,
     "datetime": _read_rounded,
     "decimal": _read_decimal,
-    "enum": _read_decimal,  # to which no float is equal
+    "enum": _read_decimal,  # no float equals a Decimal that a float cannot represent
     "float": _read_float,
     "fraction": _read_fraction,
     "int": _read_int,
@@ -241,7 +241,7 @@ _GATES: dict[str, Callable[[WrittenNumber, Any], Any]] = {
     "time": _read_rounded,
     "timedelta": _read_rounded,
 }
-"""How a lost number is handed to what reads single values."""
+"""How a lost number is passed to each type of single values."""
 
 
 def _shown(number: WrittenNumber) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _shown(number: WrittenNumber) -> dict[str, Any]:
 
 
 def _given_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the user's that is given the numbers that marks stand for."""
+    """Wrap a user's function so that it is given the numbers that marks stand for."""
 
     def given(value: Any, *others: Any) -> Any:
         return function(current_marks().restored(value, lambda number: number), *others)
@@ -259,7 +259,7 @@ def _given_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Shell:
-    """What pydantic fills in the place of a model: it has a reader of the class itself already."""
+    """A stand-in that pydantic fills instead of a model, whose class has a reader of its own."""
 
     __slots__ = (
         "__dict__",
@@ -284,13 +284,16 @@ def _model(made: dict[str, Any]) -> Any:
     read = _around({**made, "cls": _Shell}, "function-after", finish)
     read["function"]["type"] = "with-info"
     ref = {"ref": read.pop("ref")} if "ref" in read else {}
-    # One that a function of the user's has made stays what it is.
+    # An instance that a user's function made stays as it is.
     choices = [{"type": "is-instance", "cls": cls}, read]
     return {"type": "union", "mode": "left_to_right", "choices": choices, **ref}
 
 
 def _arguments(model: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """What the `__init__` of a model is given, which hands it on to the reader of its class."""
+    """Make a function that reads the input of a model into arguments for its `__init__`.
+
+    That `__init__` then calls the class's own reader.
+    """
     unions = [list(parts(part)) for part in parts(model) if part.get("type") == "union"]
     may_round = any(
         {"decimal"} < {part.get("type") for part in union} & {"any", "decimal", "float"}
@@ -328,7 +331,7 @@ def _changes_texts(config: Any) -> bool:
 
 
 def _are_equal_at_times(part: Mapping[str, Any], *, is_changed: bool) -> bool:
-    """Whether it is a dict with keys that may be equal once they are read."""
+    """Whether it is a dict with keys that may become equal when read."""
     if part.get("type") not in _OBJECTS or "keys_schema" not in part:
         return False
     keys = part["keys_schema"]
@@ -340,7 +343,7 @@ def _are_equal_at_times(part: Mapping[str, Any], *, is_changed: bool) -> bool:
 
 
 class _Key:
-    """A key that is equal to no other, with what the model wrote."""
+    """A key that equals no other, with the text that the model wrote."""
 
     __slots__ = ("value", "written")
 
@@ -350,7 +353,7 @@ class _Key:
 
 
 def _distinguished(keys: Any) -> Any:
-    """A schema of keys of which each is another one."""
+    """Wrap the schema of keys so that every key stays distinct."""
 
     def note(key: Any) -> str:
         current_marks().key = key
@@ -361,7 +364,7 @@ def _distinguished(keys: Any) -> Any:
 
 
 def _united(held: Any) -> Any:
-    """A dict with its keys as they were read; refused where two of them are equal."""
+    """Make a dict with its keys as read; raises an error if two of them are equal."""
     values: dict[Any, Any] = {}
     texts: dict[Any, str] = {}
     for key, value in held.items():

@@ -1,4 +1,4 @@
-"""The values of an `enum.Flag`: its members, and what they are together."""
+"""The values of an `enum.Flag`: its members and their combinations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _MOST_BITS = 10
 
 
 def flags_of(schema: Any) -> list[int]:
-    """The numbers that are read as flags, those of several members at once and of none included.
+    """The numbers that are read as flags: combinations of members, and 0.
 
-    None of them where it is another enumeration, or has too many members for a list of all.
+    Returns none if the type is another enumeration, or has too many members to list all numbers.
 
     Args:
-        schema: The schema of an enumeration in pydantic's core.
+        schema: pydantic's core schema of an enumeration.
     """
     cls = schema["cls"]
     members = [member.value for member in schema["members"]]
@@ -27,7 +27,7 @@ def flags_of(schema: Any) -> list[int]:
         return []
     values, value = [0], 0
     while value != mask:
-        value = (value - mask) & mask  # the next number that has no other bits
+        value = (value - mask) & mask  # the next number whose bits are a subset of these
         values.append(value)
     return [value for value in values if _is_read(cls, value)]
 

@@ -1,11 +1,11 @@
-"""Regular expressions of floats between bounds, each in one way: as Python writes it, `1.0`.
+"""Regular expressions of bounded floats, with one spelling for each: Python's own, such as `1.0`.
 
-One idea: numbers of at most 15 digits are floats that no two of them share. So a text of more
-digits is left out, though a float may need 17, and a bound becomes the nearest number of 15 digits
-that keeps it. Of two such numbers the exponent, and then the first digit in which they differ, says
-which is greater. What a bound allows may be written badly; it is met with `_ONE_WAY`.
+One idea: different numbers of at most 15 digits are different floats. So longer texts are left out,
+although some floats need 17 digits, and a bound becomes the nearest 15-digit number that satisfies
+it. Two such numbers are ordered by their exponents, then by the first digit in which they differ.
+The patterns of bounds also match other spellings; intersect them with `_ONE_WAY`.
 
-The parts of a complex number are floats in any way that is read as a finite one.
+The parts of a complex number may have any spelling of a finite float.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from stencilm.grammars.integer_patterns import stepped, whole_numbers
 
 _FLOAT = sys.float_info
 _EXACTLY = Context(prec=_FLOAT.dig, rounding=ROUND_FLOOR)
-# Between these exponents Python writes a float without one.
+# Between these exponents Python writes a float without an exponent.
 _PLAIN_FROM, _PLAIN_TO = -4, 15
 
 
 def float_patterns(bounds: Mapping[str, Any]) -> list[str]:
-    """Patterns all of which a float matches that is finite and keeps `ge`, `gt`, `le` and `lt`."""
+    """Patterns whose intersection is the finite floats that satisfy `ge`, `gt`, `le` and `lt`."""
     finite = [("ge", -_FLOAT.max), ("le", _FLOAT.max)]
     patterns = [_bounded(name, float(value)) for name, value in [*finite, *bounds.items()]]
     return [_ONE_WAY, *dict.fromkeys(patterns)]
 
 
 def complex_pattern() -> str:
-    """Complex numbers of finite parts, as Python writes them, and as pydantic does: in digits."""
+    """Complex numbers with finite parts, in the spellings of Python and of pydantic: in digits."""
     greatest, exponent = Decimal(repr(_FLOAT.max)), _FLOAT.max_10_exp
     fraction = rf"(?:\.[0-9]{{1,{16 - Decimal(math.ulp(0.0)).adjusted()}}})?"
     whole = rf"0|[1-9][0-9]{{0,{exponent - 1}}}|{whole_numbers(10**exponent, int(greatest))}"
@@ -51,7 +51,7 @@ def complex_pattern() -> str:
 
 
 def _one_way() -> str:
-    """Floats of at most 15 digits as Python writes them."""
+    """Floats of at most 15 digits in Python's spelling."""
     most = _FLOAT.dig
     plain = [
         rf"[1-9][0-9]{{{place}}}\.(?:0|[0-9]{{0,{most - 2 - place}}}[1-9])"
@@ -71,7 +71,7 @@ _ONE_WAY = _one_way()
 
 def _bounded(name: str, bound: float) -> str:
     is_least, is_allowed = name in ("ge", "gt"), name in ("ge", "le")
-    # A greatest number is the least one with the signs exchanged.
+    # An upper bound is a lower bound with the signs exchanged.
     least = _nearest(bound if is_least else -bound, is_allowed)
     positive: list[str] = []
     negative: list[str] = []
@@ -84,7 +84,7 @@ def _bounded(name: str, bound: float) -> str:
 
 
 def _nearest(bound: float, is_allowed: bool) -> Decimal | None:
-    """The least number that is written here and keeps a lower bound; None where none does."""
+    """The least number of 15 digits that satisfies a lower bound; None if there is none."""
 
     def keeps(number: Decimal) -> bool:
         return float(number) >= bound if is_allowed else float(number) > bound
@@ -96,7 +96,7 @@ def _nearest(bound: float, is_allowed: bool) -> Decimal | None:
             break
     else:
         return None
-    if number in (-smallest, largest):  # a number between this and the one before may keep it
+    if number in (-smallest, largest):  # a neighbour of this number may satisfy the bound
         number = _EXACTLY.next_minus(_EXACTLY.create_decimal(Decimal(bound)))
         while not keeps(number):
             number = _EXACTLY.next_plus(number)
@@ -104,7 +104,7 @@ def _nearest(bound: float, is_allowed: bool) -> Decimal | None:
 
 
 def _from(least: Decimal) -> list[str]:
-    """Positive numbers from one on."""
+    """Positive numbers of at least `least`."""
     digits, exponent = _scientific(least)
     alternatives = _of_exponents(exponent + 1, _FLOAT.max_10_exp)
     alternatives += [
@@ -115,13 +115,13 @@ def _from(least: Decimal) -> list[str]:
 
 
 def _down_from(most: Decimal) -> list[str]:
-    """Positive numbers down from one."""
+    """Positive numbers of at most the given one."""
     digits, exponent = _scientific(most)
     alternatives = _of_exponents(_FLOAT.min_10_exp, exponent - 1)
     alternatives += [
         _written([*step.before, step.choice], exponent) for step in stepped(digits, range)
     ]
-    # With zeros in place of its last digits.
+    # The same digits with zeros in place of the last ones.
     alternatives += [
         _written(digits[:length], exponent, ends=True) for length in range(1, len(digits) + 1)
     ]
@@ -134,7 +134,7 @@ def _scientific(number: Decimal) -> tuple[str, int]:
 
 
 def _written(digits: Sequence[str], exponent: int, *, ends: bool = False) -> str:
-    """Numbers of an exponent that begin with these digits; where one `ends` only zeros follow."""
+    """Numbers of one exponent that begin with these digits; with `ends`, only zeros follow."""
     more = "0" if ends else "[0-9]"
     if _PLAIN_FROM <= exponent < 0:
         return rf"0\.0{{{-exponent - 1}}}{''.join(digits)}{more}*"
@@ -149,7 +149,7 @@ def _written(digits: Sequence[str], exponent: int, *, ends: bool = False) -> str
 
 
 def _of_exponents(low: int, high: int) -> list[str]:
-    """Positive numbers of any digits with an exponent between these."""
+    """Positive numbers with any digits and an exponent in this range."""
     alternatives = []
     if max(low, 0) <= min(high, _PLAIN_TO):
         alternatives.append(rf"[1-9][0-9]{{{max(low, 0)},{min(high, _PLAIN_TO)}}}\.[0-9]+")
@@ -163,7 +163,7 @@ def _of_exponents(low: int, high: int) -> list[str]:
 
 
 def _exponents(low: int, high: int) -> str:
-    """Exponents of one sign as Python writes them, with two digits at least."""
+    """Exponents of one sign in Python's spelling, which has at least two digits."""
     sign = "-" if high < 0 else r"\+"
     first, last = sorted((abs(low), abs(high)))
     alternatives = [f"0{digit}" for digit in range(first, min(last, 9) + 1)]

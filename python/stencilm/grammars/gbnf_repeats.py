@@ -1,8 +1,8 @@
-"""Repetitions as llama.cpp reads them: a grammar that it cannot read ends some of its servers.
+"""Repetitions that llama.cpp accepts: a grammar that it refuses ends some of its servers.
 
-One idea: what it refuses has an equal that it takes. `(a? | b)*` repeats what may be empty, which
-is a rule that begins with itself to it: `(a | b)*`. `(a{0,63} b){0,127}` is too many of the rules
-that it makes of counts: the body becomes a rule of its own, and that counts as one.
+One idea: each refused repetition has an equivalent that is accepted. `(a? | b)*` repeats a nullable
+body, which llama.cpp takes for left recursion; write `(a | b)*` instead. `(a{0,63} b){0,127}`
+expands to too many rules; move the body into a rule of its own, which counts as one.
 
 See `llama_grammar_parser::parse_sequence` and `llama_grammar_detect_left_recursion` in llama.cpp's
 `src/llama-grammar.cpp`.
@@ -25,11 +25,11 @@ from stencilm.grammars.plain import (
 )
 
 _MOST = 1999
-"""The largest count, and the most rules of one repetition; a larger upper bound is no bound."""
+"""The largest count, and the most rules of a repetition. Larger upper bounds become unbounded."""
 
 
 def readable_repeats(plain: PlainGrammar) -> PlainGrammar:
-    """The same texts, with repetitions that llama.cpp reads. No rule may begin with itself."""
+    """Rewrite repetitions for llama.cpp; the grammar must not be left-recursive."""
     nullable = nullable_rules(plain)
     made = _Maker(plain, nullable, _rules_with_some(plain))
     for name, part in plain.rules.items():
@@ -51,7 +51,7 @@ def nullable_rules(plain: PlainGrammar) -> set[str]:
 
 
 def is_nullable(part: Part, nullable: set[str]) -> bool:
-    """Whether a part matches the empty text, by the rules that do."""
+    """Whether a part matches the empty text, given the nullable rules."""
     if isinstance(part, Reference):
         return part.name in nullable
     if isinstance(part, Repeat):
@@ -64,7 +64,7 @@ def is_nullable(part: Part, nullable: set[str]) -> bool:
 
 
 def _rules_with_some(plain: PlainGrammar) -> set[str]:
-    """The rules that match more than the empty text."""
+    """The rules that match a nonempty text."""
     found: set[str] = set()
     while True:
         before = len(found)
@@ -85,19 +85,19 @@ def _has_some(part: Part, found: set[str]) -> bool:
 
 @dataclass(slots=True)
 class _Maker:
-    """Writes parts anew, and collects the rules that this takes."""
+    """Rewrites parts, and collects the rules that this adds."""
 
     plain: PlainGrammar
     nullable: set[str]
     with_some: set[str]
     rules: dict[str, Part] = field(default_factory=dict)
     some: dict[str, str] = field(default_factory=dict)
-    """For a rule that may be empty, the name of one with its pieces."""
+    """For a nullable rule, the name of the rule that holds its pieces."""
     wanted: list[str] = field(default_factory=list)
     """Rules whose pieces are still to be written."""
 
     def written(self, part: Part) -> Part:
-        """The part with repetitions that are read."""
+        """The part with accepted repetitions."""
         if isinstance(part, Choice):
             return Choice(tuple(map(self.written, part.parts)))
         if isinstance(part, Sequence):
@@ -113,7 +113,7 @@ class _Maker:
         return self._counted(self.written(part.body), least, most)
 
     def pieces(self, part: Part) -> list[Part]:
-        """Parts of which none is empty, and any number of which is any number of this part."""
+        """Parts that are not nullable, such that `(pieces)*` equals `(part)*`."""
         if isinstance(part, Choice):
             return [piece for one in part.parts for piece in self.pieces(one)]
         if not is_nullable(part, self.nullable):
@@ -130,7 +130,7 @@ class _Maker:
         return []
 
     def _counted(self, body: Part, least: int, most: int | None) -> Part:
-        """A repetition of which no count is too large, nor too many rules are made."""
+        """A repetition whose counts, and the rules that they expand to, are within bounds."""
         is_single = isinstance(body, (Text, Class, Reference))
         if not is_single and _weight(body) * _times(least, most) > _MOST:
             name = self._new_name("repeated")
@@ -161,12 +161,12 @@ def _one_of(pieces: list[Part]) -> Part:
 
 
 def _times(least: int, most: int | None) -> int:
-    """How often llama.cpp writes the body of a repetition."""
+    """How often llama.cpp writes out the body of a repetition."""
     return max(1, least if most is None or most > _MOST + 1 else most)
 
 
 def _weight(body: Part) -> int:
-    """How many rules llama.cpp counts for what it repeats, or more."""
+    """An upper bound on the rules that llama.cpp counts for a repeated body."""
     if isinstance(body, Repeat):
         return _weight(body.body) * _times(body.least, body.most)
     if isinstance(body, (Sequence, Choice)):
@@ -175,7 +175,7 @@ def _weight(body: Part) -> int:
 
 
 def _rules_within(part: Part) -> int:
-    """How many rules llama.cpp makes of a part, or more: one for a group, and those of counts."""
+    """An upper bound on the rules that llama.cpp makes of a part: of its groups and repetitions."""
     if isinstance(part, Reference):
         return 1
     if isinstance(part, Repeat):

@@ -79,7 +79,7 @@ class Report(Shown):
     relaxed: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
-        """How many keywords there are of each kind, in a line."""
+        """The number of keywords of each kind, in one line."""
         return (
             f"<{type(self).__name__}: {len(self.enforced)} enforced, "
             f"{len(self.annotations)} annotations, {len(self.relaxed)} relaxed>"
@@ -130,7 +130,7 @@ class Grammar(Shown, OutputForm[str]):
     limits: Limits = field(default=DEFAULT_LIMITS, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuses what is no grammar of the core."""
+        """Check that `core` is a grammar of the core."""
         if not isinstance(self.core, _core.Grammar):
             raise TypeError(
                 f"a Grammar is not made of {shown_value(self.source):.60}: use one of its methods "
@@ -198,7 +198,7 @@ class Grammar(Shown, OutputForm[str]):
         if isinstance(output_type, Grammar):
             return output_type
         within = limits or limits_of(output_type) or DEFAULT_LIMITS
-        if isinstance(output_type, Lark):  # its grammars are there already
+        if isinstance(output_type, Lark):  # its grammars are built already
             return Grammar.from_lark(
                 output_type.text,
                 start=output_type.start,
@@ -278,7 +278,7 @@ class Grammar(Shown, OutputForm[str]):
             LimitExceeded: The text is too long or too costly.
         """
         source = LarkSource.of(text, start, grammars, symbols)
-        # The grammars are there already; a source alone would build them again.
+        # The grammars are built already; building from the source would build them again.
         named = [
             (name, given.core if isinstance(given, Grammar) else given)
             for name, given in (grammars or {}).items()
@@ -330,11 +330,11 @@ class Grammar(Shown, OutputForm[str]):
         return Grammar.union(self, other) if isinstance(other, Grammar) else NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew from the source, for the core's part of it is no data."""
+        """Pickle the source alone, because the core's part cannot be pickled."""
         return Grammar.from_source, (self.source, self.limits)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Grammar:
-        """Itself, because it is immutable."""
+        """Return the same object, because it is immutable."""
         return self
 
     def is_completable(self, pieces: Pieces) -> bool:
@@ -424,7 +424,7 @@ class Grammar(Shown, OutputForm[str]):
         return self.source.notation
 
     def __repr__(self) -> str:
-        """The notation and the beginning of the text, in a line."""
+        """The notation and the beginning of the text, in one line."""
         text = getattr(self.source, "text", None) or getattr(self.source, "pattern", None)
         of = "" if text is None else f" {in_a_line(text)}"
         return f"<{type(self).__name__}: {self.notation}{of}>"
@@ -460,7 +460,7 @@ class Grammar(Shown, OutputForm[str]):
                     "Grammar.from_ebnf or another from_ method"
                 )
         source = CombinedSource.of(how, (grammar.source for grammar in grammars))
-        # The parts are there already; a source alone would build them again.
+        # The parts are built already; building from the source would build them again.
         limits = widest(grammar.limits for grammar in grammars) if grammars else DEFAULT_LIMITS
         return Grammar(source, combine(how, [grammar.core for grammar in grammars], limits), limits)
 

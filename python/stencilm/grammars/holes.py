@@ -1,7 +1,7 @@
-"""Texts with holes: pieces of text, and `HOLE` where something must still be written.
+"""Texts with holes: pieces of text, and `HOLE` wherever text is still missing.
 
-One idea: what fills a hole is a grammar like any other, identified by the grammar and the pieces
-that it was made of.
+One idea: the texts that fill a hole are a grammar like any other, identified by the grammar and the
+pieces.
 """
 
 from __future__ import annotations
@@ -44,13 +44,14 @@ HOLE: Final = Hole()
 """What stands for a hole among the pieces of a text."""
 
 Pieces: TypeAlias = Iterable[str | bytes | Hole] | str | bytes
-"""A text with holes, piece by piece, or a text without."""
+"""A text with holes, as a sequence of pieces, or a text without holes."""
 
 
 def checked_pieces(pieces: Pieces) -> tuple[bytes | None, ...]:
-    """The pieces as bytes and, for each hole, None; what stands side by side is one piece.
+    """Check pieces and return them as bytes, with None for each hole; adjacent pieces are joined.
 
-    Raises TypeError for what is no piece, and GrammarSyntaxError for a text with a lone surrogate.
+    Raises TypeError for a value that is not a piece, and GrammarSyntaxError for a text with a lone
+    surrogate.
     """
     if isinstance(pieces, (str, bytes)):
         pieces = (pieces,)
@@ -80,7 +81,7 @@ def checked_pieces(pieces: Pieces) -> tuple[bytes | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class HoleSource:
-    """What fills the first hole of a text."""
+    """The source of the grammar that fills the first hole of a text."""
 
     notation: ClassVar[str] = "text with holes"
 
@@ -89,9 +90,9 @@ class HoleSource:
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the grammar's source and the pieces costs, about."""
+        """The approximate size of the grammar's source and the pieces."""
         return self.of.size_bytes + sum(len(piece) for piece in self.pieces if piece is not None)
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of what fills the hole."""
+        """Build the grammar of the texts that fill the hole."""
         return self.of.build(limits).fill(self.pieces, limits.core)

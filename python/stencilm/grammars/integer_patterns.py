@@ -1,6 +1,6 @@
-"""Regular expressions of the integers between bounds, in plain digits; steps of other numbers.
+"""Regular expressions of bounded integers in plain digits, and helpers for other numbers.
 
-One idea: an integer above another has more digits, or is the same up to a digit that is larger.
+One idea: a larger integer has more digits, or agrees up to a digit that is larger.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """Where a number is another one: the digits before, and a class of those that come instead."""
+    """Texts that first differ at one digit: those before it, and a class of digits in its place."""
 
     before: str
     choice: str
 
     @property
     def beginning(self) -> str:
-        """The pattern of what such a number begins with."""
+        """The pattern that such a number begins with."""
         return self.before + self.choice
 
 
 def stepped(text: str, others: Callable[[int], range]) -> list[Step]:
-    """For each digit of a text, the texts that are the same before it, and have another there."""
+    """For each digit of a text, the texts that agree before it and have one of `others` there."""
     return [
         Step(text[:place], "[" + "".join(map(str, others(int(digit)))) + "]")
         for place, digit in enumerate(text)
@@ -31,9 +31,9 @@ def stepped(text: str, others: Callable[[int], range]) -> list[Step]:
 
 
 def integer_patterns(low: int | None, high: int | None, most_digits: int) -> list[str]:
-    """Patterns all of which a text matches that is an integer from `low` to `high`.
+    """Patterns whose intersection is the integers from `low` to `high`.
 
-    There is one way to write each: no zeros before it, and no `-0`.
+    Each integer has one spelling: no leading zeros, and no `-0`.
     """
     positive = f"[1-9][0-9]{{0,{most_digits - 1}}}"
 
@@ -57,7 +57,7 @@ def _negated(alternatives: Sequence[str]) -> list[str]:
 
 
 def _at_least(low: int, most_digits: int) -> list[str]:
-    """The integers from `low` on, which is above 0."""
+    """The integers of at least `low`, which is positive."""
     digits = str(low)
     alternatives = [digits]
     for place, digit in enumerate(digits):
@@ -70,7 +70,7 @@ def _at_least(low: int, most_digits: int) -> list[str]:
 
 
 def _at_most(high: int) -> list[str]:
-    """The integers from 1 to `high`, which is 0 at least."""
+    """The integers from 1 to `high`, which is at least 0."""
     if high == 0:
         return []
     digits = str(high)
@@ -86,7 +86,7 @@ def _at_most(high: int) -> list[str]:
 
 
 def whole_numbers(low: int, high: int) -> str:
-    """The numbers of a range, without zeros before them."""
+    """The nonnegative integers of a range, without leading zeros."""
     alternatives = []
     for width in range(len(str(low)), len(str(high)) + 1):
         first = max(low, 10 ** (width - 1) if width > 1 else 0)
@@ -96,7 +96,7 @@ def whole_numbers(low: int, high: int) -> str:
 
 
 def _between(low: str, high: str) -> list[str]:
-    """The numbers from one to another of the same width."""
+    """The numbers between two of the same width."""
     width = len(low)
     if low == high:
         return [low]

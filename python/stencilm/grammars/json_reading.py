@@ -1,8 +1,8 @@
-"""How pydantic reads a JSON text, without what it would lose of it.
+"""Read JSON texts with pydantic without losing anything of them.
 
-One idea: pydantic reads by what a value is, and two things of a text are lost on the way: digits
-beyond those of a float, and keys that are equal once they are read. A text in which neither can be
-is read by pydantic alone, and any other one by a reader that is told what was written.
+One idea: pydantic reads by the parsed value, which loses two things of a text: digits beyond those
+of a float, and keys that become equal when read. A text that can have neither is read by pydantic
+alone; any other text is read by a reader that knows what was written.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=512)
 def json_reader(adapter: TypeAdapter[Any]) -> Callable[[str], Any]:
-    """What reads a JSON text as a type does, and loses no digits and no keys.
+    """Make a reader of JSON texts of a type that loses neither digits nor keys.
 
-    It raises ValueError for a text that the type refuses, or of which it would lose something.
+    The reader raises ValueError for a text that the type refuses, or of which it would lose
+    something.
     """
     from stencilm.grammars.exact_readers import kinds_of, may_lose_keys
 
@@ -40,7 +41,7 @@ def json_reader(adapter: TypeAdapter[Any]) -> Callable[[str], Any]:
             known.append(exact_reader(schema))
         value, unread = _read(adapter, known[0], text, marks or Marks(text, {}))
         if unread:
-            # What no part of the type has looked at is nothing, or none of the marks.
+            # No part of the type looked at these, so read them without marks.
             marks = marks_of(text, kinds, without=unread)
             value, _ = _read(adapter, known[0], text, marks or Marks(text, {}))
         return value
@@ -59,11 +60,11 @@ def _read(
             return reader.validate_json(marks.text), marks.unread
         except ValidationError as error:
             refused = error
-    adapter.validate_json(text)  # says it in the words of pydantic
+    adapter.validate_json(text)  # raises pydantic's own message
     raise ValueError(_message(refused))
 
 
 def _message(refused: ValidationError) -> str:
-    """What only the exact reader refuses."""
+    """The message of an error that only the exact reader raises."""
     found = dict.fromkeys(one["msg"] for one in refused.errors(include_url=False))
     return "; ".join(found)

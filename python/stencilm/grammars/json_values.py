@@ -1,8 +1,8 @@
-"""JSON text to Python values, whatever its numbers are.
+"""Convert JSON texts to Python values and back, whatever numbers they hold.
 
-`json.loads` refuses integers of more than 4,300 digits (`sys.set_int_max_str_digits`), reads a
-number beyond the range of a float as infinity, and takes `NaN` and `Infinity`, which are no JSON. A
-grammar bounds no number and has none of these words, so all of it is read here.
+`json.loads` refuses integers of more than 4,300 digits (`sys.set_int_max_str_digits`), reads
+numbers beyond the range of a float as infinity, and accepts `NaN` and `Infinity`, which are not
+JSON. Grammars do not bound numbers and never allow these words, so texts are read here.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import math
 from functools import cache
 from typing import Any, NoReturn
 
-_CHUNK = 600  # digits; the limit cannot be set below 640
-_BITS = 2_000  # of integers with fewer digits than that limit can be
+_CHUNK = 600  # digits; the limit cannot be set lower than 640
+_BITS = 2_000  # digits; a part this short is always within that limit
 _EXACTLY = decimal.Context(
     prec=decimal.MAX_PREC,
     Emax=decimal.MAX_EMAX,
@@ -24,7 +24,7 @@ _EXACTLY = decimal.Context(
 
 
 class NumberTooLarge(ValueError):
-    """A number of JSON whose exponent no number of Python has."""
+    """A JSON number with an exponent that no Python number can have."""
 
 
 def read_json(text: str, *, strict: bool = True, exact: bool = False) -> Any:
@@ -46,7 +46,7 @@ def read_json(text: str, *, strict: bool = True, exact: bool = False) -> Any:
 
 
 def rounded(value: Any) -> Any:
-    """A value that was read exactly, with the floats in it that numbers are rounded to."""
+    """Replace numbers that were read exactly by the floats that they round to."""
     match value:
         case dict():
             return {key: rounded(member) for key, member in value.items()}
@@ -59,10 +59,11 @@ def rounded(value: Any) -> Any:
 
 
 def read_json_exactly(text: str) -> Any:
-    """The value of a JSON text such that `write_json` writes one that says the same.
+    """Read a JSON text so that `write_json` writes an equivalent one.
 
-    Numbers with a point or an exponent that no float is written as are Decimals. Raises ValueError
-    also for a name that stands twice in an object, of which a dict would keep the last alone.
+    Numbers with a point or an exponent that no float would be written as become Decimals. Also
+    raises ValueError for a name that occurs twice in an object, of which a dict would keep only the
+    last.
     """
     return json.loads(
         text,
@@ -74,19 +75,19 @@ def read_json_exactly(text: str) -> Any:
 
 
 def plain_json(text: str) -> Any:
-    """The value of a JSON text as any library can write it again, such as one that sends requests.
+    """Read a JSON text as a value that any library can write again, such as an HTTP client.
 
-    Raises ValueError where there is none: of integers and exponents that Python's own writer has no
-    digits for.
+    Raises ValueError if there is none: for integers and exponents that Python's own writer cannot
+    write.
     """
     return json.loads(text, parse_float=_finite, parse_constant=_no_constant)
 
 
 def write_json(value: Any, *, allow_nan: bool = True) -> str:
-    """A value that was read here as a JSON text, its numbers with all their digits.
+    """Write a value that was read here as JSON, with all digits of its numbers.
 
-    Raises TypeError, or ValueError, for what has no JSON; for NaN and infinity only on request, as
-    `json.dumps` does.
+    Raises TypeError or ValueError for values without JSON form. NaN and infinity are allowed only
+    on request, as in `json.dumps`.
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
@@ -95,10 +96,10 @@ def write_json(value: Any, *, allow_nan: bool = True) -> str:
 
 
 def _written(value: Any, allow_nan: bool, around: frozenset[int]) -> str:
-    """The text of a value within others, which are known by their ids."""
+    """The text of a value within containers, whose ids detect cycles."""
     if isinstance(value, (dict, list, tuple)):
         if id(value) in around:
-            raise ValueError("Circular reference detected")  # as `json.dumps` says it
+            raise ValueError("Circular reference detected")  # the message of `json.dumps`
         around |= {id(value)}
     match value:
         case dict():
@@ -123,14 +124,14 @@ def _written_name(name: Any) -> str:
         return json.dumps(name, ensure_ascii=False)
     if isinstance(name, int) and name.bit_length() > _BITS:
         return f'"{_digits(name)}"'
-    # The names that `json.dumps` makes of numbers and of None; it refuses others, such as tuples.
+    # The names that `json.dumps` makes of numbers and None; it refuses other keys, such as tuples.
     return json.dumps({name: 0}).removeprefix("{").removesuffix(": 0}")
 
 
 def finite_json(value: Any) -> Any:
-    """A value of a type's writer with null for each NaN and infinity, as pydantic writes JSON.
+    """Replace each NaN and infinity in a type's output by null, as pydantic writes JSON.
 
-    No text of a type says such a number; its defaults, validators and computed fields may.
+    No text of the grammar holds them, but defaults, validators and computed fields may.
     """
     match value:
         case dict():
@@ -143,9 +144,9 @@ def finite_json(value: Any) -> Any:
 
 
 def json_ready(value: Any) -> Any:
-    """A value of `read_json` as `json.dumps` takes it.
+    """Make a value of `read_json` acceptable to `json.dumps`.
 
-    An integer of very many digits, and a Decimal, are a str of their digits.
+    Decimals, and integers with too many digits for Python, become strings of their digits.
     """
     match value:
         case dict():
@@ -160,7 +161,7 @@ def json_ready(value: Any) -> Any:
 
 
 def _read_int(text: str) -> int:
-    """The integer that digits write. Neighbours are joined, so that few factors are long."""
+    """The integer of these digits. Neighbours are joined pairwise, so few factors are long."""
     if len(text) <= _CHUNK:
         return int(text)
     digits = text.removeprefix("-")
@@ -178,9 +179,9 @@ def _read_int(text: str) -> int:
 
 
 def _digits(value: int) -> str:
-    """The digits of an integer, which Python itself writes up to 4,300 of.
+    """The digits of an integer, also beyond the 4,300 that Python itself writes.
 
-    As in CPython's `_pylong`: halves become decimals, which multiply faster than integers do.
+    As in CPython's `_pylong`, halves become decimals, which multiply faster than integers.
     """
 
     def exact(part: int, bits: int) -> decimal.Decimal:

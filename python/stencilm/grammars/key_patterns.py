@@ -1,8 +1,8 @@
 r"""Patterns that leave one spelling of each value, for the keys of dicts.
 
-One idea: a key need not be written as Python would write it, only always in the same way. So of an
-address in IPv6 all eight groups are written, and a URL holds nothing that reading it would change:
-no capitals in its host, no port that its scheme has anyhow, no `.` between slashes.
+One idea: a key need not be spelled as Python would spell it, only always in the same way. So an
+IPv6 address has all its eight groups, and a URL contains nothing that reading would change: no
+capitals in its host, no default port of its scheme, no `.` between slashes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stencilm.grammars.type_constraints import classes_within
 _GROUP = "(?:0|[1-9a-f][0-9a-f]{0,3})"
 _V6 = f"{_GROUP}(?::{_GROUP}){{7}}"
 _NOT_ZERO = "[1-9a-f][0-9a-f]{0,3}"
-# Zeros at the end of a network are left out, all of them.
+# The address of a network ends in zeros, all of which are left out.
 _NET_V6 = f"(?:::|(?:{_GROUP}:){{0,6}}{_NOT_ZERO}::|(?:{_GROUP}:){{7}}{_NOT_ZERO})"
 _V4 = r"[0-9]+(?:\.[0-9]+){3}"
 _LENGTH = "/[0-9]{1,3}"
@@ -26,7 +26,7 @@ _BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _LABEL = "[a-z0-9]+(?:-[a-z0-9]+)*"
 # A last label that begins with a digit may be read as a number.
 _HOST = rf"(?:(?:{_LABEL}\.)*[a-z][a-z0-9]*(?:-[a-z0-9]+)*|{_BYTE}(?:\.{_BYTE}){{3}})"
-_PORT = "(?::(?:[1-9][0-9]{3}|[1-5][0-9]{4}))"  # above those that schemes have
+_PORT = "(?::(?:[1-9][0-9]{3}|[1-5][0-9]{4}))"  # above the default ports of schemes
 _USER = "(?:[A-Za-z0-9._~-]+(?::[A-Za-z0-9._~-]+)?@)?"
 _SIGN = "[A-Za-z0-9._~%=&+-]"
 _STEP = f"[A-Za-z0-9_~-]{_SIGN}*"
@@ -39,7 +39,7 @@ _OTHER_SCHEMES = (
 """Other than `file`, which drops a host that is this machine."""
 
 _SEGMENT = r"(?:[^/.\\][^/\\]*|\.[^/\\]+)"
-# Of Windows, which knows no capitals, and devices before a colon.
+# Paths of Windows, where case does not matter, and devices before a colon.
 _SEGMENT_OF_WINDOWS = "(?:[a-z0-9_-][a-z0-9_. -]*)"
 _BY_FORMAT = {
     "ipv6": f"^{_V6}$",
@@ -50,21 +50,21 @@ _BY_FORMAT = {
     "ipv6interface": f"^{_V6}{_LENGTH}$",
     "ipvanynetwork": f"^(?:{_V4}|{_NET_V6}){_LENGTH}$",
     "ipvanyinterface": f"^(?:{_V4}|{_V6}){_LENGTH}$",
-    # The last bits before the equals signs are no part of a byte.
+    # The last bits before the equals signs belong to no byte.
     "base64": r"^[A-Za-z0-9+/]*(?:[AQgw]==|[AEIMQUYcgkosw048]=|[A-Za-z0-9+/])?$",
     "base64url": r"^[A-Za-z0-9_-]*(?:[AQgw]==|[AEIMQUYcgkosw048]=|[A-Za-z0-9_-])?$",
 }
 _BYTES = "^(?:0|[1-9][0-9]*)$"
-# What has a small letter, beside letters: numbers and letters in circles.
+# Characters with a lowercase form besides letters: Roman numerals and circled letters.
 _NOT_LOWER = r"\p{Lu}\p{Lt}\u2160-\u216f\u24b6-\u24cf"
 _NOT_UPPER = r"\p{Ll}\p{Lt}\u0345\u2170-\u217f\u24d0-\u24e9"
 
 
 def one_spelling(schema: Any, described: Any) -> str | None:
-    """The pattern of a type that pydantic reads; None where it is no such type.
+    """The pattern that leaves one spelling of each value of a type; None for any other type.
 
     Args:
-        schema: Its schema of pydantic's core.
+        schema: The type's core schema of pydantic.
         described: Its JSON schema.
     """
     if _url(schema) is not None:
@@ -79,7 +79,7 @@ def one_spelling(schema: Any, described: Any) -> str | None:
 
 
 def unchanged_case(schema: Any, config: Any) -> str | None:
-    """The pattern of texts that a change to small letters, or to capitals, leaves as they are."""
+    """The pattern of texts that lowercasing, or uppercasing, leaves unchanged."""
     if schema.get("to_lower", config.str_to_lower):
         return f"^[^{_NOT_LOWER}]*$"
     if schema.get("to_upper", config.str_to_upper):
@@ -88,7 +88,7 @@ def unchanged_case(schema: Any, config: Any) -> str | None:
 
 
 def _url(schema: Any) -> Any:
-    """The schema of a URL, within what makes an object of it; None where there is none."""
+    """The schema of a URL, within the schema that makes an object of it; None if there is none."""
     while schema["type"] not in ("url", "multi-host-url"):
         if schema["type"] not in ("function-wrap", "function-after", "function-before"):
             return None

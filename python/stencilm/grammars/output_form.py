@@ -1,4 +1,4 @@
-"""What output types that are no Python types have in common; for type checkers alone."""
+"""What the package's own output types have in common, for type checkers only."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ else:
 
 
 class OutputForm(Generic[V_co]):
-    """An output type whose texts have values of type `V_co`; see `output_types`."""
+    """An output type whose texts are read as values of type `V_co`; see `output_types`."""
 
     __slots__ = ()

@@ -1,8 +1,8 @@
-"""What a user may ask for as output, and the notation of its texts.
+"""The output types that a user may ask for, and the notation of their texts.
 
-One idea: every output type is identified by a source, so a grammar of a type is a grammar of a
-notation. How a text becomes a value again is in `outputs`. Strings at the top level are written
-bare: `Literal["yes", "no"]` gives the text `yes`, not `"yes"`.
+One idea: every output type is identified by a source, so the grammar of a type is the grammar of a
+notation. `outputs` turns a text back into a value. Strings at the top level are written bare:
+`Literal["yes", "no"]` gives the text `yes`, not `"yes"`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 Scalar: TypeAlias = str | int | float | bool
 
-FREE_TEXT = "(?s).*"  # any text; the dot stands for one character, so the bytes are always UTF-8
+FREE_TEXT = "(?s).*"  # any text; the dot is one character, so the bytes are always UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +158,17 @@ class JsonSchema(OutputForm[V_co]):
         return not isinstance(self.schema, (str, Mapping, bool))
 
     def _key(self) -> tuple[Any, str, Limits | None]:
-        """The notation as something that can be hashed, as a schema given as a dict cannot be."""
+        """A hashable form of the notation: a schema given as a dict is not hashable."""
         values = {"schema": self.schema, "documents": self.documents}
         try:
             values["symbols"] = [(n, table.names) for n, table in checked_symbols(self.symbols)]
         except (TypeError, ValueError):
-            return None, str(id(self)), self.limits  # which is said where they are read
+            return None, str(id(self)), self.limits  # reading them raises the error
         values["options"] = {name: self.options[name] for name in sorted(self.options)}  # type: ignore[literal-required]
         tp = None
         if self.is_of_type:
             tp = values["schema"]
-            values["schema"] = repr(tp)  # Union[A, B] == Union[B, A], though they read apart
+            values["schema"] = repr(tp)  # Union[A, B] == Union[B, A], but they differ in reading
         return tp, self._text_of(values), self.limits
 
     def _text_of(self, values: dict[str, Any]) -> str:
@@ -179,7 +179,7 @@ class JsonSchema(OutputForm[V_co]):
         try:
             return write_json(values)
         except (TypeError, ValueError, RecursionError):
-            return str(id(self))  # no schema, which is said where it is read: equal to itself alone
+            return str(id(self))  # not a schema: equal only to itself; reading it raises
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JsonSchema) and self._key() == other._key()
@@ -235,7 +235,7 @@ class Choice(OutputForm[V_co]):
     ) -> None: ...
 
     def __init__(self, options: Sequence[Scalar], *, limits: Limits | None = None) -> None:
-        if isinstance(options, (str, bytes, bytearray)):  # whose parts are no options
+        if isinstance(options, (str, bytes, bytearray)):  # its parts are not options
             raise ValueError(
                 f"Choice needs a list of options, not the {type(options).__name__} "
                 f"{shown_value(options):.80}"
@@ -273,9 +273,10 @@ def alternatives(texts: Sequence[str]) -> str:
 
 
 def source_of(output_type: Any) -> Source:
-    """The notation of an output type's texts, for any but a `Grammar`.
+    """The source of the texts of an output type, for any type but a `Grammar`.
 
-    Raises UnsupportedFeature for what is not an output type, and for a type that has no JSON form.
+    Raises UnsupportedFeature for a value that is not an output type, and for a type without JSON
+    form.
     """
     if isinstance(output_type, Regex):
         return RegexSource.of(output_type.pattern)
@@ -301,7 +302,7 @@ def source_of(output_type: Any) -> Source:
     if output_type is str:
         return RegexSource.of(FREE_TEXT)
     tp = type_to_read(output_type)
-    type_adapter(tp)  # refused here where it has no values
+    type_adapter(tp)  # raises an error here if it has no values
     texts = bare_texts(tp)
     if texts is not None:
         return RegexSource.of(alternatives(texts))
@@ -309,7 +310,7 @@ def source_of(output_type: Any) -> Source:
 
 
 def check_is_no_notation(output_type: Any) -> None:
-    """Refuses a notation that was not said to be one, such as a schema as a dict."""
+    """Refuse a notation that is not wrapped in an output type, such as a schema as a dict."""
     if isinstance(output_type, (str, Mapping)):
         shown = "a str" if isinstance(output_type, str) else "a dict"
         raise UnsupportedFeature(
@@ -329,21 +330,21 @@ def check_is_no_notation(output_type: Any) -> None:
 
 
 def limits_of(output_type: Any) -> Limits | None:
-    """The limits that the output type itself names."""
+    """The limits that the output type itself sets."""
     if isinstance(output_type, (Regex, JsonSchema, Choice, Ebnf, Lark)):
         return output_type.limits
     return None
 
 
 def laid_out(output_type: Any, options: SchemaOptions) -> Any:
-    """An output type whose JSON is written as these options say.
+    """An output type whose JSON is written with these options.
 
-    What is not written as JSON, such as `str` and `Regex`, stays as it is, and what a `JsonSchema`
-    says itself goes before the options.
+    Types that are not written as JSON, such as `str` and `Regex`, stay as they are. The options of
+    a `JsonSchema` itself take precedence.
     """
     if not options:
         return output_type
-    json_schema_options(**options)  # checked, whatever the type is
+    json_schema_options(**options)  # always check the options, whatever the type
     if isinstance(output_type, JsonSchema):
         both: Any = dict(options)
         if _LAYOUT & output_type.options.keys():
@@ -362,7 +363,7 @@ def laid_out(output_type: Any, options: SchemaOptions) -> Any:
 
 
 _LAYOUT = frozenset({"any_whitespace", "compact", "indent", "separators"})
-"""Options that say together how a text is laid out."""
+"""Options that together determine how a text is laid out."""
 
 
 def _is_python_type(output_type: Any) -> bool:
@@ -373,7 +374,7 @@ def _is_python_type(output_type: Any) -> bool:
 
 
 def is_structural_tag(value: Any) -> bool:
-    """Whether it is one; its file, which imports pydantic, is imported only for what may be one."""
+    """Whether it is a structural tag; imports its file, and so pydantic, only if needed."""
     if not isinstance(value, OutputForm) or not hasattr(value, "to_json"):
         return False
     from stencilm.grammars.structural_tag import StructuralTag

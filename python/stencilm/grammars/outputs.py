@@ -1,8 +1,8 @@
-"""How a text of an output type is read as its value, and how the value is written again.
+"""How a text of an output type is read as a value, and how the value is written again.
 
-One idea: an output type is a pair, the notation of its texts (`output_types`) and the function from
-such a text to the value. Python types use pydantic for both, so what pydantic can describe it can
-read.
+One idea: an output type is a pair: the notation of its texts (`output_types`), and the function
+from such a text to its value. For Python types both come from pydantic, so a type that pydantic can
+describe can also be read.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from stencilm.limits import Limits
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output type made ready.
+    """An output type, ready to use.
 
     Attributes:
         output_type: The type itself.
-        name: How messages call it.
-        parse: The value of a whole text; raises ValueError where the type refuses it.
-        dump: A value in JSON-ready form, under the names that pydantic writes JSON with; raises
-            UnsupportedFeature where the type's own writers cannot.
-        accepts_cut_text: Any prefix of a text is a text too, so a cut text still has a value.
-        is_json: The value is read from JSON, by `json_type`; else the text itself is shown while it
-            is written.
+        name: Its name in messages.
+        parse: Reads the value of a whole text; raises ValueError if the type refuses it.
+        dump: Returns a value in JSON-ready form, under the names that pydantic writes JSON with;
+            raises UnsupportedFeature if the type's own serializers fail.
+        accepts_cut_text: Every prefix of a text is a text too, so a cut text still has a value.
+        is_json: The value is read from JSON, by `json_type`; otherwise the text itself is shown
+            while it is written.
         json_type: The type that JSON is read by; `Any` for the data itself.
     """
 
@@ -64,16 +64,16 @@ class Output:
 
     @property
     def limits(self) -> Limits | None:
-        """Those that the output type itself names."""
+        """The limits that the output type itself sets."""
         if isinstance(self.output_type, Grammar):
             return self.output_type.limits
         return limits_of(self.output_type)
 
     def grammar(self, limits: Limits | None = None) -> Grammar:
-        """The grammar of its texts; raises StencilError where the type is refused.
+        """The grammar of its texts; raises StencilError if the type is refused.
 
         Args:
-            limits: How large and how costly it may be; where None those of the output type, or the
+            limits: How large and how costly it may be; None takes those of the output type, or the
                 defaults.
         """
         return Grammar.from_type(self.output_type, limits=limits)
@@ -82,8 +82,8 @@ class Output:
 def resolve(output_type: Any) -> Output:
     """The notation and the reader of an output type.
 
-    Raises UnsupportedFeature for what is not an output type; a type that pydantic or the grammar
-    cannot express is refused when `grammar` is called.
+    Raises UnsupportedFeature for a value that is not an output type. A type that pydantic or the
+    grammar cannot express is refused only when `grammar` is called.
     """
     if isinstance(output_type, Grammar):
         return Output(output_type, "Grammar")
@@ -105,7 +105,7 @@ def resolve(output_type: Any) -> Output:
     if output_type is str:
         return Output(str, "str", accepts_cut_text=True)
     if is_function(output_type):
-        # pydantic would call the function with what the model wrote, which nobody asked for.
+        # Given the function itself, pydantic would call it with the model's arguments.
         return replace(_read_by_pydantic(type_to_read(output_type)), name=type_name(output_type))
     return _read_by_pydantic(output_type)
 
@@ -133,7 +133,7 @@ def _read_as_json(tp: Any) -> Output:
 def _written(adapter: TypeAdapter[Any], value: Any) -> Any:
     try:
         return adapter.dump_python(value, mode="json", by_alias=True)
-    except Exception as error:  # whatever serializers of the type raise
+    except Exception as error:  # the type's serializers may raise anything
         raise UnsupportedFeature(
             f"the value cannot be written as JSON by its type: {said(error)}; its text can be read"
         ) from error

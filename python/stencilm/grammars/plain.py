@@ -1,7 +1,8 @@
 """Grammars as trees of what all notations share: texts, classes, sequences, choices, repetitions.
 
-One idea: every grammar prints as EBNF, and what prints is read back here. What other notations have
-no words for, such as an intersection or the counted members of an object, is refused by its name.
+One idea: every grammar prints as EBNF, and the printed text is parsed back here. A construct that
+other notations lack, such as an intersection or the counted members of an object, is refused by
+name.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text as it is."""
+    """A literal text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """One character of these ranges."""
+    """One character in any of these ranges."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a rule matches."""
+    """The texts of a rule."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One part after the other; none is the empty text."""
+    """One part after the other; no parts are the empty text."""
 
     parts: tuple[Part, ...]
 
@@ -55,7 +56,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A part several times; `most` is None where there is no bound."""
+    """A part, `least` to `most` times; `most` is None for no upper bound."""
 
     body: Part
     least: int
@@ -66,21 +67,22 @@ Part: TypeAlias = Text | Class | Reference | Sequence | Choice | Repeat
 
 EMPTY = Sequence(())
 ALL: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
-"""Every character: all code points but the surrogates."""
+"""Every character: all code points except surrogates."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainGrammar:
-    """Rules by their names; texts start from `root`."""
+    """Rules by name; texts start from `root`."""
 
     rules: dict[str, Part]
     root: str = "root"
 
 
 def plain_grammar(printed: str) -> PlainGrammar:
-    """A grammar, as it prints, as such a tree.
+    """Parse the printed form of a grammar into such a tree.
 
-    Raises UnsupportedFeature, with the name of the part, where it holds something else.
+    Raises UnsupportedFeature, with the name of the construct, if the grammar contains any other
+    one.
     """
     return _Reader(printed).read()
 
@@ -119,7 +121,7 @@ _NAMES = {
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the printed form of a grammar, and nothing else that EBNF may hold."""
+    """Parses the printed form of a grammar, and no other EBNF."""
 
     text: str
     tokens: list[tuple[str, str]] = field(default_factory=list)
@@ -204,7 +206,7 @@ class _Reader:
     def _single(self) -> Part:
         kind, value = self.tokens[self.at]
         self.at += 1
-        if kind in ("text", "name") and self._is("@"):  # a capture changes no text
+        if kind in ("text", "name") and self._is("@"):  # a capture does not change the texts
             self.at += 1
             self._take("sign", "(")
             return self._closed()
@@ -254,9 +256,9 @@ class _Reader:
         return self._members(signs, members)
 
     def _members(self, signs: dict[str, Part], members: list[tuple[Part, Part, bool]]) -> Part:
-        """Members in their order: what may follow a member, and what may follow none."""
+        """Ordered members. Built backwards: `after` follows a member, `first` follows none."""
         after: Part = signs["close"]
-        first: Part | None = None  # from here on, where no member was written
+        first: Part | None = None  # the rest, if no member has been written
         for key, value, is_required in reversed(members):
             member = Sequence((key, signs["colon"], value))
             from_here = Sequence((member, self._shared(after)))
@@ -275,7 +277,7 @@ class _Reader:
         return alternatives[0] if len(alternatives) == 1 else Choice(tuple(alternatives))
 
     def _shared(self, part: Part) -> Part:
-        """The part as a rule of its own, so that using it twice does not write it twice."""
+        """Put a part into a rule of its own, so that using it twice does not write it twice."""
         if isinstance(part, Reference):
             return part
         self.made += 1
@@ -309,7 +311,7 @@ def _characters(body: str) -> Iterator[str]:
 
 def _ranges(body: str) -> Ranges:
     is_negated = body.startswith("^")
-    marks: list[int | None] = []  # None is the sign between the ends of a range
+    marks: list[int | None] = []  # None stands for the hyphen of a range
     for match in _ESCAPE.finditer(body[is_negated:]):
         if match.group() == "-" and marks:
             marks.append(None)
@@ -332,7 +334,7 @@ def _ranges(body: str) -> Ranges:
 
 
 def without(ranges: list[tuple[int, int]]) -> Ranges:
-    """All characters but those of these ranges."""
+    """All characters except those in these ranges."""
     left: list[tuple[int, int]] = []
     for start, end in ALL:
         for low, high in sorted(ranges):

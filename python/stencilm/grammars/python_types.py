@@ -1,6 +1,6 @@
 """Python types as pydantic knows them: their JSON Schemas, their readers, their names.
 
-pydantic is imported only when a type is met.
+pydantic is imported only when a type is used.
 """
 
 from __future__ import annotations
@@ -36,17 +36,20 @@ def json_schema_of(
 ) -> dict[str, Any]:
     """The JSON Schema of a Python type, as pydantic describes it for validation.
 
-    With `mode="serialization"` that of what its values are written as, under their aliases.
+    With `mode="serialization"`, the schema of what its values are written as, under their aliases.
 
-    It differs from pydantic's own text where that allows what pydantic does not read, or refuses
-    what it writes: objects with declared fields are closed unless the type asks for extra ones,
-    because reading would drop them, and those that a dataclass sets itself are left out; tagged
-    unions are `anyOf`, because their tags already distinguish them, and the tags are required, with
-    a default, too; a Decimal is a string of digits, which keeps each of them, and a number only
-    where it has bounds; dates and times, durations, URLs, networks and keys are what their types
-    read.
+    It differs from pydantic's own schema where that allows texts that pydantic does not read, or
+    refuses texts that it writes:
 
-    Raises UnsupportedFeature for a type that JSON cannot carry.
+    - Objects with declared fields are closed unless the type asks for extra ones, because reading
+      would drop these; fields that a dataclass sets itself are left out.
+    - Tagged unions are `anyOf`, because their tags already distinguish them; a tag is required even
+      if it has a default.
+    - A Decimal is a string of digits, which keeps each of them; it is a number only if it has
+      bounds.
+    - Dates, times, durations, URLs, networks and keys match what their types read.
+
+    Raises UnsupportedFeature for a type that JSON cannot represent.
     """
     from pydantic.errors import PydanticUserError
 
@@ -61,17 +64,17 @@ def json_schema_of(
         ) from error
     except StencilError:
         raise
-    except Exception as error:  # whatever the type's own hooks raise
+    except Exception as error:  # the type's own hooks may raise anything
         raise UnsupportedFeature(f"{type_name(tp)} has no JSON form: {said(error)}") from error
 
 
 def type_adapter(tp: Any) -> TypeAdapter[Any]:
-    """pydantic's reader of a Python type, kept. Raises UnsupportedFeature where it has none."""
+    """pydantic's reader of a Python type, cached. Raises UnsupportedFeature if there is none."""
     try:
-        # With its text, because Union[A, B] == Union[B, A], though they read apart.
+        # The text is part of the key: Union[A, B] == Union[B, A], though they are read differently.
         written = repr(tp)
         hash(tp)
-    except Exception:  # a type that cannot be hashed, or holds what Python does not write
+    except Exception:  # the type is not hashable, or its repr fails
         return _new_adapter(tp)
     return _kept_adapter(tp, written)
 
@@ -88,7 +91,7 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
     try:
         made = TypeAdapter(tp)
         if not getattr(made, "pydantic_complete", True):
-            made.rebuild()  # says which name is not known
+            made.rebuild()  # names the unknown name
         return made
     except SchemaError as error:  # a pattern or a constant that pydantic cannot use
         raise UnsupportedFeature(
@@ -98,19 +101,19 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {_first_line(error)}"
         ) from error
-    except Exception as error:  # whatever the type's own hooks raise
+    except Exception as error:  # the type's own hooks may raise anything
         raise UnsupportedFeature(f"{type_name(tp)} is not an output type: {said(error)}") from error
 
 
 def arguments_of(function: Callable[..., Any]) -> Any:
-    """A type of dicts that hold the arguments of a function, by the names of its parameters.
+    """A type of dicts that hold the arguments of a function, by parameter name.
 
-    Arguments that have defaults may be left out; `*args` and `**kwargs` are, unless their names
-    are known by `Unpack`, and so is what a `functools.partial` gives already. A default that is a
-    `Field` bounds its argument, and is the value in it. A parameter without an annotation takes
-    any value. Of a class and of an object that can be called it is what their methods say. Raises
-    UnsupportedFeature for a function that cannot be called by names, or whose parameters are not
-    known.
+    Arguments with defaults may be left out. `*args` and `**kwargs` are left out, unless `Unpack`
+    gives their names, and so are the arguments that a `functools.partial` already holds. A default
+    that is a `Field` bounds its argument, and holds the default value. A parameter without an
+    annotation takes any value. For a class or a callable object, its methods decide. Raises
+    UnsupportedFeature for a function that cannot be called with keyword arguments, or whose
+    parameters are not known.
     """
     from pydantic.fields import FieldInfo
     from typing_extensions import TypedDict as ExtendedTypedDict
@@ -122,7 +125,7 @@ def arguments_of(function: Callable[..., Any]) -> Any:
         parameters = inspect.signature(function).parameters.values()
         read = {one.name for one in parameters if one.kind is not one.VAR_POSITIONAL} - {*given}
         hints = _hints_of(called, read)
-    except Exception as error:  # an annotation that is a text is code, and may raise anything
+    except Exception as error:  # evaluating an annotation given as text may raise anything
         is_plain = isinstance(error, (TypeError, ValueError, NameError))
         reason = _first_line(error) if is_plain else said(error)
         raise UnsupportedFeature(
@@ -160,9 +163,9 @@ def arguments_of(function: Callable[..., Any]) -> Any:
 
 
 def _field_hints(called: Any) -> dict[str, Any]:
-    """The hints of the fields of a pydantic class with their bounds, by all names that they have.
+    """The hints of the fields of a pydantic class with their bounds, under all their names.
 
-    A class with a method of its own that makes its values may take other arguments.
+    A class that defines its own constructor may take other arguments.
     """
     from pydantic.fields import Field
 
@@ -179,10 +182,10 @@ def _field_hints(called: Any) -> dict[str, Any]:
 
 
 def _hints_of(called: Any, read: Collection[str]) -> dict[str, Any]:
-    """The hints of what a call leads to: of a class they stand in its method, if it has one.
+    """The hints of a callable; those of a class are on its constructor, if it has one.
 
-    A method that was made of the attributes of a class has no module of its own, in which its
-    hints could be read; the hints of the attributes are read each in its own.
+    A constructor that was generated from a class's attributes has no module in which its hints
+    could be evaluated. The hints of the attributes are evaluated instead, each in its own module.
     """
     if inspect.isroutine(called) or hasattr(called, "__wrapped__"):
         return _hints_in(called, read)
@@ -200,10 +203,10 @@ def _hints_of(called: Any, read: Collection[str]) -> dict[str, Any]:
 
 
 def _hints_in(method: Any, read: Collection[str]) -> dict[str, Any]:
-    """The hints of a function, which need not be known where nothing is read by them.
+    """The hints of a function; only the hints of parameters in `read` must be resolvable.
 
-    What is imported for type checkers alone often stands there: the type of the result, or of an
-    argument that is given already.
+    Others often name types that are imported only for type checkers: the type of the result, or of
+    an argument that is already given.
     """
     try:
         return get_type_hints(method, include_extras=True)
@@ -217,7 +220,7 @@ def _hints_in(method: Any, read: Collection[str]) -> dict[str, Any]:
 
 
 def _is_made(method: FunctionType, owner: type) -> bool:
-    """Whether a method that makes the values of a class was made of the attributes of its owner."""
+    """Whether a constructor was generated from the attributes of its class."""
     if method.__globals__.get("__name__", "").partition(".")[0] == "pydantic":
         return True
     if method.__code__.co_filename.startswith("<attrs"):
@@ -229,7 +232,7 @@ def _is_made(method: FunctionType, owner: type) -> bool:
 
 
 def _has_self(hint: Any) -> bool:
-    """Whether `Self` is in a hint, which stands there for a class that the hint does not know."""
+    """Whether a hint contains `Self`: the hint alone does not tell which class that is."""
     return hint is Self or any(map(_has_self, get_args(hint)))
 
 
@@ -242,7 +245,7 @@ def _unpacked(hint: Any) -> dict[str, Any]:
     (tp,) = get_args(hint)
     found = {}
     for name, member in get_type_hints(tp, include_extras=True).items():
-        said = get_origin(member)  # which a TypedDict does not know of hints that are texts
+        said = get_origin(member)  # a TypedDict does not see through hints given as texts
         inner = get_args(member)[0] if said in (Required, NotRequired) else member
         is_required = name in tp.__required_keys__ if inner is member else said is Required
         found[name] = inner if is_required else NotRequired[inner]
@@ -250,17 +253,17 @@ def _unpacked(hint: Any) -> dict[str, Any]:
 
 
 def is_function(tp: Any) -> bool:
-    """Whether it is a function, or one with some of its arguments given."""
+    """Whether it is a function, or a `functools.partial`."""
     return inspect.isroutine(tp) or isinstance(tp, partial)
 
 
 def type_to_read(tp: Any) -> Any:
-    """What pydantic is to read for a type: of a function the arguments, which it would call."""
+    """The type that pydantic reads: for a function, its arguments, since pydantic would call it."""
     return arguments_of(tp) if is_function(tp) else tp
 
 
 def without_arguments(function: Any) -> Any:
-    """The function in a `functools.partial`; what is none as it is."""
+    """The function in a `functools.partial`; any other value unchanged."""
     while isinstance(function, partial):
         function = function.func
     return function

@@ -1,7 +1,7 @@
 """The notations that grammars are made of, each with all its options as one hashable value.
 
-One idea: a source is checked when it is made and built when it is needed, so a compiler's cache
-recognises it before anything is built.
+One idea: a source is checked when it is made and built when it is needed, so a compiler's cache can
+look it up before anything is built.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class Source(Protocol):
 
     @property
     def notation(self) -> str:
-        """What the notation is called."""
+        """The name of the notation."""
         ...
 
     @property
     def size_bytes(self) -> int:
-        """What keeping it costs, about."""
+        """The approximate size of keeping it in memory."""
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar that it describes; raises LimitExceeded where it is too large."""
+        """Build the grammar; raises LimitExceeded if it is too large."""
 
 
 class SchemaOptions(TypedDict, total=False):
@@ -122,7 +122,7 @@ class SchemaOptions(TypedDict, total=False):
 
 
 class _Read:
-    """What the core made of the options: kept beside them, and no option itself."""
+    """The core's form of the options: kept beside them, but not compared."""
 
     __slots__ = ("core",)
     core: _core.JsonSchemaOptions
@@ -132,7 +132,7 @@ class _Read:
 class JsonSchemaOptions(_Read):
     """`SchemaOptions` with their defaults, checked and hashable; `compact` is written out.
 
-    Raises TypeError and ValueError for what is no option.
+    Raises TypeError and ValueError for what is not an option.
     """
 
     any_whitespace: bool = True
@@ -148,7 +148,7 @@ class JsonSchemaOptions(_Read):
     on_unsupported: OnUnsupported = "error"
 
     def __post_init__(self) -> None:
-        """Checks every option."""
+        """Check every option."""
         core = _core.JsonSchemaOptions(
             any_whitespace=truth("any_whitespace", self.any_whitespace),
             indent=_checked_count("indent", self.indent),
@@ -165,17 +165,17 @@ class JsonSchemaOptions(_Read):
         object.__setattr__(self, "core", core)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew from the options, for the core's part of it is no data."""
+        """Pickle the options alone, because the core's part cannot be pickled."""
         return JsonSchemaOptions, tuple(getattr(self, each.name) for each in fields(self))
 
 
-# The same options come with every schema, and to check them takes longer than to look them up.
-# By type as well as by value, for 1 is no bool though it equals True.
+# Most schemas come with the same options, and checking them takes longer than looking them up.
+# `typed`, because 1 is not a bool though it equals True.
 _known_options = lru_cache(maxsize=64, typed=True)(JsonSchemaOptions)
 
 
 def json_schema_options(**given: Unpack[SchemaOptions]) -> JsonSchemaOptions:
-    """The options, those that are not given at their defaults; raises TypeError and ValueError."""
+    """The options, with defaults for those not given; raises TypeError and ValueError."""
     options: dict[str, Any] = dict(given)
     if truth("compact", options.pop("compact", False)):
         for name, value in (("any_whitespace", False), ("indent", None), ("separators", None)):
@@ -189,7 +189,7 @@ def json_schema_options(**given: Unpack[SchemaOptions]) -> JsonSchemaOptions:
         options["separators"] = tuple(options["separators"])
     try:
         return _known_options(**options)
-    except TypeError:  # of an option that is wrong, or unknown, or that has no hash
+    except TypeError:  # an option is wrong, unknown or not hashable
         unknown = sorted(set(options) - set(SchemaOptions.__annotations__))
         if unknown:
             raise TypeError(
@@ -229,11 +229,11 @@ class JsonSchemaSource:
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the texts costs, about."""
+        """The approximate size of the texts."""
         return len(self.text) + sum(len(uri) + len(text) for uri, text in self.documents)
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the schema."""
+        """Build the grammar of the schema."""
         return _core.Grammar.from_json_schema(
             self.text, self.options.core, self.documents, limits.core
         )
@@ -254,18 +254,18 @@ class RegexSource:
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the pattern costs, about."""
+        """The approximate size of the pattern."""
         return len(self.pattern)
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the pattern."""
+        """Build the grammar of the pattern."""
         check_length("the pattern", self.pattern, limits)
         return _core.Grammar.from_regex(self.pattern, limits.core)
 
 
 @dataclass(frozen=True, slots=True)
 class EbnfSource:
-    """An EBNF text, the rule it starts from, and the tables of names that it uses."""
+    """An EBNF text, its start rule, and the tables of names that it uses."""
 
     notation: ClassVar[str] = "EBNF"
 
@@ -288,11 +288,11 @@ class EbnfSource:
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the text and the names costs, about."""
+        """The approximate size of the text and the names."""
         return len(self.text) + size_bytes(self.symbols)
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the text."""
+        """Build the grammar of the text."""
         check_length("the text", self.text, limits)
         return _core.Grammar.from_ebnf(
             self.text, self.root_rule_name, rows(self.symbols), limits.core
@@ -301,7 +301,7 @@ class EbnfSource:
 
 @dataclass(frozen=True, slots=True)
 class LarkSource:
-    """A Lark text, the rule it starts from, the grammars and tables that it uses by name."""
+    """A Lark text, its start rule, and the grammars and tables that it uses by name."""
 
     notation: ClassVar[str] = "Lark"
 
@@ -340,14 +340,14 @@ class LarkSource:
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the texts costs, about."""
+        """The approximate size of the texts."""
         parts = (
             len(given) if isinstance(given, str) else given.size_bytes for _, given in self.grammars
         )
         return len(self.text) + sum(parts) + size_bytes(self.symbols)
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the text."""
+        """Build the grammar of the text."""
         check_length("the text", self.text, limits)
         named = [
             (name, given if isinstance(given, str) else given.build(limits))
@@ -360,7 +360,7 @@ class LarkSource:
 
 @dataclass(frozen=True, slots=True)
 class SerializedSource:
-    """What `Grammar.serialize_json` wrote."""
+    """A text that `Grammar.serialize_json` wrote."""
 
     notation: ClassVar[str] = "saved grammar"
 
@@ -368,16 +368,16 @@ class SerializedSource:
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the text costs, about."""
+        """The approximate size of the text."""
         return len(self.text)
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar that was written."""
+        """Restore the grammar that was written."""
         return _core.Grammar.deserialize_json(self.text, limits.core)
 
 
-# How many schemas of the greatest length a structural tag may hold, as the core has it: those of a
-# thousand tools, in several ways each.
+# How many schemas of the greatest length a structural tag may hold; the core has the same bound. It
+# suffices for a thousand tools, each in several forms.
 _PARTS_OF_TAG = 8
 
 
@@ -423,19 +423,19 @@ class StructuralTagSource:
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the text costs, about."""
+        """The approximate size of the text."""
         return len(self.text)
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar of the tag."""
-        # The core bounds each schema in it.
+        """Build the grammar of the tag."""
+        # The core checks the size of each schema in it.
         check_length("the structural tag", self.text, limits, parts=_PARTS_OF_TAG)
         return _core.Grammar.from_structural_tag(self.text, limits.core)
 
 
 @dataclass(frozen=True, slots=True)
 class CombinedSource:
-    """Grammars one after the other, or any one of them."""
+    """A concatenation or a union of grammars."""
 
     notation: ClassVar[str] = "several grammars"
 
@@ -444,7 +444,7 @@ class CombinedSource:
 
     @staticmethod
     def of(how: Literal["concat", "union"], sources: Iterable[Source]) -> CombinedSource:
-        """The combination of these; what was combined in the same way becomes one flat list."""
+        """Combine these grammars; parts that were combined in the same way are flattened."""
         parts: list[Source] = []
         for source in sources:
             if isinstance(source, CombinedSource) and source.how == how:
@@ -455,18 +455,18 @@ class CombinedSource:
 
     @property
     def size_bytes(self) -> int:
-        """What keeping the parts costs, about."""
+        """The approximate size of the parts."""
         return sum(part.size_bytes for part in self.parts)
 
     def build(self, limits: Limits) -> _core.Grammar:
-        """The grammar made of all parts."""
+        """Build the grammar from all parts."""
         return combine(self.how, [part.build(limits) for part in self.parts], limits)
 
 
 def combine(
     how: Literal["concat", "union"], parts: list[_core.Grammar], limits: Limits
 ) -> _core.Grammar:
-    """The grammar made of built ones."""
+    """Combine grammars that are already built."""
     join = _core.Grammar.concat if how == "concat" else _core.Grammar.union
     return join(parts, limits.core)
 

@@ -1,9 +1,9 @@
 """SELECT statements over the tables of one SQLite database, as a grammar.
 
-One idea: which columns a text may name depends on its FROM clause, which comes after the first of
-them. So the grammar has rules for each FROM clause, a scope, which share the columns of their
-tables: its size grows with the number of columns and of scopes. The first column decides the scope:
-before it there is one alternative for each table, not for each scope.
+One idea: which columns a text may name depends on its FROM clause, but the first columns come
+before it. So the grammar has rules for each FROM clause, called a scope, which share the columns of
+their tables: its size grows with the number of columns and of scopes. The first column decides the
+scope: before it there is one alternative for each table, not for each scope.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from stencilm.grammars.symbols import SymbolTable
 from stencilm.limits import DEFAULT_LIMITS, Limits
 from stencilm.whole_numbers import whole_number
 
-# Until the FROM clause is read, every scope is followed that has the columns named so far. What
-# stands in more scopes than this is written with the name of its table.
+# Until the FROM clause is read, the matcher follows every scope that contains the columns named so
+# far. A column name that occurs in more scopes than this must be qualified with its table.
 _MOST_ALIKE = 32
-# In a database of so many tables any two may be joined; in a larger one those along foreign keys.
+# In a database of at most this many tables any two may be joined; in a larger one only those along
+# foreign keys.
 _MOST_FREELY_JOINED = 8
 # Scopes of two tables, and of three.
 _MOST_PAIRS = 256
 _MOST_TRIPLES = 128
-# SQLite's own bound on the columns of a result, and ours on what a list of columns may have.
+# SQLite's own bound on the columns of a result, and our bound on the items of a list.
 _MOST_RESULTS = 2000
 _MOST_ITEMS = 32
 _ALIASES = ("t1", "t2", "t3")
 _MOST_DEPTH = 8
-# The kinds of columns, and what their rules are called by.
+# The kinds of columns, and the letters that name their rules.
 _KINDS: dict[Kind, str] = {"number": "n", "text": "x", "other": "o"}
 
 _SHARED = r"""
@@ -113,10 +114,10 @@ class _Scope:
 
 @dataclass(slots=True)
 class _Writer:
-    """The rules of the grammar, as they are written.
+    """Writes the rules of the grammar.
 
-    Names of rules are letters and a number: of a table for `c` (its columns), `b` (those that need
-    no table before them) and `q` (with the table before them); else of a scope.
+    Names of rules are letters and a number. With `c` (the columns of a table), `b` (those that may
+    be unqualified) and `q` (the qualified ones) it is the number of a table, otherwise of a scope.
     """
 
     tables: list[Table]
@@ -147,7 +148,7 @@ class _Writer:
         return name
 
     def _columns(self) -> None:
-        """For each table its columns of each kind, and of all kinds."""
+        """Write, for each table, the rules of its columns of each kind, and of all kinds."""
         alike: dict[str, int] = {}
         for table in self.tables:
             for column in table.columns:
@@ -170,7 +171,7 @@ class _Writer:
             self._rule(f"q{number}", *of_all)
 
     def _tails(self) -> None:
-        """What may follow a column in a condition, by the kind of the column and the depth."""
+        """Write what may follow a column in a condition, for each kind and subquery depth."""
         for depth in range(self.max_depth + 1):
             nested = [f'" NOT"? " IN (" subquery{depth - 1} ")"'] if depth else []
             null = self._rule(f"null{depth}", '" IS " "NOT "? "NULL"', *nested)
@@ -190,7 +191,7 @@ class _Writer:
             self._rule(f"subquery{depth}", f'"SELECT " "DISTINCT "? ({queries})')
 
     def _scopes(self) -> Iterator[_Scope]:
-        """Every table alone, and joins: first along foreign keys, then of any two tables."""
+        """Every table alone, then joins: first along foreign keys, then of any two tables."""
         count = len(self.tables)
         number = {table.name: at for at, table in enumerate(self.tables)}
         linked: list[set[int]] = [set() for _ in self.tables]
@@ -206,7 +207,7 @@ class _Writer:
             known = set(pairs)
             every = ((at, other) for at in range(count) for other in range(count))
             pairs += [pair for pair in every if pair not in known]
-        # SQLite bounds what `*` may stand for.
+        # SQLite bounds the number of columns that `*` may stand for.
         pairs = [pair for pair in pairs if self._results(pair) <= _MOST_RESULTS][:_MOST_PAIRS]
         triples: list[tuple[int, ...]] = []
         for one, other in pairs:
@@ -228,14 +229,14 @@ class _Writer:
             yield _Scope(join, True)
 
     def _named(self, scope: _Scope, at: int, letter: str) -> str:
-        """A column of a kind, or of any, of a table of a scope, with the table before it."""
+        """The columns of one kind, or of all, of a table in a scope, qualified with the table."""
         number = scope.tables[at]
         if scope.is_aliased:
             return f'"{_ALIASES[at]}." c{letter}{number}'
         return f"q{letter}{number}"
 
     def _columns_named(self, scope: _Scope, letter: str) -> list[str]:
-        """How a column of a kind is named. In a join each has its table: none is ambiguous."""
+        """How columns of a kind are named: in a join qualified, so that none is ambiguous."""
         alternatives = [
             self._named(scope, at, letter)
             for at, number in enumerate(scope.tables)
@@ -246,7 +247,7 @@ class _Writer:
         return alternatives
 
     def _scope(self, number: int, scope: _Scope) -> None:
-        """The rules of a scope: for what a list may have, and for all that follows FROM."""
+        """Write the rules of a scope: for the items of a list, and for all that follows FROM."""
         letters: list[str] = []
         for letter in _KINDS.values():
             alternatives = self._columns_named(scope, letter)
@@ -293,7 +294,7 @@ class _Writer:
         )
 
     def _called(self, scope: _Scope, at: int) -> str:
-        """What a table is called in a scope."""
+        """The name of a table within a scope."""
         return _ALIASES[at] if scope.is_aliased else identifier(self.tables[scope.tables[at]].name)
 
     def _from(self, scope: _Scope) -> str:
@@ -307,7 +308,7 @@ class _Writer:
         return _literal(f"{name} AS {_ALIASES[at]}" if scope.is_aliased else name)
 
     def _join(self, scope: _Scope, at: int) -> str:
-        """One more table of a scope, after those before it."""
+        """The JOIN that adds one more table to a scope."""
         here = self._named(scope, at, "")
         others = [self._named(scope, other, "") for other in range(at)]
         before = others[0] if at == 1 else f"({' | '.join(others)})"
@@ -315,14 +316,14 @@ class _Writer:
         return f'joined {self._source(scope, at)} sp "ON " {condition}'
 
     def _has_stars(self, scope: _Scope) -> bool:
-        """Whether a list may name all columns of a table at every place."""
+        """Whether every item of a list may be `*` without too many columns in total."""
         return self._results(scope.tables) * _MOST_ITEMS <= _MOST_RESULTS
 
     def _results(self, tables: Iterable[int]) -> int:
         return sum(len(self.tables[table].columns) for table in tables)
 
     def _root(self, scopes: list[_Scope]) -> None:
-        """Lists of results by what they name first, and the scopes that have it."""
+        """Write the root: lists of results by first column, with the scopes that contain it."""
         firsts: dict[tuple[str, int], list[tuple[_Scope, int, int]]] = {}
         bare: dict[int, list[int]] = {}
         for number, scope in enumerate(scopes):
@@ -363,12 +364,12 @@ class _Writer:
     def _first(
         self, name: str, table: int, prefix: str, named: dict[str, str], stars: list[str]
     ) -> str:
-        """The rule of a result that names a column by an alternative of its kind."""
+        """Write the rule of a first result whose columns come from these alternatives by kind."""
         summed = [named[letter] for letter in "no" if f"{prefix}{letter}{table}" in self.symbols]
         return self._rule(name, named[""], *_aggregates(named[""], summed), *stars)
 
     def _tree(self, scopes: dict[_Scope, int], is_aliased: bool, before: tuple[int, ...]) -> str:
-        """FROM clauses after some tables, with what follows each: what they share comes once."""
+        """FROM clauses that begin with these tables, with what follows each, as a prefix tree."""
         at = len(before)
         alike = {
             scope: number
@@ -390,7 +391,7 @@ class _Writer:
 
 
 def _aggregates(column: str, summed: list[str]) -> list[str]:
-    """Aggregates of a column, and sums of those columns that may be numbers."""
+    """Aggregates of a column, and sums of columns that may be numbers."""
     alternatives = [f'"COUNT(" "DISTINCT "? ({column}) ")"', f'extreme ({column}) ")"']
     if summed:
         alternatives.append(f'sum "DISTINCT "? ({" | ".join(summed)}) ")"')

@@ -1,7 +1,6 @@
 """The tables and views of a SQLite database with their columns, as values.
 
-One idea: a schema is read once, by the database itself, so that names mean here what they mean
-there.
+One idea: the database itself describes its schema, once, so names mean here what they mean there.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from stencilm.grammars.texts import checked_text
 
 Kind = Literal["number", "text", "other"]
 
-# The list in SQLite's documentation of its language. One that it takes as a name, too, is quoted
-# all the same: quotes are always right.
+# From SQLite's list of keywords. SQLite accepts some of them as names; quoting is always correct.
 _KEYWORDS = frozenset(
     """
     ABORT ACTION ADD AFTER ALL ALTER ALWAYS ANALYZE AND AS ASC ATTACH AUTOINCREMENT BEFORE BEGIN
@@ -39,7 +37,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, and what its values are by its declared type."""
+    """A column: its name, and the kind of its values by its declared type."""
 
     name: str
     kind: Kind
@@ -55,25 +53,25 @@ class Table:
 
 
 def identifier(name: str) -> str:
-    """A name as it stands in SQL: quoted where it has to be."""
+    """A name as SQL writes it: quoted if necessary."""
     if _PLAIN.fullmatch(name) and name.upper() not in _KEYWORDS:
         return name
     return '"' + name.replace('"', '""') + '"'
 
 
 def folded(name: str) -> str:
-    """What two names have in common that SQLite takes for one: it folds the case of ASCII."""
+    """Fold a name as SQLite compares names: the case of ASCII letters does not matter."""
     return "".join(c.lower() if c.isascii() else c for c in name)
 
 
 def read_schema(connection: sqlite3.Connection, names: Iterable[str] | None) -> list[Table]:
-    """The tables and views of the main and the temporary database, or those of these names.
+    """The tables and views of the main and the temporary database, or only those with these names.
 
     Raises:
-        TypeError: It is no connection.
-        ValueError: There is no table, or none of a name.
+        TypeError: It is not a connection.
+        ValueError: There are no tables, or none with one of the names.
         GrammarSyntaxError: A view or a virtual table cannot be read; says which. Or the database
-            cannot: its connection is closed, or its file is none of SQLite.
+            cannot: its connection is closed, or its file is not one of SQLite.
     """
     if not isinstance(connection, sqlite3.Connection):
         raise TypeError(
@@ -92,7 +90,7 @@ def read_schema(connection: sqlite3.Connection, names: Iterable[str] | None) -> 
                 "a database of SQLite, in the thread that opened it"
             ) from error
 
-    # A temporary table hides one of the main database that has its name.
+    # A temporary table hides a table of the main database with the same name.
     there = {
         folded(name): name
         for (name,) in rows(
@@ -145,7 +143,7 @@ def _text(value: Any) -> Any:
 
 
 def _kind(declared: str | None) -> Kind:
-    """What SQLite's rules of affinity make of a declared type; "other" where both would do."""
+    """The affinity of a declared type by SQLite's rules; "other" if both kinds are possible."""
     declared = (declared or "").upper()
     if "INT" in declared:
         return "number"

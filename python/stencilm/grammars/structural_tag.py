@@ -62,20 +62,20 @@ def _no_truth(value: Any) -> Any:
     return value
 
 
-# pydantic counts with true and false.
+# pydantic accepts booleans as integers.
 Whole: TypeAlias = Annotated[int, BeforeValidator(_no_truth)]
 Token: TypeAlias = Annotated[Whole, Tag("int")] | str
 
 
 class _Value(BaseModel):
-    """A frozen value that knows no other fields than its own."""
+    """A frozen value that refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are spelled the same: 1 is not true in a schema, and order counts.
+        """Whether both have the same JSON text: 1 differs from true in a schema, and order counts.
 
-        Values that cannot be written are compared as Python has them.
+        Values that cannot be written are compared as Python compares them.
         """
         if type(other) is not type(self):
             return NotImplemented
@@ -85,7 +85,7 @@ class _Value(BaseModel):
             return super().__eq__(other)
 
     def __hash__(self) -> int:
-        """That of the JSON text: schemas are dicts."""
+        """Hash the JSON text, since schemas are dicts."""
         return hash(_json(self))
 
 
@@ -126,7 +126,7 @@ class JSONSchemaFormat(_Value):
     @model_validator(mode="before")
     @classmethod
     def _one_bound(cls, fields: Any) -> Any:
-        """The fields with `max_whitespace_cnt` under its own name."""
+        """Rename `max_whitespace_cnt` to `max_whitespace`."""
         if not isinstance(fields, Mapping) or "max_whitespace_cnt" not in fields:
             return fields
         own = {name: value for name, value in fields.items() if name != "max_whitespace_cnt"}
@@ -432,7 +432,7 @@ class StructuralTag(_Value, OutputForm[str]):
                 raise LimitExceeded(_TOO_DEEP) from None
             steps = first["loc"]
             if value.get("type", "structural_tag") != "structural_tag":
-                steps = steps[1:]  # a format alone: not from "format" on
+                steps = steps[1:]  # a format alone: drop "format" from the pointer
             is_missing = first["type"] == "missing"
             place = _place(steps, value, is_missing=is_missing)
             raise GrammarSyntaxError(first["msg"], place=place) from None
@@ -498,7 +498,7 @@ class StructuralTag(_Value, OutputForm[str]):
 
 
 class _OlderForm(_Value):
-    """The older form, as JSON has it."""
+    """The older form of a structural tag, as it is in JSON."""
 
     type: Literal["structural_tag"] = "structural_tag"
     structures: tuple[StructuralTagItem, ...]
@@ -507,7 +507,7 @@ class _OlderForm(_Value):
     stop_after_first: bool = False
 
     def tag(self) -> StructuralTag:
-        """The same with a format."""
+        """The same tag in the current form."""
         for index, item in enumerate(self.structures):
             try:
                 schema_value(item.schema_)
@@ -533,10 +533,10 @@ def _json(value: _Value) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON-ready data; fields that have their default are left out, but `type`."""
+    """A value as JSON-ready data, without fields that have their default, except `type`."""
     if isinstance(value, BaseModel):
         defaults = _defaults(type(value))
-        # Read past pydantic's descriptors: a tag has thousands of values.
+        # Read past pydantic's descriptors, because a tag may have thousands of values.
         return {
             name: _plain(field)
             for name, field in value.__dict__.items()
@@ -553,7 +553,7 @@ def _defaults(kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _with_types(value: Any) -> Any:
-    """The same with `"type": "tag"` where the elements of `tags` leave it out."""
+    """The same value with `"type": "tag"` added where the elements of `tags` leave it out."""
     if isinstance(value, Mapping):
         filled = {key: _with_types(item) for key, item in value.items() if key != "json_schema"}
         if "json_schema" in value:
@@ -567,10 +567,10 @@ def _with_types(value: Any) -> Any:
 
 
 def _place(steps: Sequence[int | str], value: Any, *, is_missing: bool) -> str:
-    """The JSON pointer of the place that pydantic names in a value, or of what is missing there.
+    """The JSON pointer of the place that pydantic reports, or of a field that is missing there.
 
-    Between the steps that lead down, pydantic names the kinds of value that it tried: a format by
-    its type, and others by their classes.
+    Between the steps of the path, pydantic names the alternatives that it tried: a format by its
+    type, others by their classes. These are skipped.
     """
     place, is_new = "#", True
     for index, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Names that are known only at run time, as a part of grammars: the tables of a database, ids.
+"""Names that are only known at run time, as parts of grammars: tables of a database, ids.
 
 One idea: a table of names is a value like any other option of a source, so a grammar with names is
 still identified by its source.
@@ -101,7 +101,7 @@ def checked_symbols(symbols: Mapping[str, Any] | None) -> Symbols:
 
 
 def symbol_texts(symbols: Mapping[str, SymbolTable]) -> tuple[tuple[str, str], ...]:
-    """The tables as JSON arrays beside a schema, each with its URI."""
+    """The tables as JSON arrays beside a schema, each under its URI."""
     return tuple(
         (f"{SYMBOLS}:{name}", json.dumps(table.names, ensure_ascii=False))
         for name, table in checked_symbols(symbols)
@@ -109,10 +109,10 @@ def symbol_texts(symbols: Mapping[str, SymbolTable]) -> tuple[tuple[str, str], .
 
 
 def size_bytes(symbols: Symbols) -> int:
-    """What keeping the tables costs, about."""
+    """The approximate size of the tables."""
     return sum(64 + len(name) for _, table in symbols for name in table.names)
 
 
 def rows(symbols: Symbols) -> list[tuple[str, list[str]]]:
-    """The tables as the core takes them."""
+    """The tables in the form that the core takes."""
     return [(name, list(table.names)) for name, table in symbols]

@@ -1,4 +1,4 @@
-"""Texts that come from outside, checked: schemas in any of their forms, and notations."""
+"""Checks of texts that come from outside: schemas in any of their forms, and notations."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from stencilm.limits import Limits
 from stencilm.shown import in_a_line
 
 Schema: TypeAlias = str | Mapping[str, Any] | bool | type
-# Of EBNF, Lark and patterns, whatever the limits say.
+# A bound for EBNF, Lark and patterns that no limits can raise.
 _LONGEST_TEXT = 1 << 20
 
 
 def schema_text(schema: Schema, name: str) -> str:
-    """The JSON text of a schema that was given in any of its forms."""
+    """The JSON text of a schema given in any of its forms."""
     if isinstance(schema, str):
         return checked_text(name, schema)
     if isinstance(schema, type):
@@ -33,7 +33,7 @@ def schema_text(schema: Schema, name: str) -> str:
 
 
 def document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
-    """The texts of other schemas, each with its URI; raises TypeError where there is no such."""
+    """The texts of other schemas by URI; raises TypeError for anything else."""
     return tuple(
         (
             checked_text("a key of documents", uri),
@@ -44,7 +44,7 @@ def document_texts(documents: Any) -> tuple[tuple[str, str], ...]:
 
 
 def schema_value(schema: Schema) -> dict[str, Any] | bool:
-    """A schema in any of its forms as what `read_json_exactly` makes of its text."""
+    """A schema given in any of its forms, as `read_json_exactly` would read its text."""
     text = schema_text(schema, "schema")
     try:
         value: dict[str, Any] | bool = read_json_exactly(text)
@@ -56,7 +56,7 @@ def schema_value(schema: Schema) -> dict[str, Any] | bool:
 
 
 def json_text(value: Any, name: str) -> str:
-    """A value as JSON text; raises GrammarSyntaxError and LimitExceeded where there is none."""
+    """A value as JSON text; raises GrammarSyntaxError and LimitExceeded if it has none."""
     try:
         text = write_json(value, allow_nan=False)
     except RecursionError:
@@ -69,7 +69,7 @@ def json_text(value: Any, name: str) -> str:
 
 
 def checked_text(name: str, value: Any) -> str:
-    """The value, if it is a text that UTF-8 can spell; raises TypeError and GrammarSyntaxError."""
+    """The value, if it is a text that UTF-8 can encode; raises TypeError and GrammarSyntaxError."""
     if not isinstance(value, str):
         raise TypeError(f"{name} is a {type(value).__name__}, but must be a str")
     if value.isascii():
@@ -89,7 +89,7 @@ def checked_text(name: str, value: Any) -> str:
 
 
 def checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
-    """The value, if it is a mapping, and none for None; raises TypeError."""
+    """The value if it is a mapping, and an empty one for None; raises TypeError."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -98,9 +98,9 @@ def checked_mapping(name: str, value: Any) -> Mapping[str, Any]:
 
 
 def check_length(name: str, text: str, limits: Limits, *, parts: int | None = None) -> None:
-    """Refuses a text that is longer than the limits allow, or than they can.
+    """Refuse a text that is longer than the limits allow, or than any limits may allow.
 
-    One that is made of parts may be as long as so many of these.
+    A text that is made of parts may be as long as `parts` texts.
     """
     length = len(text) if text.isascii() else len(text.encode())
     bound = limits.schema_bytes * parts if parts else min(limits.schema_bytes, _LONGEST_TEXT)

@@ -1,8 +1,8 @@
 """Patterns of the texts that pydantic reads as dates, times and durations, within bounds.
 
-Texts of one width compare like what they say, so a bound on a date or a time is one on its text.
-Where a bound falls within a second, or a text may have an offset, less is allowed than pydantic
-reads; nothing that it does not read is.
+Texts of the same width are ordered like their values, so a bound on a date or a time is a bound on
+its text. If a bound falls within a second, or a text may have an offset, the pattern allows less
+than pydantic reads, but never a text that pydantic refuses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DATE = (
 _TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 _ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 
-# The counts of digits keep every sum within the 999,999,999 days of a timedelta.
+# The numbers of digits keep every sum within the 999,999,999 days of a timedelta.
 _DAYS = (
     "(?:1?[0-9]{1,6}Y(?:[0-9]{1,6}M)?(?:[0-9]{1,6}W)?(?:[0-9]{1,8}D)?"
     "|[0-9]{1,6}M(?:[0-9]{1,6}W)?(?:[0-9]{1,8}D)?"
@@ -44,8 +44,8 @@ _FRACTION = r"(?:\.[0-9]{1,6})"
 _BELOW_MINUTE = f"(?:{_BELOW_60}{_FRACTION}?S)"
 _BELOW_HOUR = f"(?:{_BELOW_60}M{_BELOW_MINUTE}?|{_BELOW_MINUTE})"
 _BELOW_DAY = f"(?:T(?:{_BELOW_24}H{_BELOW_HOUR}?|{_BELOW_HOUR}))"
-# How a number of each unit is written, what may follow that is less than one, and the digits of
-# the greatest number.
+# For each unit: how a number of it is written, its length in seconds, what may follow that is less
+# than one unit, and the most digits of the number.
 _UNITS = (
     ("P{}D{}", 86_400, _BELOW_DAY, 8),
     ("PT{}H{}", 3_600, _BELOW_HOUR, 6),
@@ -58,7 +58,7 @@ _BOUNDS = ("ge", "gt", "le", "lt")
 
 
 def date_patterns(schema: Mapping[str, Any]) -> list[str]:
-    """What a date must match beside its format."""
+    """The patterns that a date must match besides its format."""
     patterns = [f"^{YEAR}"]
     today = datetime.datetime.now(datetime.UTC).date()
     ops = {name: schema[name] for name in _BOUNDS if name in schema}
@@ -70,7 +70,7 @@ def date_patterns(schema: Mapping[str, Any]) -> list[str]:
 
 
 def datetime_patterns(schema: Mapping[str, Any]) -> list[str]:
-    """What a date with a time must match, in bounds with an offset in UTC."""
+    """The pattern of a date with a time; the offset is UTC if there are bounds."""
     zone = _zone(schema)
     bounds = {name: schema[name] for name in _BOUNDS if name in schema}
     patterns = []
@@ -89,7 +89,7 @@ def datetime_patterns(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _of_now(op: str) -> str:
-    """Before or after this moment, whatever the offset is."""
+    """Before or after the present moment, whatever the offset is."""
     now = datetime.datetime.now(datetime.UTC)
     if op == "future":
         return _bounded("ge", (now + 2 * _DAY).date().isoformat(), ".*")
@@ -99,7 +99,7 @@ def _of_now(op: str) -> str:
 
 
 def time_patterns(schema: Mapping[str, Any]) -> list[str]:
-    """What a time must match; within bounds it has no offset."""
+    """The pattern of a time; it has no offset if there are bounds."""
     zone = _zone(schema)
     patterns = []
     for name in _BOUNDS:
@@ -116,7 +116,7 @@ def time_patterns(schema: Mapping[str, Any]) -> list[str]:
 
 
 def duration_patterns(schema: Mapping[str, Any]) -> list[str]:
-    """What a duration must match; within bounds it is not negative."""
+    """The pattern of a duration; it is not negative if there are bounds."""
     bounds = {name: schema[name].total_seconds() for name in _BOUNDS if name in schema}
     least = max((bounds[name] for name in ("ge", "gt") if name in bounds), default=None)
     most = min((bounds[name] for name in ("le", "lt") if name in bounds), default=None)
@@ -144,13 +144,13 @@ def duration_patterns(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _zone(schema: Mapping[str, Any]) -> str:
-    """The offset after a time, as a type asks for it."""
+    """The offset after a time, as the type requires it."""
     of = {"naive": "", "aware": _ZONE}
     return of.get(schema.get("tz_constraint", ""), f"{_ZONE}?")
 
 
 def _bounded(name: str, text: str, rest: str, microsecond: int = 0) -> str:
-    """Texts that begin with one of the width of a bound, which keeps it; `rest` may follow it."""
+    """Texts whose beginning, as wide as the bound, satisfies it; `rest` may follow the bound."""
     if name in ("ge", "gt"):
         alternatives = [
             f"{step.beginning}.*" for step in stepped(text, lambda digit: range(digit + 1, 10))

@@ -1,9 +1,10 @@
-"""Bounds that stand around a type: put into what they bound, where pydantic checks them after it.
+"""Bounds around a type: moved into the types that they bound, where pydantic checks them outside.
 
-pydantic knows the bounds of numbers, dates and lengths as part of those types. Around another type,
-as in `Annotated[int | float, Field(gt=0)]`, it calls a function, and its schema names what no
-schema has. Here such a bound goes to each alternative that it can bound. What a function of the
-user's has made of a value is no matter of its text: such bounds are left to pydantic.
+pydantic makes bounds of numbers, dates and lengths part of those types. Around another type, as in
+`Annotated[int | float, Field(gt=0)]`, it calls a function instead, and its JSON schema then
+contains a keyword that no schema has. Here such a bound is moved into each alternative that it can
+bound. A value that a user's function returns need not resemble its text, so bounds on it are left
+to pydantic.
 """
 
 from __future__ import annotations
@@ -51,22 +52,23 @@ _KEEPS: dict[str, Callable[[Any, Any], bool]] = {
     "max_length": lambda value, most: len(value) <= most,
 }
 _VALUES = ("ge", "gt", "le", "lt", "multiple_of")
-# These have lengths in their schemas.
+# pydantic already writes the lengths of these into their schemas.
 _DESCRIBED = frozenset({"lax-or-strict", "json-or-python", "generator"})
 _LENGTHS = ("min_length", "max_length")
 FUNCTIONS = frozenset({"function-before", "function-after", "function-wrap"})
 Resolve = Callable[[Any], Any]
-"""What a reference stands for; what is none stands for itself."""
+"""Resolves a reference; any other schema is returned unchanged."""
 
 
 class _Unbounded(Exception):
-    """A type that a bound says nothing of."""
+    """The bound cannot apply to a type."""
 
 
 def with_typed_bounds(schema: Any) -> Any:
-    """A type whose bounds are values of it: pydantic takes what it reads as one, as a date's text.
+    """A type with its bounds converted to its own values.
 
-    Other types are left as they are.
+    pydantic also accepts bounds that it can read as such values, such as the text of a date. Other
+    types are returned unchanged.
     """
     names = [name for name in _VALUES if name in schema]
     if schema["type"] not in _ORDERED or not names:
@@ -86,7 +88,7 @@ def with_typed_bounds(schema: Any) -> Any:
 
 
 def bound_of(schema: Any) -> dict[str, Any]:
-    """The bounds that pydantic checks after a type by functions of its own."""
+    """The bounds that pydantic checks after a type with functions of its own."""
     if schema["type"] != "function-after" or not is_of_pydantic(schema):
         return {}
     called = schema["function"]["function"]
@@ -95,9 +97,9 @@ def bound_of(schema: Any) -> dict[str, Any]:
 
 
 def bounded(schema: Any, resolve: Resolve) -> Any:
-    """A type with the bounds around it put into it; None where they are left to pydantic.
+    """A type with the bounds around it moved into it; None if they are left to pydantic.
 
-    Raises PydanticInvalidForJsonSchema for a bound that no text of the type can keep.
+    Raises PydanticInvalidForJsonSchema for a bound that no text of the type can satisfy.
     """
     inner = schema["schema"]
     if bound_of(inner):
@@ -118,7 +120,7 @@ def bounded(schema: Any, resolve: Resolve) -> Any:
 
 
 def is_of_pydantic(schema: Mapping[str, Any]) -> bool:
-    """Whether what is done with a value is pydantic's own, and no function of a user's."""
+    """Whether a function around a type is pydantic's own, not a user's."""
     called = schema["function"]["function"]
     while isinstance(called, functools.partial):
         called = called.func
@@ -137,7 +139,7 @@ def _with_bound(schema: Any, name: str, value: Any, resolve: Resolve) -> Any:
     kind = schema["type"]
     if kind in FUNCTIONS and not is_of_pydantic(schema):
         return None
-    # A name would stand for the type without the bound.
+    # With its `ref`, the schema would be shared with uses of the type that have no bound.
     schema = {key: part for key, part in schema.items() if key != "ref"}
     if kind in _BOUNDED[name]:
         known = with_typed_bounds(schema)
@@ -182,7 +184,7 @@ def _union_with_bound(schema: Any, name: str, value: Any, resolve: Resolve) -> A
 
 
 def _are_ordered(value: Any, bound: Any) -> bool:
-    """Whether Python compares values such as this one with a bound, as dates with no text."""
+    """Whether Python can compare a value with a bound (not a date with a text, for example)."""
     try:
         value >= bound  # noqa: B015
     except TypeError:
@@ -191,7 +193,7 @@ def _are_ordered(value: Any, bound: Any) -> bool:
 
 
 def _members(members: Iterable[Any], name: str, value: Any) -> list[Any]:
-    """The members that keep a bound; none where they cannot be asked."""
+    """The members that satisfy a bound; none if they cannot be compared with it."""
     keeps = _KEEPS.get(name)
     kept = []
     for member in members:

@@ -1,10 +1,10 @@
-"""Schemas of types, each part described by the configuration that pydantic reads it by.
+"""Schemas of types, each part described under the configuration that pydantic reads it with.
 
-pydantic describes a type once, wherever it is held. But it reads by configurations, and two places
-may differ in theirs. So a reference here is to a type and the configurations that it is read by:
-that around it, or its own, and that of its whole, by which everything is read that the whole holds
-more than once, or within itself. A whole is the outermost type, or a model with a reader of its
-own.
+pydantic describes a type once, wherever it is used. But it reads a type under a configuration,
+which may differ between two uses. So a reference here names a type together with the configurations
+that it is read under: the one around it, or its own, and the one of its whole. The latter applies
+to every type that the whole uses more than once, or that is recursive. A whole is the outermost
+type, or a model with a reader of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import SchemaValidator
 
-# What schemas depend on.
+# The settings that schemas depend on.
 _READ_BY = (
     "str_min_length",
     "str_max_length",
@@ -29,21 +29,21 @@ _READ_BY = (
 
 
 class _ReadBy(NamedTuple):
-    """The configurations that a type is read by, as far as its schema depends on them."""
+    """The configurations that a type is read under, as far as its schema depends on them."""
 
     own: tuple[Any, ...]
     whole: tuple[Any, ...]
 
 
 class _Wanted(NamedTuple):
-    """A type that is held more than once, to be described within a whole of this configuration."""
+    """A type that is used more than once, to be described within a whole of this configuration."""
 
     definition: Any
     whole: Any
 
 
 class ConfiguredSchemas(GenerateJsonSchema):
-    """pydantic's writer of schemas, with a definition for each way in which a type is read."""
+    """pydantic's writer of schemas, with one definition for each way in which a type is read."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -54,7 +54,7 @@ class ConfiguredSchemas(GenerateJsonSchema):
 
     @property
     def mode(self) -> Any:
-        """Texts are read, whichever schema a configuration would rather have shown."""
+        """Always "validation", even if a configuration prefers another mode: texts are read."""
         return self._mode
 
     def generate(self, schema: Any, mode: Any = "validation") -> JsonSchemaValue:
@@ -74,7 +74,7 @@ class ConfiguredSchemas(GenerateJsonSchema):
             return super().generate_inner(schema)
 
     def definitions_schema(self, schema: Any) -> JsonSchemaValue:
-        """The schema of a type that holds others more than once."""
+        """The schema of a type with definitions: parts that are used more than once."""
         for definition in schema["definitions"]:
             self._definitions[definition["ref"]] = definition
         for definition in schema["definitions"]:
@@ -85,7 +85,7 @@ class ConfiguredSchemas(GenerateJsonSchema):
         return described
 
     def _describe_wanted(self) -> None:
-        """Without recursion, because definitions are chained to any depth."""
+        """Describe the queued definitions, without recursion: chains of them may be long."""
         while self._wanted:
             definition, whole = self._wanted.popleft()
             with self._within(whole, is_whole=True):
@@ -97,7 +97,7 @@ class ConfiguredSchemas(GenerateJsonSchema):
                     self._core_defs_invalid_for_json_schema[name] = error
 
     def _want(self, schema: Any) -> Any:
-        """The reference of a definition within this whole, which is described in its turn."""
+        """The reference of a definition within this whole; the definition itself is queued."""
         definition = self._definitions[schema["schema_ref"]]
         whole = self._whole
         known = self._read_by.setdefault(definition["ref"], [])
@@ -112,22 +112,22 @@ class ConfiguredSchemas(GenerateJsonSchema):
         return reference
 
     def _reference(self, reference: str) -> Any:
-        """A reference of its own for each way in which the type is read."""
+        """A separate reference for each way in which the type is read."""
         read_by = _ReadBy(_facts(self._own), _facts(self._whole))
         known = self._read_by.setdefault(reference, [])
         if read_by not in known:
             known.append(read_by)
         number = known.index(read_by)
-        # Within the last part that is no part of a name: after the number of a class.
+        # Append it to the last part, after the number of a class: that is not part of a name.
         return (
             f"{reference}{':' if reference.endswith(']') else '-'}{number}" if number else reference
         )
 
     @contextmanager
     def _within(self, configuration: Any, *, is_whole: bool) -> Iterator[None]:
-        """What follows is read by this configuration; where None by that around it."""
+        """Read what follows under this configuration; None for the one around it."""
         before = self._own, self._whole
-        # Also where it is that around it: pydantic may have put another one on top meanwhile.
+        # Push it even if unchanged: pydantic may have pushed another one meanwhile.
         with self._config_wrapper_stack.push(self._own if configuration is None else configuration):
             self._own = self._config
             if is_whole:
@@ -143,7 +143,7 @@ def _facts(configuration: Any) -> tuple[Any, ...]:
 
 
 def _body(schema: Any) -> Mapping[str, Any]:
-    """What a schema describes, without definitions and the functions around it."""
+    """The schema inside of definitions and functions around it."""
     definitions: dict[str, Any] = {}
     while True:
         if schema["type"] == "definitions":
@@ -158,11 +158,11 @@ def _body(schema: Any) -> Mapping[str, Any]:
 
 
 def _has_reader(schema: Mapping[str, Any]) -> bool:
-    """Whether pydantic reads it by the reader of its class, as if it stood alone."""
+    """Whether pydantic reads it with the reader of its class, as if it stood alone."""
     if schema["type"] not in ("model", "dataclass"):
         return False
     if schema["type"] == "dataclass" and "generic_origin" in schema:
-        return False  # it is read by the class, which is that of its other arguments, too
+        return False  # it is read by the class, whose reader serves other type arguments, too
     known = vars(schema["cls"])
     if not known.get("__pydantic_complete__", False):
         return False
@@ -171,5 +171,5 @@ def _has_reader(schema: Mapping[str, Any]) -> bool:
     outermost = known["__pydantic_core_schema__"]
     if outermost["type"] == "definitions":
         outermost = outermost["schema"]
-    # Else what its validators do would be done twice.
+    # Otherwise its validators would run twice.
     return outermost["type"] not in ("function-after", "function-wrap")

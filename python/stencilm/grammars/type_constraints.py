@@ -1,8 +1,8 @@
-"""Constraints that pydantic takes around any type, and can apply to the values of some only.
+"""Constraints that pydantic accepts around any type, but can apply only to some values.
 
-One idea: where a type has no constraint of its own, pydantic looks at the value that was read, and
-fails with a bare TypeError where that has no length, or is no text. By then a model has written it,
-so it is taken from the class of the values before.
+One idea: if a type has no such constraint of its own, pydantic checks the value that was read, and
+fails with a bare TypeError if that has no length, or is not a text. By then a model has already
+written the text. So the class of the values is determined in advance, and the constraint refused.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CLASSES: dict[str, type] = {
     "url": AnyUrl,
     "uuid": uuid.UUID,
 }
-# By the beginning of the name of a function of pydantic's that makes the values.
+# By the beginning of the name of pydantic's function that makes the values.
 _MAKERS: dict[str, type] = {
     "Secret": Secret,
     "pattern_either_validator": re.Pattern,
@@ -71,19 +71,19 @@ MADE_OF_TEXTS = frozenset(
         "lax-or-strict",
     }
 )
-"""What reads values of other types from texts, as a path or a `ByteSize`."""
+"""Schemas that read values of other types from texts, such as a path or a `ByteSize`."""
 _CHOICES = frozenset({"any", "chain", "literal", "tagged-union", "union"})
-"""What reads values of several classes."""
+"""Schemas that read values of several classes."""
 
 Resolve = Callable[[Any], Any]
 
 
 def inapplicable(schema: Any, resolve: Resolve) -> str | None:
-    """The sentence about a constraint that pydantic cannot apply; None where there is none.
+    """An error message for a constraint that pydantic cannot apply; None if all can be applied.
 
     Args:
-        schema: A schema of pydantic's core with its constraints around it.
-        resolve: What a reference stands for; what is none stands for itself.
+        schema: A core schema of pydantic with constraints around it.
+        resolve: Resolves a reference; returns any other schema unchanged.
     """
     if schema["type"] == "function-after":
         called = _function(schema)
@@ -97,7 +97,8 @@ def inapplicable(schema: Any, resolve: Resolve) -> str | None:
             return next((_refusal(name, values, what) for values in lacking), None)
     if schema["type"] == "chain":
         first = resolve(schema["steps"][0])
-        # Of a union only what pydantic may read a text as that is left for another choice.
+        # In a union, only alternatives that make values of texts may read a text that was meant for
+        # another alternative.
         readers = [first] if first["type"] != "union" else _made_of_texts(first, resolve)
         classes = filter(None, map(class_of, readers))
         values = next((one for one in classes if not issubclass(one, str)), None)
@@ -111,7 +112,7 @@ def inapplicable(schema: Any, resolve: Resolve) -> str | None:
 
 
 def class_of(schema: Any) -> type | None:
-    """The class of what pydantic reads; None where that is not known."""
+    """The class of the values that pydantic reads; None if it is not known."""
     while schema["type"] in ("function-after", "function-plain"):
         called = _function(schema)
         if not _is_of_pydantic(called):
@@ -141,9 +142,9 @@ def class_of(schema: Any) -> type | None:
 
 
 def _classes(schema: Any, resolve: Resolve, *, with_choices: bool) -> Iterator[type]:
-    """The known classes of what pydantic reads, also those of single choices.
+    """The known classes of the values that pydantic reads, also those of a single alternative.
 
-    Lengths go to each choice that has one, see `type_bounds`.
+    Lengths are moved into each alternative that has one, see `type_bounds`.
     """
     waiting, seen = [schema], set[int]()
     while waiting:
@@ -174,7 +175,7 @@ def _made_of_texts(union: Any, resolve: Resolve) -> list[Any]:
 
 
 def classes_within(schema: Any) -> Iterator[type]:
-    """The classes whose instances a schema of pydantic's core lets through."""
+    """The classes whose instances a core schema accepts."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()

@@ -1,8 +1,8 @@
-"""Keys of objects and elements of sets: texts that are distinguished once they are read.
+"""Keys of objects and elements of sets: texts that must stay distinct when they are read.
 
-One idea: a dict or a set keeps one of several that are equal. So keys are written in one way each,
-and so are elements of which a set must have a number; what can only be written in several ways is
-refused where their number counts.
+One idea: a dict or a set keeps only one of several equal members. So each key has a single
+spelling, and so does each element of a set whose size is bounded. A type whose values cannot be
+given a single spelling is refused if its members are counted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ONE_WAY = {
         rf"(?:{_BELOW_60}(?:\.[0-9]{{0,5}}[1-9])?S|0\.[0-9]{{0,5}}[1-9]S)?)?)$"
     ),
 }
-"""What a text matches that is written as pydantic writes it, of several ways that are the same."""
+"""Patterns of the spelling in which pydantic writes a value that has several."""
 _STRIPPED = r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"
 _WRITTEN_ONCE = frozenset({"int", "bool", "none", "str", "bytes", "date", "any", "enum", *_ONE_WAY})
 _WHOLES = frozenset({"union", "tagged-union", "tuple", "named-tuple", "model", "dataclass"})
@@ -55,7 +55,7 @@ _SCALARS: JsonSchemaValue = {"type": ["null", "boolean", "number", "string"]}
 
 
 def all_of(patterns: Sequence[str]) -> JsonSchemaValue:
-    """All of these patterns of a text."""
+    """The intersection of these patterns."""
     first, *others = patterns
     return {
         "pattern": first,
@@ -64,30 +64,30 @@ def all_of(patterns: Sequence[str]) -> JsonSchemaValue:
 
 
 class DistinctSchemas(ConfiguredSchemas):
-    """pydantic's writer of schemas, with objects and sets that lose nothing when they are read."""
+    """pydantic's writer of schemas, with objects and sets of which reading loses no member."""
 
     def dict_schema(self, schema: Any) -> JsonSchemaValue:
-        """A dict, by its keys."""
+        """The schema of a dict, from that of its keys."""
         return self._with_keys(super().dict_schema(schema), schema)
 
     def ordered_dict_schema(self, schema: Any) -> JsonSchemaValue:
-        """An OrderedDict, by its keys."""
+        """The schema of an OrderedDict, from that of its keys."""
         return self._with_keys(super().ordered_dict_schema(schema), schema)
 
     def counter_schema(self, schema: Any) -> JsonSchemaValue:
-        """A Counter, by its keys."""
+        """The schema of a Counter, from that of its keys."""
         return self._with_keys(super().counter_schema(schema), schema)
 
     def frozendict_schema(self, schema: Any) -> JsonSchemaValue:
-        """A frozen dict, by its keys."""
+        """The schema of a frozen dict, from that of its keys."""
         return self._with_keys(super().frozendict_schema(schema), schema)
 
     def set_schema(self, schema: Any) -> JsonSchemaValue:
-        """A set, by its elements."""
+        """The schema of a set, from that of its elements."""
         return self._with_elements(super().set_schema(schema), schema)
 
     def frozenset_schema(self, schema: Any) -> JsonSchemaValue:
-        """A frozenset, by its elements."""
+        """The schema of a frozenset, from that of its elements."""
         return self._with_elements(super().frozenset_schema(schema), schema)
 
     def _with_keys(self, described: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
@@ -98,7 +98,7 @@ class DistinctSchemas(ConfiguredSchemas):
         texts = self._key_texts(keys)
         if schema.get("min_length", 0) > 1 and self._is_ambiguous(keys, is_key=True):
             raise _too_few("keys of a dict", schema["min_length"])
-        # pydantic's own form of a pattern says nothing of the other names.
+        # pydantic's `patternProperties` would leave all other names unconstrained.
         by_pattern = described.pop("patternProperties", None)
         if by_pattern:
             (values,) = by_pattern.values()
@@ -107,7 +107,7 @@ class DistinctSchemas(ConfiguredSchemas):
         return {**described, "propertyNames": texts} if texts else described
 
     def _key_texts(self, keys: Any) -> JsonSchemaValue:
-        """How keys are written, which are strings whatever their type is."""
+        """The schema of written keys, which are strings whatever their type is."""
         schema = self._inner(keys)
         bounds = {name: schema[name] for name in ("ge", "gt", "le", "lt") if name in schema}
         if "multiple_of" in schema:
@@ -147,7 +147,7 @@ class DistinctSchemas(ConfiguredSchemas):
 
     def _any_of_keys(self, schema: Any) -> JsonSchemaValue:
         choices = list(_parts(schema))
-        # Where none is read the first one says why.
+        # If none can be read, the first one raises the reason.
         read = [choice for choice in choices if self._reads_key(choice)] or choices
         ways = [self._key_texts(choice) for choice in read]
         return {} if {} in ways else {"anyOf": ways}
@@ -160,7 +160,7 @@ class DistinctSchemas(ConfiguredSchemas):
         return True
 
     def _with_elements(self, described: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
-        """An array whose elements are all in the set that is read from it."""
+        """An array whose elements all stay distinct in the set that is read from it."""
         items = self._inner(schema.get("items_schema", {"type": "any"}))
         least = schema.get("min_length", 0)
         if items["type"] == "any":
@@ -182,10 +182,10 @@ class DistinctSchemas(ConfiguredSchemas):
         return described
 
     def _texts(self, schema: Any) -> JsonSchemaValue | None:
-        """The strings that a type reads; None where it reads none."""
+        """The strings that a type reads; None if it reads none."""
         if schema["type"] == "any":
             return {}
-        # Itself, and no reference to it.
+        # The schema itself, not a reference to it.
         described = self.generate_inner(_without_name(schema))
         parts = [
             part for part in described.get("anyOf", [described]) if part.get("type") == "string"
@@ -193,11 +193,11 @@ class DistinctSchemas(ConfiguredSchemas):
         return None if not parts else parts[0] if len(parts) == 1 else {"anyOf": parts}
 
     def _in_one_way(self, schema: Any, texts: JsonSchemaValue) -> JsonSchemaValue:
-        """These texts of a type without those that are read as others of them are."""
+        """The texts of a type, restricted to one spelling of each value."""
         return _with_patterns(texts, *self._ways(schema))
 
     def _ways(self, schema: Any) -> list[str]:
-        """Patterns that leave one of the ways in which a text of a type can be written."""
+        """Patterns that leave one spelling of each text of a type."""
         match schema["type"]:
             case "bytes":
                 return ["^[0-9a-f]*$"] if self._config.val_json_bytes == "hex" else []
@@ -212,9 +212,9 @@ class DistinctSchemas(ConfiguredSchemas):
     def _is_ambiguous(
         self, schema: Any, *, is_key: bool = False, within: tuple[int, ...] = ()
     ) -> bool:
-        """Whether a value can be written in several ways, of which uniqueness knows nothing.
+        """Whether a value has several spellings that a uniqueness check would not see as equal.
 
-        A key is written in one way already where there are several.
+        If it `is_key`, patterns have already restricted the spellings.
         """
         schema = self._inner(schema)
         kind = schema["type"]
@@ -244,13 +244,13 @@ class DistinctSchemas(ConfiguredSchemas):
         return any(self._is_ambiguous(part, is_key=is_key, within=within) for part in parts)
 
     def _is_number(self, schema: Any) -> bool:
-        """Whether its values may be equal to those of another type of numbers."""
+        """Whether its values may equal those of another type of numbers."""
         schema = self._inner(schema)
         members = [*schema.get("expected", ()), *schema.get("members", ())]
         return schema["type"] in _NUMBERS or any(isinstance(one, Number) for one in members)
 
     def _unhashable(self, schema: Any, within: tuple[int, ...] = ()) -> Any:
-        """A type within this one that no set can hold; None where there is none."""
+        """A type within this one whose values are not hashable; None if there is none."""
         schema = self._inner(schema)
         if id(schema) in within:
             return None
@@ -259,22 +259,22 @@ class DistinctSchemas(ConfiguredSchemas):
         if schema["type"] in FUNCTIONS and getattr(class_of(schema), "__hash__", True) is None:
             return schema
         if schema["type"] == "any" and within:
-            return schema  # it may be one
+            return schema  # its values may be unhashable
         found = (self._unhashable(part, (*within, id(schema))) for part in _parts(schema))
         return next((part for part in found if part is not None), None)
 
     def _resolved(self, schema: Any) -> Any:
-        """What a reference stands for."""
+        """The schema that a reference stands for."""
         while schema["type"] == "definition-ref" and schema["schema_ref"] in self._definitions:
             schema = self._definitions[schema["schema_ref"]]
         return schema
 
     def _bounded(self, schema: Any) -> Any:
-        """A type with the bounds around it; None where there are none that its text can keep."""
+        """A type with the bounds around it moved into it; None if its texts cannot satisfy them."""
         return bounded(schema, self._resolved) if bound_of(schema) else None
 
     def _inner(self, schema: Any) -> Any:
-        """What a type reads of JSON, without what is only checked."""
+        """The type that JSON is read as, without functions that only check or change the value."""
         while True:
             schema = self._resolved(schema)
             kind = schema["type"]
@@ -302,7 +302,7 @@ def _with_patterns(texts: JsonSchemaValue, *patterns: str | None) -> JsonSchemaV
 
 
 def _parts(schema: Any) -> Iterator[Any]:
-    """The types of the parts of a whole, or those that it chooses from."""
+    """The types of the parts of a compound type, or of its alternatives."""
     match schema["type"]:
         case "tuple":
             yield from schema["items_schema"]
@@ -324,7 +324,7 @@ def _fields(schema: Any) -> list[Any]:
 
 
 def _is_known_by_parts(schema: Any) -> bool:
-    """Whether wholes are equal where all of their parts are, each of which is always written."""
+    """Whether values are equal whenever all their parts are, and every part is always written."""
     if schema["type"] not in ("named-tuple", "model", "dataclass"):
         return True
     compared = "__eq__" in vars(schema["cls"]) and schema["type"] == "model"
@@ -336,14 +336,14 @@ def _is_known_by_parts(schema: Any) -> bool:
 
 
 def _may_be_rounded(schema: Any) -> bool:
-    """Whether JSON numbers of a type may have more digits than a float, which they are read as."""
+    """Whether JSON numbers of a type may have more digits than the float that they are read as."""
     if schema["type"] == "float" or schema.get("decimal_places") is None:
         return True
     return bool(schema.get("max_digits", math.inf) > sys.float_info.dig)
 
 
 def _listed(schema: Any) -> JsonSchemaValue:
-    """The texts that keys are read from as members of a `Literal` or an `Enum`."""
+    """The texts of the members of a `Literal` or an `Enum`, as keys."""
     match schema.get("sub_type"):
         case "int":
             texts = [str(int(member)) for member in schema["members"]]
@@ -358,7 +358,7 @@ def _listed(schema: Any) -> JsonSchemaValue:
 
 
 def _name(schema: Any) -> str:
-    """A type as messages call it."""
+    """The name of a type in messages."""
     held = class_of(schema) if schema["type"] in FUNCTIONS else schema.get("cls")
     return str(schema["type"] if held is None else held.__name__)
 

@@ -1,9 +1,9 @@
-r"""Patterns of Python types, which pydantic reads in another dialect than schemas are read in.
+r"""Patterns of Python types, in a dialect that schemas and pydantic read alike.
 
-One idea: `\W`, `\D`, `\S` and classes that leave out `\w` mean less to pydantic, because letters
-and digits of all scripts are `\w` and `\d` there. They are written here as what they mean in both
-dialects, so that a text of the grammar is one that pydantic takes. `\w` and `\d` stay ASCII, as the
-schema has them.
+One idea: `\W`, `\D`, `\S` and classes that exclude `\w` match less in pydantic than in a schema,
+because there `\w` and `\d` include letters and digits of all scripts. They are replaced by what
+both dialects agree on, so that pydantic accepts every text of the grammar. `\w` and `\d` stay
+ASCII, as in a schema.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-# The word characters of Rust and of Python, and what a later Unicode may add to them.
+# The word characters of Rust and of Python, and those that a later Unicode may add.
 _WORD = r"\p{L}\p{M}\p{N}\p{Pc}\p{Alphabetic}\p{Join_Control}\p{Cn}"
 _DIGITS = r"\p{Nd}\p{Cn}"
-# What only one of the dialects takes for white space.
+# White space in only one of the dialects.
 _DOUBTFUL = r"\x1C-\x1F\x85"
 _SPACES = r"\t-\r \xA0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000"
 
-# By the letter of an escape: what is written for it, and what within a class that is left out.
+# By the letter of an escape: its replacement, then its replacement within a negated class.
 _ALONE = {
     "s": f"[{_SPACES}]",
     "S": rf"[^\s{_DOUBTFUL}]",
@@ -50,18 +50,18 @@ _SETS = ("&&", "--", "~~")
 
 
 class OtherMeaning(ValueError):
-    """A pattern has something that means something else in a schema; the message says what."""
+    """A pattern uses something that means something else in a schema; the message names it."""
 
 
 def schema_pattern(pattern: str | re.Pattern[str], *, is_python: bool) -> str:
-    """The pattern of a schema, whose texts are texts of this one to pydantic.
+    """Convert a pattern to the dialect of schemas; pydantic's pattern matches all of its texts.
 
     Args:
-        pattern: As a type has it. One that Python compiled is matched by Python.
-        is_python: Whether pydantic has Python match texts; else Rust does.
+        pattern: The type's pattern. Python matches one that is compiled.
+        is_python: Whether pydantic lets Python match texts; otherwise Rust does.
 
     Raises:
-        OtherMeaning: It has what no schema has, such as sets of classes.
+        OtherMeaning: It uses something that schemas lack, such as sets of classes.
     """
     if isinstance(pattern, str):
         return _Reader(pattern, is_python, is_ascii=False).whole()
@@ -77,7 +77,7 @@ _FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL}
 
 
 class _Reader:
-    """Goes over a pattern once."""
+    """Converts a pattern in one pass."""
 
     def __init__(self, text: str, is_python: bool, *, is_ascii: bool) -> None:
         self.text, self.is_python, self.at = text, is_python, 0
@@ -108,7 +108,7 @@ class _Reader:
         return letter
 
     def _class(self) -> str:
-        """A class of characters, which this stands at."""
+        """Convert the character class at the current position."""
         self.at += 1
         is_left_out = self.text.startswith("^", self.at)
         self.at += is_left_out
@@ -158,12 +158,12 @@ _KINDS = frozenset({r"\s", r"\S", r"\d", r"\D", r"\w", r"\W"})
 
 
 def _joined(parts: list[str], written: Mapping[str, str]) -> str:
-    """What a class holds, its escapes written so."""
+    """The members of a class, with escapes written as in `escapes`."""
     changed = {kind for kind in _KINDS if kind in parts and kind[1] in written}
     if not changed:
         return "".join(parts)
     last = len(parts) - 1
-    # A hyphen beside an escape is one, also beside what is written for it.
+    # A hyphen next to an escape is a literal; it must stay one next to the replacement.
     return "".join(
         written.get(part[1], part)
         if part in changed

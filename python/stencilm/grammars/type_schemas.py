@@ -1,9 +1,8 @@
-"""The JSON Schemas of Python types: pydantic's own, made to say what pydantic reads.
+"""The JSON Schemas of Python types: pydantic's own, corrected to match what pydantic reads.
 
-pydantic's schemas describe; ours are enforced. Where a type reads fewer texts than its schema
-allows, an output could be well formed and yet no value; where it writes texts that its schema
-refuses, a value could not be written. Both are mended here for the types whose texts are a regular
-language.
+pydantic's schemas describe; ours are enforced. If a type reads fewer texts than its schema allows,
+an output could be well-formed and still not be read. If it writes texts that its schema refuses, a
+value could not be written. Both are corrected here for types whose texts form a regular language.
 """
 
 from __future__ import annotations
@@ -48,7 +47,8 @@ _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _GROUP = "[0-9a-fA-F]{1,4}"
 
 _WORD = "[A-Za-z0-9_-]"
-# No name in Punycode: not all of them can be read. One that ends in a number would be an address.
+# No Punycode label, because not every one can be decoded. A host whose last label is a number would
+# be an address.
 _LABEL = (
     f"(?:[A-WYZa-wyz0-9_]{_WORD}*"
     f"|[Xx](?:[A-MO-Za-mo-z0-9_-]{_WORD}*|[Nn](?:[A-Za-z0-9_]{_WORD}*|-(?:[A-Za-z0-9_]{_WORD}*)?)?)?)"
@@ -58,16 +58,15 @@ _NAME = rf"(?:{_LABEL}\.)*{_LAST_LABEL}\.?"
 _HOST = rf"(?:{_NAME}|{_OCTET}(?:\.{_OCTET}){{3}})"
 _PORT = "(?::(?:[0-9]{0,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
 _USER = "(?:[A-Za-z0-9._~!$&'()*+,;=%-]*(?::[A-Za-z0-9._~!$&'()*+,;=%:-]*)?@)?"
-# Without the comma between hosts.
+# Without the comma, which separates hosts.
 _PART = "(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})"
 _USER_OF_MANY = f"(?:{_PART}+(?::{_PART}*)?@)?"
 _NEED_A_HOST = ("host_required", "default_host", "default_port")
-"""What pydantic can keep, or set, only in an URL that has a host."""
+"""Settings that pydantic can satisfy or apply only if a URL has a host."""
 _REST = "(?:[/?#][!#-;=?-Z_a-z~]*)?"
 
 
-# Regular expressions in which nothing depends on anything else: no references, and ranges and
-# counts that are none the wrong way round.
+# Regular expressions without context: no references, and no reversed ranges or counts.
 _ESCAPED = r"\\[dDwWsStnr.^$*+?()|/\[\]{}\\-]"
 _CLASS = rf"\[\^?(?:a-z|A-Z|0-9|a-f|A-F|[^\\\[\]^&~|-]|{_ESCAPED})+\]"
 _TIMES = r"(?:[*+?]\??|\{[0-9]{1,2},?\})?"
@@ -75,7 +74,7 @@ _PART_OF_PATTERN = rf"(?:[^\\()\[\]{{}}*+?|^$]|{_ESCAPED}|{_CLASS}){_TIMES}|[|^$
 _GROUP_OF_PATTERN = rf"\((?:\?:)?(?:{_PART_OF_PATTERN})*\){_TIMES}"
 _PATTERN = f"^(?:{_PART_OF_PATTERN}|{_GROUP_OF_PATTERN})*$"
 
-# The types of Python that JSON is read as, where nothing says which.
+# The Python types of JSON values, when no type is given.
 _MADE_OF_JSON: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
     "boolean": (bool,),
@@ -113,7 +112,7 @@ def _networks_v4() -> str:
 
 
 def _networks_v6() -> str:
-    """IPv6 networks whose groups after the prefix are left out, as `fe80::/10`."""
+    """IPv6 networks whose groups after the prefix are left out, such as `fe80::/10`."""
     alternatives = []
     for length in range(129):
         whole, bits = divmod(length, 16)
@@ -129,13 +128,13 @@ def _networks_v6() -> str:
 
 
 def _begun(bits: int) -> str:
-    """A group of which only the first bits may be ones."""
+    """A group of an IPv6 address in which only the first `bits` bits may be ones."""
     digits = []
     for place in range(4):
         free = min(max(bits - 4 * place, 0), 4)
         values = range(0, 16, 1 << (4 - free))
         digits.append("[" + "".join(f"{value:x}{value:X}" for value in values) + "]")
-    # Zeros at its beginning may be left out.
+    # Leading zeros may be left out.
     return "(?:" + "|".join("".join(digits[place:]) for place in range(4)) + ")"
 
 
@@ -150,7 +149,7 @@ _INTERFACE_V6 = (
 
 
 def _formats() -> dict[str, JsonSchemaValue]:
-    """What the formats mean that only pydantic knows."""
+    """The meaning of the formats that only pydantic defines."""
 
     def text(pattern: str) -> JsonSchemaValue:
         return {"type": "string", "pattern": pattern}
@@ -182,12 +181,12 @@ def _formats() -> dict[str, JsonSchemaValue]:
 
 
 def schema_generator() -> type[GenerateJsonSchema]:
-    """pydantic's writer of schemas, with the changes that `json_schema_of` names."""
+    """pydantic's writer of schemas, with the changes that `json_schema_of` lists."""
     return _TypeSchemas
 
 
 class _ReadFromNothing(PydanticInvalidForJsonSchema):
-    """A type that pydantic reads no JSON as, so a union loses no text without it."""
+    """pydantic reads no JSON as this type, so a union can drop it without losing texts."""
 
 
 class _TypeSchemas(DistinctSchemas):
@@ -205,7 +204,7 @@ class _TypeSchemas(DistinctSchemas):
         if is_function and schema.get("return_schema") is None:
             module = str(getattr(schema["function"], "__module__", ""))
             if not module.startswith("pydantic."):
-                return {}  # pydantic would say what was read, and not what the user makes of it
+                return {}  # pydantic would describe the read value, not the function's
         return super().ser_schema(schema)
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
@@ -214,7 +213,7 @@ class _TypeSchemas(DistinctSchemas):
         while "schema" in fields and fields["type"] != "model-fields":
             fields = fields["schema"]
         if (keys := fields.get("extras_keys_schema")) is not None:
-            # pydantic says of extra fields what they hold, and not what they are called.
+            # pydantic describes the values of extra fields, but not their names.
             declared = {"enum": [*described["properties"]]} if described.get("properties") else None
             named = self.generate_inner(keys)
             described["propertyNames"] = {"anyOf": [declared, named]} if declared else named
@@ -224,7 +223,8 @@ class _TypeSchemas(DistinctSchemas):
         described = _closed(super().dataclass_schema(schema))
         properties = described.get("properties", {})
         if properties:
-            # In the order in which values are written: pydantic's own has keyword-only ones last.
+            # In the order in which values are written; pydantic moves keyword-only fields to the
+            # end.
             names = self._names_of_fields(schema["schema"])
             order = [names[field] for field in schema["cls"].__dataclass_fields__ if field in names]
             described["properties"] = {
@@ -243,7 +243,7 @@ class _TypeSchemas(DistinctSchemas):
         }
 
     def field_is_present(self, field: Any) -> bool:
-        # What a dataclass sets itself is not read, and would be lost.
+        # A field that a dataclass sets itself is not read; its value would be lost.
         return super().field_is_present(field) and field.get("init") is not False
 
     def field_is_required(self, field: Any, total: bool) -> bool:
@@ -256,7 +256,7 @@ class _TypeSchemas(DistinctSchemas):
 
     def tuple_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().tuple_schema(schema)
-        # pydantic gives its bounds in place of the number of the elements that are named.
+        # pydantic replaces the number of fixed elements by its bounds.
         variadic = schema.get("variadic_item_index")
         named = len(schema["items_schema"]) - (variadic is not None)
         if named:
@@ -269,7 +269,8 @@ class _TypeSchemas(DistinctSchemas):
         return _closed(super().typed_dict_schema(schema))
 
     def emit_warning(self, kind: Any, detail: str) -> None:
-        # pydantic would leave such a choice out, and still try it on every text.
+        # pydantic would leave such an alternative out of the schema, but still try it on every
+        # text.
         if kind == "skipped-choice" and not isinstance(sys.exc_info()[1], _ReadFromNothing):
             raise PydanticInvalidForJsonSchema(detail)
         super().emit_warning(kind, detail)
@@ -287,7 +288,7 @@ class _TypeSchemas(DistinctSchemas):
         if "oneOf" in described:
             has_tag = _has_tag(schema["discriminator"], described)
             self._has_tags |= bool(has_tag)
-            # pydantic asks for the tag also where its field has a default.
+            # pydantic requires the tag even if its field has a default.
             described["anyOf"] = [
                 _and(alternative, has_tag) for alternative in described.pop("oneOf")
             ]
@@ -322,7 +323,7 @@ class _TypeSchemas(DistinctSchemas):
 
     def _named_required_fields_schema(self, named: Any) -> JsonSchemaValue:
         described = super()._named_required_fields_schema(named)
-        # Of several fields that are read from one member pydantic describes the last one.
+        # If several fields are read from one member, pydantic describes only the last of them.
         fields: dict[str, list[Any]] = {}
         for name, _, field in named:
             fields.setdefault(self._get_alias_name(field, name), []).append(field)
@@ -344,7 +345,7 @@ class _TypeSchemas(DistinctSchemas):
     def float_schema(self, schema: Any) -> JsonSchemaValue:
         described = _as_read(super().float_schema(schema), schema, float)
         if schema.get("allow_inf_nan") is False:
-            # A larger number reads as infinity.
+            # A larger number is read as infinity.
             largest = 1.7976931348623157e308
             described.setdefault("maximum", largest)
             described.setdefault("minimum", -largest)
@@ -354,7 +355,7 @@ class _TypeSchemas(DistinctSchemas):
         return described
 
     def decimal_schema(self, schema: Any) -> JsonSchemaValue:
-        # pydantic also takes any string here, and rounds JSON numbers to floats.
+        # pydantic's own schema allows any string, and numbers that are rounded to floats.
         if not schema.keys() & {"gt", "ge", "lt", "le", "multiple_of"}:
             return {"type": "string", "pattern": f"^{counted_decimals(schema)}$"}
         branches = super().decimal_schema(schema).get("anyOf", [])
@@ -362,7 +363,7 @@ class _TypeSchemas(DistinctSchemas):
         described = _as_read(described, schema, lambda number: Decimal(repr(number)))
         parts = [*_of_digits(schema)]
         if schema.get("multiple_of") is not None:
-            # More digits are rounded to a float, which is no multiple any more.
+            # With more digits, a number is rounded to a float that may not be a multiple.
             places = len(f"{Decimal(schema['multiple_of']):f}".partition(".")[2])
             limit = 10 ** max(sys.float_info.dig - places, 0)
             within = {"exclusiveMinimum": -limit, "exclusiveMaximum": limit}
@@ -388,7 +389,7 @@ class _TypeSchemas(DistinctSchemas):
         return {**super().complex_schema(schema), "pattern": complex_pattern()}
 
     def fraction_schema(self, schema: Any) -> JsonSchemaValue:
-        # Before 2.14 pydantic gives the format alone, and no schema of this kind.
+        # Before 2.14, pydantic writes only the format, without the type.
         if bounds := schema.keys() & {"ge", "gt", "le", "lt", "multiple_of"}:
             raise PydanticInvalidForJsonSchema(
                 f"{min(bounds)} of a Fraction is no bound on its text: leave it out, or use Decimal"
@@ -410,8 +411,8 @@ class _TypeSchemas(DistinctSchemas):
                     f"schema: {error}; write it in another way"
                 ) from None
             described["pattern"] = found
-        # The configuration of a model counts where the type itself says nothing. Before 2.13
-        # pydantic leaves its lengths out.
+        # The configuration of a model applies where the type itself has no setting. Before 2.13,
+        # pydantic ignores the configured lengths.
         if self._config.str_min_length:
             described.setdefault("minLength", self._config.str_min_length)
         if self._config.str_max_length is not None:
@@ -420,7 +421,7 @@ class _TypeSchemas(DistinctSchemas):
         if schema.get("ascii_only"):
             described["allOf"] = [{"pattern": _IN_ASCII}]
         if is_stripped and described.keys() & {"minLength", "pattern"}:
-            # What is taken away must not be counted, or looked at.
+            # Stripped whitespace must not be counted, or matched by the pattern.
             stripped = {"pattern": r"^(?:[^\s\x85](?:[\s\S]*[^\s\x85])?)?$"}
             described["allOf"] = [*described.get("allOf", ()), stripped]
         return described
@@ -432,7 +433,7 @@ class _TypeSchemas(DistinctSchemas):
             pattern = _coded_bytes(coding, schema.get("min_length", 0), schema.get("max_length"))
             return {"type": "string", "pattern": pattern}
         if "max_length" in schema:
-            # It counts bytes, and a schema characters.
+            # pydantic counts bytes, a schema characters.
             described["pattern"] = _IN_ASCII
         return described
 
@@ -446,7 +447,7 @@ class _TypeSchemas(DistinctSchemas):
                 "does: leave it out"
             )
         if texts and not _is_changed(self._resolved(first)):
-            # A pattern around another type than str is looked for after it.
+            # A pattern around a type other than str is checked after it.
             return {"allOf": [described, *texts]}
         classes = tuple(step["cls"] for step in others if step["type"] == "is-instance")
         if classes and self._resolved(first)["type"] == "any":
@@ -523,7 +524,7 @@ class _TypeSchemas(DistinctSchemas):
         if "file" in schemes:  # it has neither a user nor a port
             alternatives.append(f"file://{_NAME}/" if needs_host else f"file://(?:{_NAME})?/")
         if others := [scheme for scheme in schemes if scheme != "file"]:
-            # The format keeps what is between the brackets an address.
+            # The format ensures that the text between the brackets is an address.
             host = rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\])"
             alternatives.append(f"{_one_of(others)}://{_USER}{host}{_PORT}(?:[/?#]|$)")
         if needs_host and not schemes:
@@ -554,17 +555,20 @@ def _zones() -> JsonSchemaValue:
 
 
 def _largest_multiple(step: float) -> float:
-    """Up to where all multiples are read as floats that pydantic takes for multiples."""
+    """The bound up to which pydantic accepts all multiples, once read as floats, as multiples."""
     numerator, _ = float(step).as_integer_ratio()
     if Decimal(step) != Decimal(repr(float(step))):
-        # pydantic allows for 1e-9, and from here on floats are further apart.
+        # pydantic tolerates a deviation of 1e-9; from here on floats are further apart.
         return math.nextafter(2.0**23, 0)
     odd = numerator // (numerator & -numerator)
     return math.ldexp(abs(step) / odd, sys.float_info.mant_dig)
 
 
 def _of_digits(schema: Any) -> Iterator[JsonSchemaValue]:
-    """The digits of a number: as a step, and a bound. Digits after the point are counted, too."""
+    """Constraints for `max_digits` and `decimal_places`: a step and a bound.
+
+    Digits after the point count towards `max_digits`.
+    """
     digits, places = schema.get("max_digits"), schema.get("decimal_places")
 
     def within(whole: int) -> JsonSchemaValue:
@@ -582,12 +586,12 @@ def _of_digits(schema: Any) -> Iterator[JsonSchemaValue]:
 
 
 def _is_changed(schema: Any) -> bool:
-    """Whether a function of the user's makes the value."""
+    """Whether a user's function makes the value."""
     return schema["type"].startswith("function-") and not is_of_pydantic(schema)
 
 
 def _is_decoded(schema: Any) -> bool:
-    """Whether it is an `EncodedStr`, whose values are not the texts that are written."""
+    """Whether it is an `EncodedStr`, whose values differ from the texts that are written."""
     while schema["type"] == "function-after":
         called = schema["function"]["function"]
         if isinstance(getattr(called, "__self__", None), EncodedStr):
@@ -597,7 +601,7 @@ def _is_decoded(schema: Any) -> bool:
 
 
 def _of_classes(classes: Sequence[type]) -> JsonSchemaValue:
-    """What JSON holds whose values in Python are of all these classes, such as `Hashable`."""
+    """The JSON values whose Python types have all these classes, such as `Hashable`, as a base."""
     kinds = [
         name
         for name, made in _MADE_OF_JSON.items()
@@ -610,7 +614,7 @@ def _of_classes(classes: Sequence[type]) -> JsonSchemaValue:
 
 
 def _is_secret_of_bytes(schema: Any) -> bool:
-    """Whether it is `SecretBytes`, within its bounds."""
+    """Whether it is `SecretBytes`, with or without bounds around it."""
     while schema["type"] == "function-after":
         schema = schema["schema"]
     read = schema.get("lax_schema", {}).get("json_schema", {})
@@ -625,7 +629,7 @@ def _is_of_text(step: Any) -> bool:
 
 
 class _Bound(NamedTuple):
-    """What a bound of pydantic's asks for, and the keyword of the least or the greatest number."""
+    """A bound of pydantic's: its check, and the keyword of the least or the greatest number."""
 
     keeps: Callable[[Any, Any], bool]
     keyword: str
@@ -647,7 +651,7 @@ _MOST_EXACT = 2**sys.float_info.mant_dig
 def _as_read(
     described: JsonSchemaValue, schema: Any, read: Callable[[float], Any]
 ) -> JsonSchemaValue:
-    """A schema of numbers whose bounds are kept also once a number is rounded to a float."""
+    """A schema of numbers that satisfy the bounds even when they are rounded to floats."""
     left = {"exclusiveMinimum", "exclusiveMaximum"}
     described = {name: value for name, value in described.items() if name not in left}
     for name, (keeps, keyword, inwards) in _BOUNDS.items():
@@ -661,16 +665,16 @@ def _as_read(
             raise PydanticInvalidForJsonSchema(
                 f"no number of JSON is read as one that keeps {name}={given}: loosen it"
             )
-        # The nearer one, where there are both.
+        # Use the tighter bound if there are two.
         if keyword not in described or keeps(bound, described[keyword]):
-            # Of larger floats the digits that Python writes are fewer than those of the integer.
+            # Beyond this, Python writes fewer digits for the float than for the integer.
             is_exact = bound.is_integer() and abs(bound) <= _MOST_EXACT
             described[keyword] = int(bound) if is_exact else bound
     return described
 
 
 def _with_lengths(described: JsonSchemaValue) -> JsonSchemaValue:
-    """Lengths as those of what has them: pydantic gives all those of a string."""
+    """Rename the lengths of arrays and objects, which pydantic writes as those of strings."""
     ending = {"object": "Properties", "array": "Items"}.get(described.get("type", ""))
     for name in ("min", "max"):
         if ending is not None and f"{name}Length" in described:
@@ -685,13 +689,13 @@ def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
 
 
 def _has_tag(discriminator: Any, described: JsonSchemaValue) -> JsonSchemaValue:
-    """That an object has the tag by which a union distinguishes its alternatives.
+    """Require the tag that distinguishes the alternatives of a union.
 
-    What a function distinguishes them by is not known.
+    If a function distinguishes them, nothing is required, because its criterion is not known.
     """
     if callable(discriminator):
         return {}
-    # Of several names, those that are read first, pydantic knows the one that all properties have.
+    # If the tag has several names, and all alternatives share one, pydantic states that name.
     known = described.get("discriminator", {}).get("propertyName")
     paths = [known or discriminator] if known or isinstance(discriminator, str) else discriminator
     names = [path if isinstance(path, str) else path[0] for path in paths]
@@ -713,7 +717,7 @@ def _and(described: JsonSchemaValue, more: JsonSchemaValue) -> JsonSchemaValue:
 
 
 def _without_repeats(described: Any, definitions: Mapping[str, Any]) -> Any:
-    """A schema that does not ask beside a reference for what is asked for there."""
+    """Drop `required` beside a reference if the definition already requires these members."""
     if isinstance(described, list):
         return [_without_repeats(part, definitions) for part in described]
     if not isinstance(described, dict):
@@ -729,7 +733,7 @@ def _without_repeats(described: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def _check_alias(field: Mapping[str, Any]) -> None:
-    """Refuses a field that is read from within another value: the schema names it wrongly."""
+    """Refuse a field with a path as alias: pydantic's schema names it wrongly."""
     alias = field.get("validation_alias")
     paths = alias if isinstance(alias, list) else []
     if paths and not isinstance(paths[0], list):
@@ -742,7 +746,7 @@ def _check_alias(field: Mapping[str, Any]) -> None:
 
 
 def _coded_bytes(coding: str, least: int, most: int | None) -> str:
-    """Between so many bytes in the digits of hex, or in Base64 as pydantic writes it."""
+    """From `least` to `most` bytes in hexadecimal, or in Base64 as pydantic writes it."""
 
     def times(low: int, high: int | None) -> str:
         return f"{{{low},{'' if high is None else high}}}"
@@ -751,7 +755,7 @@ def _coded_bytes(coding: str, least: int, most: int | None) -> str:
         return f"^(?:[0-9a-fA-F]{{2}}){times(least, most)}$"
     sign = "[A-Za-z0-9_-]"
     alternatives = []
-    # The last sign before the equals signs has bits that are no part of a byte, and are zero.
+    # The last character before the equals signs has bits that belong to no byte and are zero.
     for rest, end in enumerate(("", f"{sign}[AQgw]==", f"{sign}{{2}}[AEIMQUYcgkosw048]=")):
         low = max(0, -((rest - least) // 3))
         high = None if most is None else (most - rest) // 3
@@ -761,7 +765,7 @@ def _coded_bytes(coding: str, least: int, most: int | None) -> str:
 
 
 def _ascii_in_base64(alphabet: str) -> str:
-    """Texts in ASCII as Base64: the first bit of every byte is zero."""
+    """ASCII texts in Base64: the first bit of every byte is zero."""
     signs = string.ascii_uppercase + string.ascii_lowercase + string.digits + alphabet
 
     def of(keeps: Callable[[int], bool]) -> str:
@@ -783,7 +787,7 @@ def _one_of(schemes: Sequence[str]) -> str:
 
 
 def _is_read(read: SchemaValidator, member: Any) -> bool:
-    """Whether the JSON of a value of a `Literal` or an `Enum` is read as it again."""
+    """Whether a member of a `Literal` or an `Enum` is read back from its JSON as itself."""
     value = member.value if isinstance(member, Enum) else member
     try:
         text = json.dumps(to_jsonable_python(value), allow_nan=False)
@@ -797,19 +801,19 @@ _OWN_FORMATS = ("uuid", "ipv4", "ipv6", "ipvany", "base64", "fraction")
 
 
 def _has_unknown(described: Any) -> bool:
-    """Whether any format of pydantic's own is in a schema."""
+    """Whether a schema contains a format that only pydantic defines."""
     text = repr(described)
     return any(f"'{name}" in text for name in _OWN_FORMATS)
 
 
 def _with_formats(described: Any, formats: Mapping[str, JsonSchemaValue]) -> Any:
-    """A schema in which what only pydantic's formats say is said by patterns, too."""
+    """Add patterns to the formats that only pydantic defines."""
     if isinstance(described, list):
         return [_with_formats(part, formats) for part in described]
     if not isinstance(described, dict):
         return described
     known = None
-    # Names of properties have no type.
+    # Schemas of property names have no type.
     if described.get("type", "string") == "string" and isinstance(described.get("format"), str):
         known = formats.get(described["format"])
     inner = {
@@ -823,5 +827,5 @@ def _with_formats(described: Any, formats: Mapping[str, JsonSchemaValue]) -> Any
     return {**inner, **known}
 
 
-# Keywords that hold values and not schemas.
+# Keywords that hold values, not schemas.
 _VALUES = frozenset({"const", "enum", "default", "examples"})

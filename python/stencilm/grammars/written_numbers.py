@@ -1,8 +1,8 @@
-"""Numbers of a JSON text that a float does not hold, each with what the model wrote.
+"""Numbers of a JSON text that a float cannot represent, each with the digits that were written.
 
-One idea: pydantic makes a float of every number with a point or an exponent before a type sees it.
-So such a number is handed over as another one, its mark, which stands nowhere else in the text, and
-whoever reads the mark is given the number that it stands for.
+One idea: pydantic turns every number with a point or an exponent into a float before a type sees
+it. So such a number is replaced by another one, its mark, which occurs nowhere else in the text. A
+reader that meets the mark looks up the original number.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _TOKEN = re.compile(
     r"|-?[0-9]++(?P<rest>(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)",
     re.DOTALL,
 )
-"""A string, or a number with what makes none of the integers of it."""
+"""A string, or a number; the group `rest` is nonempty if it is not written as an integer."""
 
-# A float holds 15 digits, every integer of so many, and every negative exponent of two digits.
+# A float keeps 15 digits, and with that many every exponent of one digit, or negative of two.
 _MAY_BE_LOST = re.compile(r"[0-9](?:[0-9.]{15}|[eE](?:\+?[0-9]{2}|-[0-9]{3}))")
 
 MOST_DIGITS = 4300  # of an int, as pydantic reads it
 
-_LARGEST = 2**53  # up to which a float holds every integer
+_LARGEST = 2**53  # up to here every integer is a float
 
 
 class WrittenNumber(float):
     """The float that a number is rounded to; its text has every digit.
 
-    Functions of the user's that look at a value before its type does are given these, and pydantic
-    makes a Decimal of a float's text.
+    A user's function that sees a value before its type does is given one of these. pydantic makes a
+    Decimal from the text of a float.
     """
 
     __slots__ = ("_text",)
@@ -44,13 +44,13 @@ class WrittenNumber(float):
     _text: str
 
     def __new__(cls, text: str) -> WrittenNumber:
-        """The number of a JSON text."""
+        """Make the number from its JSON text."""
         made = super().__new__(cls, text)
         made._text = text
         return made
 
     def __str__(self) -> str:
-        """The number as the model wrote it, without zeros at its end."""
+        """The number as the model wrote it, without trailing zeros after the point."""
         # pydantic would count them as digits.
         number, exponent, power = re.split("([eE]|$)", self._text, maxsplit=1)
         if "." in number:
@@ -68,19 +68,19 @@ class WrittenNumber(float):
         return not math.isfinite(self)
 
     def as_decimal(self) -> Decimal | None:
-        """The number; None where its exponent is beyond that of a Decimal."""
+        """The exact value; None if a Decimal cannot have its exponent."""
         try:
             return Decimal(str(self))
         except InvalidOperation:
             return None
 
     def plain(self) -> float | Decimal:
-        """What JSON is read as where nobody says what it should be."""
+        """The value by default: a float, or a Decimal for a number beyond floats."""
         exact = self.as_decimal() if self.is_beyond_floats else None
         return float(self) if exact is None else exact
 
     def digits(self) -> str | None:
-        """The digits of an integer that an int can be read from; None for another number."""
+        """The digits of an integer that an int can be read from; None for any other number."""
         number = self.as_decimal()
         if number is None or number.adjusted() >= MOST_DIGITS or _has_fraction(number):
             return None
@@ -88,10 +88,10 @@ class WrittenNumber(float):
 
 
 class Kinds(NamedTuple):
-    """What a type may read numbers as.
+    """The ways in which a type may read numbers.
 
     Attributes:
-        has_exact: As what keeps digits that a float loses, also of numbers with a point.
+        has_exact: In a way that keeps digits that a float loses, also after a point.
         has_decimals: As a Decimal.
     """
 
@@ -100,12 +100,12 @@ class Kinds(NamedTuple):
 
 
 class Marks:
-    """The marks of a text, while it is read.
+    """The marks of a text while it is read.
 
     Attributes:
-        text: The JSON text, with marks where numbers would lose digits.
-        met: The marks that somebody has read.
-        key: The key of a dict that is read.
+        text: The JSON text, with marks in place of numbers that would lose digits.
+        met: The marks that have been looked up.
+        key: The key of a dict that is being read.
     """
 
     def __init__(self, text: str, numbers: Mapping[float, WrittenNumber]) -> None:
@@ -115,7 +115,7 @@ class Marks:
         self.key = ""
 
     def number(self, value: Any) -> WrittenNumber | None:
-        """What a mark stands for; None for every other value."""
+        """The number that a mark stands for; None for any other value."""
         if type(value) is float:
             found = self.numbers.get(value)
             if found is not None:
@@ -124,11 +124,11 @@ class Marks:
         return value if isinstance(value, WrittenNumber) else None
 
     def restored(self, value: Any, made: Callable[[WrittenNumber], Any]) -> Any:
-        """A JSON value with what its marks stand for; the same one where it has none.
+        """A JSON value with marks replaced by their numbers; the same object if it has none.
 
         Args:
-            value: What pydantic has made of a part of the text.
-            made: What stands in the place of a mark.
+            value: What pydantic made of a part of the text.
+            made: Makes the replacement of a mark.
         """
         match value:
             case dict():
@@ -145,7 +145,7 @@ class Marks:
 
     @property
     def unread(self) -> frozenset[str]:
-        """The numbers whose marks nobody has read."""
+        """The numbers whose marks have not been looked up."""
         return frozenset(
             number._text for mark, number in self.numbers.items() if mark not in self.met
         )
@@ -156,7 +156,7 @@ _CURRENT: ContextVar[Marks] = ContextVar("_CURRENT")
 
 @contextmanager
 def reading(marks: Marks) -> Iterator[None]:
-    """Within it `current_marks` are these."""
+    """Set `current_marks` to these for the duration of a block."""
     token = _CURRENT.set(marks)
     try:
         yield
@@ -165,7 +165,7 @@ def reading(marks: Marks) -> Iterator[None]:
 
 
 def current_marks() -> Marks:
-    """The marks of the text that is read."""
+    """The marks of the text that is being read."""
     return _CURRENT.get(_NONE)
 
 
@@ -173,11 +173,11 @@ _NONE = Marks("", {})
 
 
 def marks_of(text: str, kinds: Kinds, *, without: frozenset[str] = frozenset()) -> Marks | None:
-    """The marks of a text; None where the type loses nothing of its numbers.
+    """The marks of a text; None if the type loses nothing of its numbers.
 
     Args:
         text: A JSON text.
-        kinds: What its numbers may be read as.
+        kinds: The ways in which its numbers may be read.
         without: Numbers that get no mark.
     """
     if _MAY_BE_LOST.search(text) is None:
@@ -186,7 +186,7 @@ def marks_of(text: str, kinds: Kinds, *, without: frozenset[str] = frozenset()) 
     lost = {token[0] for token in tokens if _is_lost(token[0], bool(token["rest"]), kinds)}
     if not lost:
         return None
-    # Integers are read as what they are, so they need no marks.
+    # Integers are read exactly, so they need no marks.
     marked = {token[0] for token in tokens if token["rest"] and token[0] in lost} - without
     taken = {float(token[0]) for token in tokens}
     marks = dict(zip(sorted(marked), _new_marks(text, taken), strict=False))
@@ -199,13 +199,13 @@ def marks_of(text: str, kinds: Kinds, *, without: frozenset[str] = frozenset()) 
 
 
 def lost_integer(value: Any) -> WrittenNumber | None:
-    """An int that no float holds, as a number; None for every other value."""
+    """An int that no float represents, as a number; None for any other value."""
     is_lost = type(value) is int and not _is_float(value)
     return WrittenNumber(str(value)) if is_lost else None
 
 
 def _new_marks(text: str, taken: set[float]) -> Iterator[str]:
-    """Numbers that stand nowhere, and that nothing else is likely to be."""
+    """Numbers that do not occur in the text, and are unlikely to occur elsewhere."""
     chance = random.Random(text)
     while True:
         mark = f"{chance.randrange(10**14, 10**15)}e-300"
@@ -215,12 +215,12 @@ def _new_marks(text: str, taken: set[float]) -> Iterator[str]:
 
 
 def _is_lost(written: str, has_rest: bool, kinds: Kinds) -> bool:
-    """Whether a type may read a number as another one."""
+    """Whether a type may read a number as a different one."""
     value = float(written)
     if not math.isfinite(value):
         return True
     if not has_rest:
-        # As a float where it could be a Decimal; an int it is with all its digits.
+        # As a float where it might be a Decimal; an int keeps all its digits.
         return kinds.has_decimals and not _is_float(int(written))
     if not kinds.has_exact:
         return False

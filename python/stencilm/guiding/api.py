@@ -151,7 +151,7 @@ async def aguide(
     given = _given(draft_model, parser, prompt, target_model, options)
     drafter = _drafter(draft_model)
     if drafter is not None:
-        # Grammars are compiled beside the event loop, which may be busy.
+        # Compile without blocking the event loop, which may be busy.
         task, file = await in_thread(_ready, given)
         loop = await in_thread(task.text_guide, drafter)
         guided = await task.arun(drafter, loop)
@@ -171,12 +171,12 @@ async def aguide(
         guided = await task.arun_local()
         await in_thread(_save, guided, file)
         return guided
-    finally:  # a thread that still runs stops at its next event
+    finally:  # a thread that is still running stops at its next event
         is_wanted = False
 
 
 def _given(*arguments: Any) -> dict[str, Any]:
-    """The arguments of `guide` by name, of those of `aguide`."""
+    """The arguments by name, for `guide` and `aguide`."""
     *by_place, options = arguments
     try:
         bound = signature(guide).bind(*by_place, **options)
@@ -187,9 +187,9 @@ def _given(*arguments: Any) -> dict[str, Any]:
 
 
 def _ready(given: dict[str, Any]) -> tuple[_Task, Path | None]:
-    """A text that is ready to run, and the file that it is drawn to, of the arguments of `guide`.
+    """From the arguments of `guide`, a text that is ready to run, and the file of its page.
 
-    Raises as `guide` does before it asks anything.
+    Raises the errors of `guide` before any call.
     """
     names = signature(Options).parameters.keys() | signature(Sampling).parameters.keys()
     options = _options(**{name: value for name, value in given.items() if name in names})
@@ -263,7 +263,7 @@ class _Task:
                 self._tell(loop, step)
 
     def _sign(self, trace: Trace) -> None:
-        """The trace says which model wrote, and within what."""
+        """Name the model and the grammar in the trace."""
         name = getattr(self._draft_model, "name", None)
         trace.model = name if isinstance(name, str) else None
         trace.grammar = self._called
@@ -291,7 +291,7 @@ class _Task:
         return step
 
     async def arun_local(self) -> Guided:
-        """Run a local model in threads, none of which is held while somebody else chooses."""
+        """Run a local model in threads, none of which is blocked while a chooser decides."""
         steps = self._local_steps()
         step = await in_thread(self._advance, steps)
         while isinstance(step, Consult):
@@ -301,7 +301,7 @@ class _Task:
         return step
 
     def _advance(self, steps: _LocalSteps, answer: Answer | None = None) -> Consult | Guided:
-        """Go on up to the next question, or to the end."""
+        """Continue up to the next request, or to the end."""
         while True:
             try:
                 step = steps.send(answer)
@@ -315,7 +315,7 @@ class _Task:
                 listener(step)
 
     def _local_steps(self) -> _LocalSteps:
-        """The events of a local text, its reasoning included, and questions to the chooser."""
+        """The events of a local text, including its reasoning, and requests to the chooser."""
         model = _backend(self._draft_model, self._tokenizer)
         options = self._options
         compiler = compiler_of(model.tokenizer_info)
@@ -365,7 +365,7 @@ def text_guide(
         drafts_in_parts=getattr(drafter, "drafts_in_parts", True),
         may_refuse=getattr(drafter, "may_refuse", False),
     )
-    # A function may be given anything.
+    # A function may be called with anything.
     checked = getattr(drafter, "checked_prompt", None)
     if (check_budget := getattr(drafter, "check_budget", None)) is not None:
         check_budget(options.budget)
@@ -395,12 +395,12 @@ def local_guide(
     elif seed:
         both = model.encode(prompt + options.seed_str) if isinstance(prompt, str) else []
         spelled = info.decode_bytes(prompt_ids) + seed
-        # Together where the tokenizer spells both as they are; else one after the other.
+        # Together if the tokenizer preserves both; otherwise one after the other.
         prompt_ids = (
             both if info.decode_bytes(both) == spelled else prompt_ids + info.tokenize_bytes(seed)
         )
     keep, healed = len(prompt_ids), b""
-    # A chat template ends where it ends; there is nothing to heal before the first own text.
+    # A chat template has a fixed end, so there is nothing to heal before the first text of our own.
     if options.token_healing and (seed or isinstance(prompt, str)) and reasoned is None:
         keep, healed = healer(info).split(prompt_ids)
     before = healed[: max(0, len(healed) - len(seed))]
@@ -426,7 +426,7 @@ def local_guide(
 
 
 def _first(drafter: Drafter, options: Options) -> First | None:
-    """What a drafter is asked for before the text; None where it is asked for nothing."""
+    """The request to a drafter before the text; None if there is none."""
     reasoning = options.reasoning
     is_draft = reasoning == "draft"
     is_native = getattr(drafter, "reasons_natively", False)
@@ -442,7 +442,7 @@ def _first(drafter: Drafter, options: Options) -> First | None:
 
 
 def _may_reason(model: LanguageModel, prompt: Any, reasoning: Reasoning) -> bool:
-    """Whether a local model is to write something before the text, or to be told not to."""
+    """Whether a local model writes something before the text, or must be told not to."""
     return reasoning != "auto" or format_of(model) is not None
 
 
@@ -460,7 +460,7 @@ def _options(
     budget: Budget | None,
     **same: Any,
 ) -> Options:
-    """The options of `guide` in the form that the loops take."""
+    """The options of `guide` in the form for the loops."""
     if isinstance(stop_at, str):
         stop_at = (stop_at,)
     if stop_at is not None and not isinstance(stop_at, Collection):
@@ -482,7 +482,7 @@ def _options(
 
 
 def _drafter(draft_model: Any) -> Drafter | None:
-    """What drafts text; None for a model whose logits are at hand."""
+    """The drafter; None for a model whose logits are available."""
     if isinstance(draft_model, Drafter):
         return draft_model
     is_local = (
@@ -531,7 +531,7 @@ def _listeners(verbose: bool, on_event: OnEvent | None) -> list[OnEvent]:
 
 
 def _html_file(save_html: Any) -> Path | None:
-    """The file that is to be drawn to. Raises OSError where it cannot be written."""
+    """The file for the page. Raises OSError if it cannot be written."""
     if save_html is False:
         return None
     if save_html is not True and not isinstance(save_html, (str, PathLike)):

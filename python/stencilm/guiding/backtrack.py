@@ -1,7 +1,7 @@
 """Where to cut a draft that left the grammar, and what to put there.
 
-One idea: a byte is where a grammar refuses, but a word is what a model understands. `SELEC * FROM`
-dies after `SELEC`, where only `T` may follow; it is cut before the word, where the keywords stand.
+One idea: a grammar refuses a byte, but a model understands words. `SELEC * FROM` fails after
+`SELEC`, where only `T` may follow; it is cut before the word, where keywords are the candidates.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from stencilm.matching.texts import byte_matcher
 MAX_CANDIDATES = 16
 _MAX_TALK = 2_000
 _MAX_READ = 8_000_000
-"""Bytes that fit, over all places of talk: in a long draft most of it may fit after each."""
+"""The most fitting bytes over all starts: most of a long draft may fit after each."""
 _MAX_READ_NAME = 1_000
 _MAX_NAMES = 256
 _LEAST_TEXT = 8
 _MAX_WAYS = 8
 _NOTHING_MORE = re.compile(rb"\.0+(?![0-9A-Za-z_])")
-"""What may stand after an integer without changing it."""
+"""What may follow an integer without changing its value."""
 _JOINT = re.compile(rb"[-'.,:/^ ]|\.{2,3}")
-"""What parts of one word or number may stand between."""
+"""What may join the parts of one word or number."""
 _MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_])| [0-9]+/[0-9]")
-"""After a digit: of a fraction, a time, a date, a power, a range, or groups of digits."""
+"""What may follow a digit in a fraction, time, date, power, range, or groups of digits."""
 _BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
 _ONLY_CLOSES = re.compile(rb"[]}\"',\s]+")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
@@ -41,11 +41,11 @@ _MINUSES = "\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"
 
 
 def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, list[Candidate]]:
-    """How many bytes of the draft to keep, and what may come after them.
+    """The length of the draft to keep, and the candidates after it.
 
-    `matcher` stands before the draft and is used up; `valid` bytes of the draft fit. The place is
-    the end of what fits, or the beginning of the word that it ends in, where nothing but the rest
-    of a known word could follow.
+    `matcher` is at the beginning of the draft and is consumed; `valid` bytes of the draft fit. The
+    draft is cut at the end of what fits or, if only the rest of known words could follow, at the
+    beginning of its last word.
     """
     valid = _whole_characters(draft[:valid])
     start = _word_start(draft, valid)
@@ -64,8 +64,8 @@ def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, l
 def readable(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates as a model would read them.
 
-    A pattern that begins with few known words is these (`(?:LIKE|IN)[ ]+` is `LIKE` and `IN`), and
-    whitespace stands only where there is nothing else.
+    A pattern with only a few possible first words is replaced by these (`(?:LIKE|IN)[ ]+` by `LIKE`
+    and `IN`), and whitespace is only listed if there is nothing else.
     """
     found: dict[Candidate, None] = {}
     for candidate in candidates:
@@ -77,14 +77,14 @@ def readable(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def shown_candidate(candidate: Candidate) -> str:
-    """A candidate as traces and logs tell it."""
+    """A candidate as shown in traces and logs."""
     return candidate.text if isinstance(candidate, Literal) else f"/{candidate.regex}/"
 
 
 def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
-    """The text among the candidates that shares the longest beginning with what was rejected.
+    """The text among the candidates that shares the longest prefix with what was rejected.
 
-    Whitespace, quotes and case do not count; None where not even one letter is shared.
+    Whitespace, quotes and case are ignored; None if not even one letter is shared.
     """
     wanted = _bare(rejected.decode("utf-8", "replace"))
     best, longest = None, 0
@@ -115,11 +115,11 @@ def is_respelled(text: bytes, rejected: bytes) -> bool:
 
 
 def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
-    """Where in a draft the text begins after talk; 0 where no place is better than the first.
+    """Where in a draft the text begins after talk; 0 if no position is better than the first.
 
-    A place counts when it is the beginning of a word and what fits there is a whole text that ends
-    with a word, or is long enough to be no accident. Where talk names several texts of one word, as
-    in `I can neither approve nor reject this`, none of them is the answer.
+    A position counts if it is the beginning of a word, and what fits from there is a complete text
+    that ends with a word, or is too long for an accident. If talk contains several texts of one
+    word, as in `I can neither approve nor reject this`, none of them is the answer.
     """
     best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
     words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
@@ -140,7 +140,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
         if valid <= longest:
             continue
         end = start + valid
-        if _ONLY_CLOSES.fullmatch(draft, start, end):  # what was open is left out with the talk
+        if _ONLY_CLOSES.fullmatch(draft, start, end):  # opened in the talk that is skipped
             continue
         is_whole_word = cut_word(draft, end) is None
         if valid >= _LEAST_TEXT or (is_whole_word and _is_text(matcher, draft[start:end])):
@@ -152,14 +152,15 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
 def place_of_known(
     matcher: GrammarMatcher, draft: bytes, start: int, end: int, before: bytes = b""
 ) -> int:
-    """Where the text begins, of which `draft[start:end]` is what fits, by the texts that are known.
+    """Correct the start of a text, of which `draft[start:end]` fits, by the known texts.
 
-    It may be a part of a longer one, in whatever case: of `Not spam` it is `not spam` that was
-    said. Where talk names several of them, as in `It is in progress or not started`, the place is
-    0: none of them is the answer, or the one that talk begins with, as in `Positive, not negative`.
-    Capitals of talk do not count. A capital of a text does: `no doubt` does not name `NO`.
+    It may be a part of a longer text, in any case: `Not spam` means `not spam`, not `spam`. If talk
+    contains several texts, as in `It is in progress or not started`, the result is 0: none of them
+    is the answer, or the one that the talk begins with, as in `Positive, not negative`. Capitals in
+    the talk are ignored, but not those of a text: `no doubt` does not contain `NO`.
 
-    `before` is the beginning of all texts, which stands already; the draft has it before `start`.
+    `before` is the beginning of all texts, which is already written; the draft has it before
+    `start`.
     """
     names = [
         before.decode("utf-8", "ignore") + candidate.text
@@ -187,7 +188,7 @@ def place_of_known(
 
 
 def _stretches(draft: bytes, name: str, flags: int = 0) -> Iterator[tuple[int, int]]:
-    """Where a text stands in talk by itself, as bytes."""
+    """The occurrences of a text as separate words in talk, in bytes."""
     talk = draft[: _MAX_TALK + _MAX_READ_NAME].decode("utf-8", "surrogateescape")
     for found in re.finditer(re.escape(name), talk, flags) if name else ():
         begin = len(talk[: found.start()].encode("utf-8", "surrogateescape"))
@@ -197,7 +198,7 @@ def _stretches(draft: bytes, name: str, flags: int = 0) -> Iterator[tuple[int, i
 
 
 def _is_one_word(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> bool:
-    """Whether a stretch of talk is a word by itself, or a number, and a whole text."""
+    """Whether a part of talk is a separate word or number, and a complete text."""
     if start == end or not all(
         _is_word_at(draft, place) or draft[place] in b"+-" for place in range(start, end)
     ):
@@ -206,7 +207,7 @@ def _is_one_word(matcher: GrammarMatcher, draft: bytes, start: int, end: int) ->
 
 
 def _first_words(regex: str) -> list[str] | None:
-    """The texts that everything begins with that a pattern matches; None where they are many."""
+    """The possible first words of a pattern's texts; None if there are many."""
     try:
         matcher = byte_matcher(Grammar.from_regex(regex))
         return _words(matcher)
@@ -215,7 +216,7 @@ def _first_words(regex: str) -> list[str] | None:
 
 
 def _words(matcher: GrammarMatcher) -> list[str] | None:
-    """Each first word, or the part of it up to where it is free; None where that is nothing."""
+    """Each first word, or its part up to where anything may follow; None if that is empty."""
     words: list[str] = []
     open_starts = [b""]
     while open_starts:
@@ -268,10 +269,10 @@ def _word_start(draft: bytes, end: int) -> int:
 
 
 def cut_word(draft: bytes, end: int) -> int | None:
-    """Where the word or number begins that goes on after `end`; None where one ends there.
+    """The start of the word or number that continues after `end`; None if one ends there.
 
-    `12` of `123`, of `12.5`, of `12th`, of `12 000` and of `12/5` is not what was written, nor is
-    `can` of `can't`; `12` of `12.0` is.
+    `12` is not what `123`, `12.5`, `12th`, `12 000` or `12/5` means, nor `can` what `can't` means;
+    but `12` is what `12.0` means.
     """
     if not 0 < end < len(draft) or not _is_word_at(draft, end - 1):
         return None
@@ -281,14 +282,14 @@ def cut_word(draft: bytes, end: int) -> int | None:
 
 
 def is_within(draft: bytes, place: int) -> bool:
-    """Whether a word or a number is in progress at a place, the sign that it needs included."""
+    """Whether a position is within a word or a number, including a sign that it needs."""
     if not 0 < place < len(draft):
         return False
     is_after_word = _is_word_at(draft, place - 1)
     if is_after_word and (_is_word_at(draft, place) or draft[place] in b"+-"):
         return True
     is_signed = draft[place - 1] in b"-" and not (place > 1 and _is_word_at(draft, place - 2))
-    # A point that nothing stands before, as in `.5`; after a word it ends a sentence.
+    # A point without anything before it, as in `.5`; after a word it ends a sentence.
     is_fraction = draft[place - 1] in b"." and (place == 1 or draft[place - 2] in b" \t\r\n-+")
     is_exponent = _BEFORE_EXPONENT.fullmatch(draft, max(0, place - 3), place) is not None
     is_digit = draft[place : place + 1].isdigit()
@@ -296,7 +297,7 @@ def is_within(draft: bytes, place: int) -> bool:
 
 
 def _is_joined(draft: bytes, place: int) -> bool:
-    """Whether what begins at a place is the next part of a word or number."""
+    """Whether the text at a position is the next part of a word or number."""
     for begin in range(place - 1, max(0, place - 4), -1):
         if _is_word_at(draft, begin - 1):
             return bool(_JOINT.fullmatch(draft, begin, place)) and _goes_on(draft, begin)
@@ -304,11 +305,11 @@ def _is_joined(draft: bytes, place: int) -> bool:
 
 
 def _goes_on(draft: bytes, place: int) -> bool:
-    """Whether the word or number before a place goes on there, after a mark where it needs one."""
+    """Whether the word or number before a position continues there, possibly after a mark."""
     if _is_word_at(draft, place):
         return True
     if draft[place] in b"-'" and place + 1 < len(draft) and _is_word_at(draft, place + 1):
-        # Of two numbers a hyphen makes a range, of three a date.
+        # A hyphen between two numbers makes a range, between three a date.
         is_range = draft[place] in b"-" and draft[place + 1 : place + 2].isdigit()
         return not is_range or _is_within_date(draft, place)
     is_number = draft[place - 1 : place].isdigit()
@@ -328,7 +329,7 @@ def _is_word(byte: int) -> bool:
 
 
 def _is_word_at(draft: bytes, place: int) -> bool:
-    """Whether the character that a byte is part of stands in a word or a number."""
+    """Whether the character that contains a byte is part of a word or a number."""
     if draft[place] < 0x80:
         return _is_word(draft[place])
     begin = place
@@ -338,7 +339,7 @@ def _is_word_at(draft: bytes, place: int) -> bool:
     while end < len(draft) and draft[end] & 0xC0 == 0x80:
         end += 1
     character = draft[begin:end].decode("utf-8", "ignore")
-    if len(character) != 1:  # it is cut in two
+    if len(character) != 1:  # it is incomplete
         return True
     if character.isalnum() or character in _IN_WORDS or category(character).startswith("M"):
         return True
@@ -353,5 +354,5 @@ def _is_letter(byte: bytes) -> bool:
 
 
 def _whole_characters(text: bytes) -> int:
-    """The length of the text without the bytes of a character that is cut in two."""
+    """The length of the text without an incomplete character at its end."""
     return len(text.decode("utf-8", "ignore").encode())

@@ -1,7 +1,7 @@
-"""Choosing among candidates: by a model's probabilities, or by the label that a function answers.
+"""Choosing among candidates: by a model's probabilities, or by the label in a function's answer.
 
-One idea: a choice is a generator that yields the call to make and is sent what it gave. So the same
-lines serve callers that wait and callers that await, and an event loop is never held up.
+One idea: a choice is a generator that yields the call to make and is sent its result. So the same
+code serves synchronous and asynchronous callers, and an event loop is never blocked.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
 
 
 def chooser_of(target_model: Any) -> Chooser | None:
-    """The chooser of a target model, if there is one."""
+    """The chooser of a target model; None if there is none."""
     if target_model is None or isinstance(target_model, Chooser):
         return target_model
     return Chooser(target_model)
 
 
 class Chooser:
-    """Answers which of some candidates comes; a call that fails is an answer with an error.
+    """Chooses one of some candidates; a call that fails becomes an answer with an error.
 
-    Raises TypeError for a target model that is none.
+    Raises TypeError for an unsuitable target model.
     """
 
     def __init__(self, target_model: Any) -> None:
@@ -83,7 +83,7 @@ class Chooser:
         )
 
     def answer(self, consult: Consult) -> Answer:
-        """The choice; no text where the answer names none of the candidates."""
+        """The choice; its text is None if the answer names none of the candidates."""
         if self.is_async:
             raise TypeError("the target model is asynchronous: await stencilm.aguide")
         started = perf_counter()
@@ -97,15 +97,16 @@ class Chooser:
                     return _answered(end)
                 given = call()
                 if inspect.iscoroutine(given):
-                    given.close()  # which nobody awaits
+                    given.close()  # which is never awaited
                     raise TypeError("the target model gives a coroutine: await stencilm.aguide")
         except Exception as error:
             return Answer(means="chooser", error=error, seconds=perf_counter() - started)
 
     async def answer_async(self, consult: Consult) -> Answer:
-        """The same, awaited; what is no coroutine function runs in a thread.
+        """The same, awaited; a function that is not a coroutine function runs in a thread.
 
-        One is called here: a thread that it waited for may be one that waits for it.
+        A coroutine function must not run in a thread: a thread that it waits for may be waiting for
+        it.
         """
         started = perf_counter()
         steps = self._choice(consult)
@@ -156,7 +157,7 @@ class Chooser:
 
 
 def _said(given: Any) -> str:
-    """What a function answered; a number is what it writes."""
+    """The text of a function's answer; a number becomes its digits."""
     number = as_whole(given)
     if number is not None:
         return shown(number)
@@ -183,7 +184,7 @@ def _question(prefix: str, labels: Labels) -> str:
 
 
 def _beginning(text: str, grammar: Grammar) -> str:
-    """As much of a text as fits."""
+    """The longest beginning of a text that fits."""
     draft = text.strip().encode("utf-8", "replace")
     valid = byte_matcher(grammar).longest_valid_prefix(draft).valid_bytes
     return draft[:valid].decode("utf-8", "ignore")

@@ -1,7 +1,7 @@
-"""One matcher at many places of a text that is tried in pieces.
+"""One matcher that tries continuations at many positions of a text.
 
-One idea: texts that are tried one after the other share most of their beginning, so the matcher
-goes back over what they do not share, and no fork keeps a whole text.
+One idea: texts that are tried one after another share most of their beginning. So the matcher rolls
+back to the common part, and no forks that each keep the whole text are needed.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ SPACE = b" \t\r\n"
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """The last piece of a text, and those before it.
+    """The last piece of a text, linked to those before it.
 
     Attributes:
-        before: The piece before; None for what stands for the beginning.
+        before: The piece before; None for the beginning.
         text: The piece.
-        value: What it writes, or begins to write, of the draft.
-        number: How many pieces there are before it.
-        whitespace: The whitespace that the grammar has after it, where that is known.
-        comma: The comma after it, where that is known.
-        fits: Whether a member of the object that goes on after it may come next, where known.
+        value: The value of the draft that it writes, or begins.
+        number: The number of pieces before it.
+        whitespace: The grammar's whitespace after it, if known.
+        comma: The comma after it, if known.
+        fits: For members of the object after it, whether they may come next, if known.
     """
 
     before: Piece | None
@@ -40,7 +40,7 @@ class Piece:
 
 
 class State(NamedTuple):
-    """A place in the text: its length, and the pieces that led to it."""
+    """A position in the text: its length, and the pieces that lead to it."""
 
     length: int
     pieces: Piece
@@ -49,9 +49,9 @@ class State(NamedTuple):
 
 
 class Cursor:
-    """One matcher that goes from place to place, back over what two texts do not share.
+    """One matcher that moves between positions, rolling back to their common beginning.
 
-    A fork keeps its whole text; the way from one try to the next is short.
+    A fork would keep a whole text; the way from one try to the next is short.
     """
 
     def __init__(self, start: GrammarMatcher) -> None:
@@ -78,12 +78,12 @@ class Cursor:
         return self._matcher
 
     def tried(self, piece: Piece, text: bytes, *, is_whole: bool) -> Piece | None:
-        """The piece that a text is after another; None where it does not fit.
+        """The piece for a text after another piece; None if it does not fit.
 
         Args:
             piece: The piece before.
-            text: What comes next.
-            is_whole: It is a number, which must not have to go on.
+            text: The text.
+            is_whole: It is a number, and must not require more digits.
         """
         matcher = self.at(piece)
         self.work += len(text)
@@ -94,7 +94,7 @@ class Cursor:
         return None if is_whole and must_go_on(matcher) else behind
 
     def whitespace(self, piece: Piece) -> bytes:
-        """The whitespace that the grammar has after a piece."""
+        """The grammar's whitespace after a piece."""
         if piece.whitespace is None:
             forced = self.at(piece).find_jump_forward_string().encode()
             piece.whitespace = forced[: len(forced) - len(forced.lstrip(SPACE))]
@@ -107,12 +107,12 @@ class Cursor:
 
 
 def must_go_on(matcher: GrammarMatcher) -> bool:
-    """Whether the number before a place is only the beginning of those that may come."""
+    """Whether the number before a position is only the beginning of the permitted ones."""
     return not matcher.is_completed() and not any(map(matcher.is_allowed, b",]} \t\r\n"))
 
 
 def joined(state: State) -> bytes:
-    """The whole text of a place."""
+    """The whole text up to a position."""
     pieces: list[bytes] = []
     here: Piece | None = state.pieces
     while here is not None:
@@ -122,7 +122,7 @@ def joined(state: State) -> bytes:
 
 
 def values_of(state: State) -> Iterator[int]:
-    """The values of a draft that stand in the text of a place, by identity."""
+    """The values of a draft that are in the text up to a position, by identity."""
     here: Piece | None = state.pieces
     while here is not None:
         if here.value is not None:

@@ -1,7 +1,7 @@
-"""The orders in which a schema declares the members of its objects, and what names may mean.
+"""The orders in which a schema declares the members of its objects, and lookup of names.
 
 One idea: a name that a model spells in another case, or with other separators, means the one
-declared name that differs in nothing else; where two may be meant, it means none.
+declared name that otherwise agrees with it; if there are two, it means none.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Orders:
     """The orders in which a schema declares the members of its objects.
 
     Attributes:
-        ranks: For each order the place of each name in it.
+        ranks: For each order, the position of each name in it.
         bare_ranks: The same for names without case and separators.
-        by_name: The names that are declared, sorted, by what they are without case and separators.
-        places: Of each name the orders that it is in.
-        has_sets: Arrays of the schema may have to be without equal elements.
+        by_name: Sorted declared names, by their form without case and separators.
+        places: For each name, the orders that contain it.
+        has_sets: The schema may forbid equal elements in some array.
     """
 
     ranks: tuple[dict[str, int], ...]
@@ -35,10 +35,10 @@ class Orders:
     has_sets: bool
 
     def meant(self, name: str, others: Collection[str]) -> list[str]:
-        """The names that are declared and that another spelling of them may mean.
+        """The declared names that another spelling may mean.
 
-        Names that one object has both are two, and so are those of the draft's own object, which
-        `others` are. Where a spelling may mean either of two, it means none.
+        Two names of the same object are different, and so are the other names of the draft's
+        object, `others`. A spelling that may mean either of two means none.
         """
         here = self.places.get(name, frozenset())
         same = [

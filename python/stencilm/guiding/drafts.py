@@ -1,7 +1,7 @@
-"""What drafts text: plain functions, endpoints, and the questions that they are asked.
+"""Drafters: plain functions, endpoints, and the requests that they answer.
 
-One idea: the loop over texts asks and is answered, and never calls anything itself. So the same
-loop runs with functions and coroutines, and a test can answer by hand.
+One idea: the loop over texts yields requests and is sent the answers, and never calls anything
+itself. So the same loop works with functions and coroutines, and tests can answer by hand.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ BYTES_FOR_A_TOKEN = 4
 
 
 def estimated_tokens(text: str) -> int:
-    """How many tokens a text may have, where nobody counts them."""
+    """An estimate of the number of tokens in a text, if they are not counted."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_FOR_A_TOKEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """One question to whatever drafts.
+    """One request to a drafter.
 
     Attributes:
         kind: "whole": the whole text, under a grammar that the endpoint enforces itself. "draft":
-            what comes after `prefix`. "choose": one of `options` after `prefix`.
-        prompt: What the text is about.
+            the text after `prefix`. "choose": one of `options` after `prefix`.
+        prompt: The prompt.
         prefix: The text so far.
         max_tokens: The most tokens to write.
-        grammar: What the text must fit.
-        options: What may be chosen from.
-        allowed_tokens: Tokens of the endpoint's vocabulary that may come next, where they are few.
+        grammar: The grammar of the text.
+        options: The options to choose from.
+        allowed_tokens: Tokens of the endpoint's vocabulary that may come next, if there are few.
         complaint: What was wrong with the last answer, for an endpoint that can read it.
-        timeout: Seconds that are left.
+        timeout: The remaining seconds.
         stop: Texts that end the answer.
-        fits: Says of the beginning of an answer whether it is worth reading on.
-        temperature: How to draw; None where nobody asked for a temperature.
-        top_p: How to draw.
-        seed: How to draw, where the endpoint takes a seed.
-        sampling: How else to draw: penalties, biases and the like.
-        is_bounded: Somebody asked for `max_tokens`; else it is our own bound.
-        refused: Kinds of questions that the endpoint refused for this text as unsupported.
-        reasoning: Whether, and how much, a model reasons before a text that begins here, where the
-            endpoint is told.
+        fits: Whether the beginning of an answer is worth reading on.
+        temperature: For sampling; None if no temperature was requested.
+        top_p: For sampling.
+        seed: For sampling, if the endpoint takes a seed.
+        sampling: Other sampling options: penalties, biases and the like.
+        is_bounded: `max_tokens` was requested by the caller; otherwise it is our own bound.
+        refused: Kinds of requests that the endpoint refused as unsupported for this text.
+        reasoning: Whether, and how much, a model reasons before a text that begins here, if the
+            endpoint can be told.
     """
 
     kind: AskKind
@@ -78,25 +78,26 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back.
+    """The answer to a request.
 
     Attributes:
-        text: The text; for "draft" what comes after the prefix, without it.
+        text: The text; for "draft", only the part after the prefix.
         means: How the endpoint was asked; see `stencilm.generation.trace.Called`.
-        is_finished: The drafter ended the text itself; None where it does not say.
-        prompt_tokens: As the endpoint counts them; None where it does not.
+        is_finished: The drafter ended the text itself; None if it does not say.
+        prompt_tokens: As counted by the endpoint; None if it does not.
         output_tokens: As above.
         cached_tokens: Tokens of the prompt that the endpoint did not compute again.
-        cost: Money, where prices are known; that of estimated tokens where they are not counted.
-        seconds: How long it took.
-        is_cut: It was not read to its end, because it was dead; so a shorter one would save little.
-        calls: How many calls it took.
+        cost: Money, if prices are known; estimated if tokens are not counted.
+        seconds: Its duration.
+        is_cut: It was not read to its end, because it no longer fitted; so a shorter one would save
+            little.
+        calls: The number of calls.
         error: Why there is no text.
-        broke_off: Why the text came only as far as it did; what came is kept.
-        is_unsupported: The error says that the endpoint takes no questions of this form; another
-            form may do.
-        reasoning: What the model wrote before the text to reason, where the endpoint shows it.
-        reasoning_tokens: Tokens of that, which are among those of the output.
+        broke_off: Why the text is incomplete; the part that came is kept.
+        is_unsupported: The error says that the endpoint does not support requests of this form;
+            another form may work.
+        reasoning: The model's reasoning before the text, if the endpoint shows it.
+        reasoning_tokens: Its tokens, which are included in those of the output.
     """
 
     text: str = ""
@@ -118,7 +119,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Consult:
-    """A question to the chooser, who is no drafter: which of these comes after a prefix."""
+    """A request to the chooser, which is not a drafter: which of these comes after a prefix."""
 
     candidates: tuple[Candidate, ...]
     prefix: str
@@ -126,17 +127,17 @@ class Consult:
 
 @runtime_checkable
 class Drafter(Protocol):
-    """Whatever answers questions."""
+    """Answers requests."""
 
     def can(self, kind: AskKind, grammar: Grammar) -> bool:
-        """Whether it answers questions of this kind about this grammar."""
+        """Whether it answers requests of this kind about this grammar."""
 
     @property
     def reads_complaints(self) -> bool:
         """Whether it can be told what was wrong."""
 
     def answer(self, ask: Ask) -> Answer:
-        """The answer; a call of an endpoint that fails is an answer with an error."""
+        """The answer; a failed call of an endpoint becomes an answer with an error."""
 
     async def answer_async(self, ask: Ask) -> Answer:
         """The same, awaited."""
@@ -144,10 +145,10 @@ class Drafter(Protocol):
 
 @runtime_checkable
 class StreamingDrafter(Drafter, Protocol):
-    """A drafter whose answers may be seen while they come."""
+    """A drafter whose answers can be read while they arrive."""
 
     def parts(self, ask: Ask) -> Iterator[str | Answer]:
-        """The text of an answer as it comes, and the answer last."""
+        """The text of an answer as it arrives, and the answer last."""
 
     def parts_async(self, ask: Ask) -> AsyncGenerator[str | Answer, None]:
         """The same, awaited."""
@@ -156,8 +157,8 @@ class StreamingDrafter(Drafter, Protocol):
 class FunctionDrafter:
     """A plain function: `fn(prompt) -> str` or `fn(prefix, prompt, max_new_tokens) -> str`.
 
-    The first is called with the prompt and the text so far as one text; the second with both apart.
-    Coroutine functions are awaited. What a function raises comes through. Raises TypeError for a
+    The first form gets the prompt and the text so far as one text, the second gets them separately.
+    Coroutine functions are awaited. Exceptions of a function are passed on. Raises TypeError for a
     function that takes neither.
     """
 
@@ -169,7 +170,7 @@ class FunctionDrafter:
         self.is_async = is_coroutine_function(function)
 
     def can(self, kind: AskKind, grammar: Grammar) -> bool:
-        """Functions draft, and nothing else."""
+        """Functions only draft."""
         return kind == "draft"
 
     def answer(self, ask: Ask) -> Answer:
@@ -179,7 +180,7 @@ class FunctionDrafter:
         started = perf_counter()
         given = self._call(ask)
         if inspect.iscoroutine(given):
-            given.close()  # which nobody awaits
+            given.close()  # which is never awaited
             raise TypeError("the draft function gives a coroutine: await stencilm.aguide")
         return self._answered(given, started)
 
@@ -187,12 +188,13 @@ class FunctionDrafter:
         """Await the coroutine function; a plain one runs in a thread of its own."""
         started = perf_counter()
         given = self._call(ask) if self.is_async else await in_thread(self._call, ask)
-        if inspect.isawaitable(given):  # also of a plain function around a coroutine function
+        if inspect.isawaitable(given):  # also if a plain function wraps a coroutine function
             given = await given
         return self._answered(given, started)
 
     def _answered(self, text: Any, started: float) -> Answer:
-        # A function that is told how much to write may have more to say; silence is its end.
+        # A function that is told how much to write may have more to say; an empty answer is its
+        # end.
         is_finished = False if self._takes_prefix and text else None
         return Answer(
             text=_checked(text), is_finished=is_finished, seconds=perf_counter() - started
@@ -205,7 +207,7 @@ class FunctionDrafter:
 
 
 def is_coroutine_function(function: Any) -> bool:
-    """Whether calling it gives something to await; an object with such a call counts as well."""
+    """Whether calling it returns an awaitable; objects with such a `__call__` count as well."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - the method itself is looked at
     )

@@ -1,4 +1,4 @@
-"""Drawing from a row of logits, first as it is and then under a mask."""
+"""Sampling from a row of logits, first without and then with a mask."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from stencilm.matching.matcher import GrammarMatcher
 
 
 class Draws:
-    """The draws of one text; `seed` repeats them, and is None for a greedy text.
+    """The random draws of one text; `seed` repeats them, and is None for a greedy text.
 
     Args:
-        sampling: How to draw.
-        vocab_size: The number of tokens that a mask speaks of.
+        sampling: The sampling options.
+        vocab_size: The number of tokens that a mask covers.
     """
 
     def __init__(self, sampling: Sampling, vocab_size: int) -> None:
@@ -29,7 +29,7 @@ class Draws:
         self._mask = np.zeros((1, -(-vocab_size // 32)), dtype=np.int32)
 
     def freely(self, row: NDArray[np.float32]) -> int | None:
-        """A token; None where the row has none to draw. Raises ModelError for NaN."""
+        """A token; None if the row allows none. Raises ModelError for NaN."""
         if self._sampling.is_greedy:
             token_id = int(row.argmax())
             if np.isnan(row[token_id]):
@@ -51,7 +51,7 @@ class Draws:
         return token_id
 
     def mask(self, row: NDArray[np.float32], matcher: GrammarMatcher) -> None:
-        """Mask the row in place. Raises MatcherError where no token can spell any way on."""
+        """Mask the row in place. Raises MatcherError if no token can spell any continuation."""
         if matcher.fill_next_token_bitmask(self._mask, 0):
             width = min(row.size, self._vocab_size)
             apply_token_bitmask_inplace(row[None, :], self._mask, vocab_size=width)

@@ -1,7 +1,7 @@
-"""How much a document says, and where it goes on.
+"""How much a document says, and where it continues.
 
 One idea: two texts that say the same may differ in order and spelling, so they are compared by how
-much they say; and what is written after one goes on after the other only where the same objects and
+much they say. A continuation of one is a continuation of the other only if the same objects and
 lists are open in both, with the same last item.
 """
 
@@ -35,7 +35,7 @@ def said_by(node: Node | None) -> int:
 
 
 def goes_on_alike(one: Node | None, other: Node | None) -> bool:
-    """Whether what goes on after one document, which was cut, goes on after another as well."""
+    """Whether a continuation of one document, which was cut, also continues another one."""
     while _is_open(one) and _is_open(other):
         if isinstance(one, Elements) and isinstance(other, Elements):
             one, other = (node.values[-1] if node.values else None for node in (one, other))
@@ -54,26 +54,26 @@ def goes_on_alike(one: Node | None, other: Node | None) -> bool:
 def has_words(node: Node | None) -> bool:
     """Whether a document has words without quotes.
 
-    The `tr` with which a draft ends may become `true`.
+    A cut `tr` at the end of a draft does not count: it may become `true`.
     """
     words = (here for here in _parts(node) if isinstance(here, Scalar) and here.kind == "word")
     return any(not (word.is_cut and begins_value(word.text)) for word in words)
 
 
 def has_brackets(node: Node | None) -> bool:
-    """Whether a word without quotes holds an opening bracket, as talk before a document does."""
+    """Whether a word without quotes contains an opening bracket, as talk before a document does."""
     words = (here for here in _parts(node) if isinstance(here, Scalar) and here.kind == "word")
     return any("[" in word.text or "{" in word.text for word in words)
 
 
 def are_items(talk: str, told: str) -> bool:
-    """Whether what a draft says before a place are items of the object or array that is open.
+    """Whether the beginning of a draft consists of items of the object or array that is open.
 
-    Talk has words, and does not end with a comma as items do after which others come.
+    Talk contains words, and does not end with a comma, unlike items that are followed by others.
 
     Args:
-        talk: What the draft says.
-        told: The text so far, or what a reader of its rest has to know of it.
+        talk: The beginning of the draft.
+        told: The text so far, or what a reader of its rest must know of it.
     """
     if not talk.rstrip().endswith(","):
         return False
@@ -85,7 +85,7 @@ def are_items(talk: str, told: str) -> bool:
 
 
 def closing(node: Node) -> bytes:
-    """What ends a document that was cut."""
+    """The text that closes a document which was cut."""
     found: list[str] = []
     here: Node | None = node
     while isinstance(here, (Elements, Members)) and here.is_open:
@@ -100,7 +100,7 @@ def closing(node: Node) -> bytes:
 
 
 def _parts(node: Node | None) -> Iterator[Node]:
-    """A document and all within it, names of members included."""
+    """A document and all nodes in it, including the names of members."""
     todo: list[Node] = [] if node is None else [node]
     while todo:
         here = todo.pop()
@@ -124,11 +124,11 @@ def _last(node: Members) -> tuple[str, Node | None]:
 
 
 def _value(scalar: Scalar) -> str | Decimal:
-    """A scalar without what the spellings of one value differ in."""
+    """The value of a scalar, independent of its spelling."""
     number = number_in(scalar.text)
     if number is not None:
         try:
             return Decimal(number)
-        except InvalidOperation:  # an exponent beyond all
+        except InvalidOperation:  # the exponent is out of range
             return number
     return bare_name(scalar.text) or scalar.text

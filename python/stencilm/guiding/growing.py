@@ -1,8 +1,8 @@
-"""The first document of a text that grows.
+"""The first document of a growing text.
 
-One idea: what is settled is not read again. A value is settled where no text that may come changes
-how it is read: its own end, and what says that it ends there, have come. After each such value
-stands a place from which the next reading goes on; what came after it is read again.
+One idea: settled text is not read again. A value is settled if no further text can change how it is
+read: its end has come, and the text that shows that it ends there. Each settled value leaves a
+place from which the next reading continues; everything after it is read again.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Grown(NamedTuple):
     """A document as far as it came.
 
     Attributes:
-        node: The document, until another text is read; None for none.
+        node: The document, valid until another text is read; None if there is none.
         said: How much it says, by `said_by`.
-        is_first: Nothing that may begin a document stands before it, and no fence ends it.
+        is_first: No bracket precedes it, and no fence ends it.
     """
 
     node: Node | None
@@ -49,13 +49,13 @@ class Grown(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a reading may go on.
+    """A place from which a reading may continue.
 
     Attributes:
-        at: The place.
-        seen: To where the text was looked at for what stands before it.
-        open_nodes: What is open there, with how many items.
-        said: How much stands before it.
+        at: The position.
+        seen: The position up to which the text has been inspected for what precedes it.
+        open_nodes: The open objects and arrays there, with their numbers of items.
+        said: How much the text before it says.
     """
 
     at: int
@@ -65,7 +65,7 @@ class _Place(NamedTuple):
 
 
 class Growing(Listener):
-    """Reads the first document of one text after another, which begin alike mostly."""
+    """Reads the first documents of a sequence of texts, most of which extend the previous one."""
 
     def __init__(self, is_late: Callable[[], bool]) -> None:
         self._is_late = is_late
@@ -73,7 +73,7 @@ class Growing(Listener):
         self._begin = -1
         self._places: deque[_Place] = deque(maxlen=_MAX_PLACES)
         self._seen = 0
-        self._is_settled = True  # all that was read since the last place is settled
+        self._is_settled = True  # everything read since the last place is settled
         self._last: tuple[bytes, Grown] | None = None
 
     def read(self, said: bytes) -> Grown:
@@ -97,23 +97,23 @@ class Growing(Listener):
             at, before, self._seen = here.at, here.said, here.seen
             open_nodes = [node for node, _ in here.open_nodes]
         node, _ = read_on(text, at, open_nodes.copy(), self, is_late=self._is_late)
-        if node is None:  # too deep, or too late for this one
+        if node is None:  # nested too deeply, or too late for this one
             self._places.clear()
             other = next(documents(whole, self._is_late), None)
             return Grown(other, said_by(other), False)
-        # The root that was read before, as it has grown.
+        # The same root as before, which has grown.
         here = self._places[-1] if self._places else None
         before = said_by(node) if here is None else here.said + _said_since(here)
         return Grown(node, before, is_first)
 
     def scalar(self, text: str, span: tuple[int, int], scalar: Scalar, how: How) -> None:
-        """Find out whether what comes may change how a scalar was read."""
+        """Find out whether further text may change how a scalar was read."""
         seen = None if how.is_run else _settled_by(text, span[1], scalar, how)
         self._is_settled = self._is_settled and seen is not None
         self._seen = max(self._seen, seen or 0)
 
     def settled(self, at: int, open_nodes: list[Elements | Members]) -> None:
-        """Note the place, if all before it is settled."""
+        """Record a place if everything before it is settled."""
         if not self._is_settled or not _is_linked(open_nodes):
             return
         before = self._places[-1] if self._places else None
@@ -122,7 +122,7 @@ class Growing(Listener):
         self._places.append(_Place(at, max(at, self._seen), opened, said))
 
     def _go_back(self, text: str, begin: int) -> None:
-        """Forget the places of what another text does not begin with."""
+        """Forget the places that are beyond the common beginning of two texts."""
         places, before = self._places, self._text
         if begin != self._begin:
             places.clear()
@@ -142,7 +142,7 @@ def _begins_alike(text: str, before: str, length: int) -> bool:
 
 
 def _settled_by(text: str, at: int, scalar: Scalar, how: How) -> int | None:
-    """To where a text says that a scalar ends at a place; None where what comes may change that."""
+    """The position that shows that a scalar ends; None if further text may change that."""
     opening = scalar.spelling[:1]
     is_quoted = opening in ("'", '"')
     if opening in _PRINTED_QUOTES or (is_quoted and scalar.is_cut):
@@ -157,7 +157,7 @@ def _settled_by(text: str, at: int, scalar: Scalar, how: How) -> int | None:
 
 
 def _is_linked(open_nodes: list[Elements | Members]) -> bool:
-    """Whether each is the last item of the one before: a value without a name is in none."""
+    """Whether each is the last item of the one before; a value without a name belongs to none."""
     return all(_last(outer) is inner for outer, inner in pairwise(open_nodes))
 
 

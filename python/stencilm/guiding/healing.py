@@ -1,9 +1,9 @@
-"""Token healing: the last tokens of a text are taken back where a longer token may spell them.
+"""Token healing: the last tokens of a text are taken back if a longer token may spell them.
 
-One idea: a model has never seen `http` `:` `//` where its tokenizer writes `http` `://`. So tokens
-at the end of a given text are taken back, as far as some token of the vocabulary begins there and
-reaches beyond the end, and the next tokens must spell the same bytes first. That is any number of
-tokens, not one: the longest token of the vocabulary is the only bound.
+One idea: a model has never seen `http` `:` `//` if its tokenizer writes `http` `://`. So tokens at
+the end of a given text are taken back, as long as some token of the vocabulary begins there and
+extends beyond the end; the next tokens must first spell the same bytes. There may be several such
+tokens: the longest token of the vocabulary is the only bound.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stencilm.tokenizers import TokenizerInfo
 
 
 class Healer:
-    """The tokens of a vocabulary in the order of their bytes."""
+    """The tokens of a vocabulary, sorted by their bytes."""
 
     def __init__(self, info: TokenizerInfo) -> None:
         special = {*info.special_token_ids, *info.stop_token_ids}
@@ -34,7 +34,7 @@ class Healer:
         self._longest = max((len(text) for text in self._texts), default=0)
 
     def split(self, token_ids: Sequence[int]) -> tuple[int, bytes]:
-        """How many of these tokens stay, and the bytes that the others spell.
+        """How many of these tokens stay, and the bytes of the others.
 
         The first token always stays, and so does everything up to a special token.
         """
@@ -63,11 +63,11 @@ class Healer:
 
 @lru_cache(maxsize=4)
 def healer(info: TokenizerInfo) -> Healer:
-    """The healer of a vocabulary; the latest few are kept, because sorting takes a moment."""
+    """The healer of a vocabulary; the latest few are cached, because sorting takes a moment."""
     return Healer(info)
 
 
 def _after(prefix: bytes) -> bytes:
-    """The least text that is above every text with this beginning."""
+    """The smallest text above every text with this prefix."""
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else b"\xff" * (len(prefix) + 4096)

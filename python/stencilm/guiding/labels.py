@@ -1,7 +1,8 @@
 """Options as a question lists them, each with a label, and the option that an answer names.
 
-One idea: no answer may be two options. Labels are numbers where no option has a digit, else letters
-that no option has; where these are too few, options have no labels and are answered with as texts.
+One idea: an answer must never mean two options. Labels are numbers if no option has a digit, else
+letters that no option has. If there are too few letters, options have no labels, and the answer is
+the text of an option.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from stencilm.whole_numbers import written_number
 
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)*")
 _FIRST_NUMBER = re.compile(r"""[\s*#("'`]*(\d+)[\s.):*"'`]*(?=[^\W\d]|$)""")
-# A capital by itself may be a word, as in `A bus`, so what stands after it must end it.
+# A capital by itself may be a word, as in `A bus`, so it must be followed by an end.
 _FIRST_LETTER = re.compile(r"""[\s*#("'`\[]*([A-Z])(?=\s*$|[.):*"'`\]])[\s.):*"'`\]]*""")
 _LAST_LETTER = re.compile(r"""(?<!\S)[*("'`\[]*([A-Z])[.)*"'`\]]*\s*$""")
 _LETTER = re.compile(r"(?<!\w)[A-Z](?!\w)")
@@ -25,8 +26,8 @@ class Labels:
     """The labels of some options.
 
     Attributes:
-        kind: What an answer is asked to be: "number", "letter" or "text".
-        names: The label of each option; empty where they have none.
+        kind: The requested form of an answer: "number", "letter" or "text".
+        names: The label of each option; empty if they have none.
     """
 
     def __init__(self, options: Sequence[str]) -> None:
@@ -34,13 +35,13 @@ class Labels:
         text = "".join(options)
         self.kind, self.names = "number", [str(n) for n in range(1, len(options) + 1)]
         if any(character.isdigit() for character in text):
-            # `I` is a word of answers in sentences.
+            # `I` is a word in answers that are sentences.
             letters = [letter for letter in ascii_uppercase if letter not in text and letter != "I"]
             is_enough = len(letters) >= len(options)
             self.kind, self.names = ("letter", letters) if is_enough else ("text", [])
 
     def question(self, wish: str) -> str:
-        """The options, one a line, between what is asked and what the answer must be."""
+        """The options, one per line, between an introduction and the required form of answer."""
         if not self.names:
             listed = "\n".join(self.options)
             return f"{wish}\n{listed}\nAnswer with one of these texts only"
@@ -49,11 +50,11 @@ class Labels:
         return f"{wish}\n{listed}\nAnswer with the {self.kind} only"
 
     def picked(self, answer: str, *, is_cut: bool = False) -> str | None:
-        """The option that an answer names by its label or its text; None where it names none.
+        """The option that an answer names by its label or its text; None if it names none.
 
-        Who names one option by its label and another one by its text has named none. Of several
-        labels, as in an answer that weighs the options, only one with which it begins is the
-        answer. What a limit cut may be the beginning of any option that goes on with it.
+        An answer that names one option by label and another by text names none. Of several labels,
+        as in an answer that weighs the options, only one at the beginning counts. An answer that a
+        limit cut may be the beginning of any longer option.
         """
         written = self._written(answer)
         begun = answer.strip()

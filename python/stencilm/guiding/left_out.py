@@ -1,7 +1,7 @@
-"""What a reading of a document leaves out, and whether the value is another without it.
+"""The parts of a document that a reading leaves out, and whether that changes the value.
 
-One idea: a reading notes which values of the document it put into the text. What it left out are
-the greatest parts of the document of which it put nothing there.
+One idea: a reading records which values of the document it has put into the text. The parts left
+out are the largest parts of the document without any such value.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ class _Item(NamedTuple):
 
 
 class Placed:
-    """What a reading knows of the values of a document.
+    """A reading's record about the values of a document.
 
     Attributes:
-        values: Those that stand in the text, by identity.
-        known: Keys that the grammar took somewhere, by identity.
-        no_room: Elements before which the array took no further one, by identity.
-        has_sets: The grammar may refuse an element because an equal one is there.
-        before: How many items of an array, by identity, the document leaves out before its first.
-        names: How the first member of an object is named, by identity, where the document has
-            another name for it.
+        values: Values that are in the text, by identity.
+        known: Keys that the grammar accepted somewhere, by identity.
+        no_room: Elements for which the array had no room, by identity.
+        has_sets: The grammar may refuse an element because an equal one exists.
+        before: For an array, by identity, the number of elements that the document omits at its
+            start.
+        names: The name of an object's first member, by identity, if the document has a placeholder
+            for it.
     """
 
     def __init__(self, *, has_sets: bool) -> None:
@@ -44,12 +45,12 @@ class Placed:
         self.names: dict[int, str] = {}
 
     def stands(self, node: Elements | Members, begun: Outline, level: int) -> None:
-        """An object or array stands in the text already, and the document has what is open of it.
+        """Record an object or array that is already in the text, and open in the document.
 
         Args:
-            node: What the document has of it.
+            node: Its part of the document.
             begun: The text so far.
-            level: How many brackets of it are around this one.
+            level: The number of brackets around it.
         """
         self.values.add(id(node))
         if isinstance(node, Elements):
@@ -58,7 +59,7 @@ class Placed:
             self.names[id(node)] = _text_of(begun.names[level])
 
     def left_out(self, root: Node) -> Iterator[LeftOut]:
-        """The parts of a document that do not stand in the text, each after those around it."""
+        """The parts of a document that are not in the text, outer ones first."""
         todo = [_Item("", None, root)] if id(root) in self.values else []
         while todo:
             items = list(self._items(todo.pop()))
@@ -68,7 +69,7 @@ class Placed:
             todo += reversed(placed)
 
     def _missing(self, items: Sequence[_Item]) -> Iterator[LeftOut]:
-        """Those of the items of an object or array that do not stand in the text."""
+        """The items of an object or array that are not in the text."""
         seen: set[tuple[str | None, str]] = set()
         has_room = True
         for path, key, value in items:
@@ -96,7 +97,7 @@ class Placed:
 
 
 def _text_of(string: str) -> str:
-    """The characters of a string of JSON."""
+    """The characters of a JSON string."""
     node, _ = read(string)
     return node.text if isinstance(node, Scalar) else string
 
@@ -106,7 +107,7 @@ def _is_null(scalar: Scalar) -> bool:
 
 
 def _shown(node: Node) -> str:
-    """A value as the draft spelled its scalars."""
+    """A value with its scalars as the draft spelled them."""
     found: list[str] = []
     todo: list[Node | str] = [node]
     while todo:

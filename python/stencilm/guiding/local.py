@@ -49,19 +49,19 @@ Step: TypeAlias = Generator[Event | Consult, Answer | None, bool]
 
 
 class LocalGuide:
-    """One text being guided; `run` gives its events, and the questions to a chooser.
+    """One text being guided; `run` yields its events, and requests to a chooser.
 
     Args:
-        model: A model whose sequences can check several tokens in one pass, or any other.
+        model: A model; best if its sequences can check several tokens in one pass.
         matcher: A fresh matcher of the grammar after `healed`.
         prompt_ids: The tokens of the prompt and the seed that stay, at least one.
-        healed: What the prompt's last tokens spelled before they were taken back; the matcher
-            begins with the part of it that belongs to the prompt.
+        healed: The text of the prompt's last tokens before they were taken back; the matcher begins
+            with the part of it that belongs to the prompt.
         prompt_text: The prompt, for a chooser.
         options: How to draft and when to stop.
-        has_chooser: Somebody chooses in place of the mask.
-        before: How many of the first bytes that the matcher accepts are not the response's.
-        reasoned: What the model wrote before the text, which is among the tokens of the prompt.
+        has_chooser: A chooser decides instead of the mask.
+        before: How many of the first bytes that the matcher accepts do not belong to the response.
+        reasoned: What the model wrote before the text; it is part of the prompt's tokens.
     """
 
     def __init__(
@@ -131,13 +131,13 @@ class LocalGuide:
 
     @property
     def response(self) -> str:
-        """The text so far, without the bytes of a character that is not whole."""
+        """The text so far, without the bytes of an incomplete character."""
         return bytes(self._text[self._before :]).decode("utf-8", "ignore")
 
     def run(self) -> Steps:
-        """Yield events, which are in the trace by then, and questions; send answers to these.
+        """Yield events, which are then already in the trace, and requests, whose answers are sent.
 
-        So nothing of the text waits within a thread while somebody else chooses.
+        So no thread is blocked while a chooser decides.
         """
         steps = self._run()
         answer: Answer | None = None
@@ -171,7 +171,7 @@ class LocalGuide:
                 return
 
     def _use(self, rows: NDArray[np.float32], guesses: list[int]) -> Step:
-        """Draw from each row as long as the guesses hold; True when the text has ended."""
+        """Draw from each row as long as the guesses are right; True if the text has ended."""
         number = 0
         while number <= len(guesses):
             start = len(self._token_ids)
@@ -191,7 +191,7 @@ class LocalGuide:
                 return True
             written = self._token_ids[start:]
             if number == len(guesses) or written != [guesses[number]]:
-                # What was guessed after this is not what came.
+                # The later guesses are wrong now.
                 self._forget_guesses(len(guesses) - number)
                 self._unread += written
                 return False
@@ -200,7 +200,7 @@ class LocalGuide:
         return False
 
     def _take_forced(self, guesses: list[int]) -> Generator[Event, None, None]:
-        """Accept guesses that the grammar leaves no choice about; the model has read them."""
+        """Accept guesses that the grammar forces; the model has already read them."""
         for token_id in guesses:
             forced = self._forced_tokens()
             if forced[:1] != [token_id]:
@@ -210,13 +210,13 @@ class LocalGuide:
             yield Forced(token_ids=(token_id,), text=self._take(token_id))
 
     def _forget_guesses(self, count: int) -> None:
-        """Cut from the sequence what was guessed and did not come."""
+        """Crop wrong guesses from the sequence."""
         if count:
             self._account.add(discarded_tokens=count, output_tokens=count)
             self._sequence.crop(self._sequence.num_tokens - count)
 
     def _step(self, row: NDArray[np.float32]) -> Step:
-        """Draw one token freely, or masked where that is refused; True when the text has ended."""
+        """Draw one token freely, or masked if that is refused; True if the text has ended."""
         normaliser = Normaliser(row)
         if self._to_heal:
             return (yield from self._heal(row, normaliser))
@@ -245,7 +245,7 @@ class LocalGuide:
         return (yield from self._correct(row, normaliser))
 
     def _correct(self, row: NDArray[np.float32], normaliser: Normaliser) -> Step:
-        """One draw from the row that is at hand, masked; True when the text has ended."""
+        """Draw once more from the same row, masked; True if the text has ended."""
         try:
             self._draws.mask(row, self._matcher)
         except MatcherError as error:
@@ -290,7 +290,7 @@ class LocalGuide:
         return (yield from self._stop_text(len(text) - healed))
 
     def _choose(self) -> Step:
-        """Let the chooser say what comes; False, with nothing changed, where that does not fit."""
+        """Ask the chooser; False, with nothing changed, if its choice does not fit."""
         candidates = readable(self._matcher.candidates(MAX_CANDIDATES))
         answer = yield Consult(tuple(candidates), self._prompt_text + self.response)
         assert answer is not None, "invariant: a question is answered"
@@ -319,7 +319,7 @@ class LocalGuide:
         return True
 
     def _read_forced(self) -> Iterator[Event]:
-        """Accept what the grammar leaves no choice about; the next pass reads it."""
+        """Accept forced tokens; the next pass reads them."""
         token_ids = self._forced_tokens()
         token_ids = token_ids[: max(0, min(self._room() - 1, self._account.tokens_left()))]
         if not token_ids:
@@ -348,7 +348,7 @@ class LocalGuide:
         return self._guesser.guess(self._matcher, self._stop_token_ids, room)
 
     def _forward(self, guesses: list[int]) -> NDArray[np.float32]:
-        """The logits after what is written, and after each guess."""
+        """The logits after the text, and after each guess."""
         self._account.add(calls=1, cached_tokens=self._num_cached())
         unread, self._unread = self._unread, []
         if not guesses:
@@ -362,7 +362,7 @@ class LocalGuide:
         return np.asarray(rows)
 
     def _compare(self, rows: NDArray[np.float32]) -> None:
-        """Hold the logits against those of a sequence that never was cut, and the text likewise."""
+        """Compare the logits and the text with those of a sequence that was never cropped."""
         row = self._model.start([*self._prompt_ids, *self._token_ids]).append([])
         width = min(row.size, self._info.vocab_size)
         if not np.allclose(row[:width], rows[0, :width], atol=1e-2, rtol=1e-2):
@@ -391,7 +391,7 @@ class LocalGuide:
             )
 
     def _take(self, token_id: int) -> bytes:
-        """Write down an accepted token."""
+        """Record an accepted token."""
         text = self._info.decode_bytes([token_id])
         self._token_ids.append(token_id)
         self._guesser.extend([token_id])
@@ -405,7 +405,10 @@ class LocalGuide:
         return not self._to_heal and is_over(self._matcher, self._stop_token_ids)
 
     def _stop_text(self, length: int) -> Step:
-        """End at a stop text that the last `length` bytes completed; True when there is one."""
+        """End at a stop text that the last `length` bytes completed.
+
+        Returns whether there is one.
+        """
         for stop in self._options.stop_at:
             wanted = stop.encode()
             start = max(self._before, len(self._text) - length - len(wanted) + 1)
@@ -438,7 +441,7 @@ class LocalGuide:
     def _close(self, reason: str) -> Iterator[Event]:
         """Complete the text in as few bytes as the grammar can."""
         self._was_cut = True
-        if self._to_heal:  # the text has these bytes, the matcher not
+        if self._to_heal:  # the text has these bytes, but not the matcher
             self._matcher.accept_string(self._to_heal)
             self._to_heal = b""
         try:

@@ -1,8 +1,8 @@
-"""JSON as models write it: read as far as it goes, with the slips that change no value.
+"""Parse JSON as models write it: as far as it goes, with slips that do not change any value.
 
-One idea: a tree that keeps what was written. Quotes of either kind, too many or too few commas,
-comments, Python's names for constants and a missing end do not change what a text says, so they are
-read; each scalar keeps its own spelling. A value ends where the next one, or the end of its
+One idea: a tree that keeps the original spelling. Quotes of either kind, extra or missing commas,
+comments, Python's names of constants and a missing end do not change what a text says, so they are
+accepted; each scalar keeps its spelling. A value ends where the next one, or the end of its
 container, begins: the `3` of `3/4` and the `1` of `1 000` are not values.
 """
 
@@ -16,28 +16,27 @@ from itertools import count
 from typing import NamedTuple, TypeAlias
 
 MAX_DEPTH = 64
-"""Deeper texts are not read: what writes them again is recursive."""
+"""Deeper texts are refused, because rewriting them is recursive."""
 
 _BETWEEN_LOOKS = 4_096
-"""Brackets and scalars that are read between two looks at the time, so that short texts are read
-in whole whatever it is."""
+"""Brackets and scalars between two checks of the time, so that short texts are read in whole."""
 
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z)|,)*+", re.DOTALL)
 _A_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("|\\\Z|)|\'((?:[^\'\\]|\\.)*)(\'|\\\Z|)', re.DOTALL)
-_PRINTED = re.compile(  # in the quotes of printed texts, none of which is within it
+_PRINTED = re.compile(  # in typographic quotes, which it does not contain
     r"(?:“(?P<a>[^“”„\n]{0,2000}+)[”“]|„(?P<b>[^“”„\n]{0,2000}+)[“”]|«(?P<c>[^«»\n]{0,2000}+)»"
     r"|\u2018(?P<d>(?:[^\u2018\u2019\n]|(?<=\w)\u2019(?=\w)){0,2000}+)\u2019)(?=\s*(?:[:,}\]]|\Z))"
 )
 _CUT_ESCAPE = re.compile(
-    r"(?<!\\)(?P<whole>(?:\\\\)*)"  # an even number of backslashes are characters
+    r"(?<!\\)(?P<whole>(?:\\\\)*)"  # an even number of backslashes is a sequence of characters
     r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{0,3})?|\\u[0-9a-fA-F]{0,3})\Z"
 )
 _QUOTES = "\"'“„«\u2018"
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
 _WORD = re.compile(r"[^\s,:{}\[\]\"']+")
-# Of at most so many characters: else each word of a long line would look for a colon after it.
+# Bounded, because otherwise each word of a long line would search for a colon after it.
 _KEY_OF_WORDS = re.compile(r"[^\s,:{}\[\]\"'][^,:{}\[\]\"'\n]{0,200}+(?=:)")
 _BEGINS_AS_NUMBER = re.compile(r"[-+]?\.?\d")
 _NUMBER_BEGUN = re.compile(r"(?<![\w.+-])(?:-\d*|\d+)(?:\.\d*)?(?:(?<=\d)[eE][-+]?\d*)?\Z")
@@ -46,9 +45,9 @@ _MORE_OF_NUMBER = re.compile(r"\d|\.(?!0+(?!\w|\.\d))\d|[eE][-+]?\d")
 _WHOLE_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WHITESPACE = re.compile(r"\s*")
 _RUN_STOP = re.compile(r"[}\]\n,]|\s/[/*]|\s#")
-_LATE_QUOTE = re.compile(r"""["']\s*(?:[,}\]]|\Z)""")  # of a string that began without one
+_LATE_QUOTE = re.compile(r"""["']\s*(?:[,}\]]|\Z)""")  # in a string without an opening quote
 _COMMENT = re.compile(r"\s*/[/*]|\s+#")
-# What a name may look like, with its colon; at the end of a text, as far as it came.
+# A possible name with its colon, or as far as the text goes.
 _BEFORE_COLON = r"(?:\s|//[^\n]*|/\*.*?(?:\*/|\Z))*+(?::|\Z)"
 _NAME = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,:{}\[\]\"']+)"""
 _KEY = rf"""(?:{_NAME}{_BEFORE_COLON}|["'][^"']*\Z)"""
@@ -66,13 +65,13 @@ class Scalar:
     """A string, a number, a constant such as `true`, or any other word, without quotes.
 
     Attributes:
-        kind: "string", "number", "constant", "word", or "unclear" for what has no one reading, such
-            as a string after whose quotes something else stands.
-        text: What it says: the characters of a string, the digits of a number, the constant.
-        spelling: How it was written.
+        kind: "string", "number", "constant", "word", or "unclear" if there is no single reading,
+            such as for a string with something directly after its quotes.
+        text: Its meaning: the characters of a string, the digits of a number, the constant.
+        spelling: Its spelling.
         is_cut: The text ended within it.
-        is_new: It is part of the draft, and not of the text so far.
-        is_doubtful: It goes on after what is a whole value by itself, as `3/4` after `3`.
+        is_new: It belongs to the draft, not to the text so far.
+        is_doubtful: It continues after a value that could stand alone, as `3/4` does after `3`.
     """
 
     kind: str
@@ -89,8 +88,8 @@ class Elements:
 
     Attributes:
         values: Its elements.
-        is_open: Its end was not read.
-        goes_on: The text ended after a comma in it.
+        is_open: Its end is missing.
+        goes_on: The text ended after one of its commas.
     """
 
     values: list[Node] = field(default_factory=list)
@@ -103,10 +102,10 @@ class Members:
     """An object: its members in the order in which they were written.
 
     Attributes:
-        items: Keys and values; None where the text ended before the value.
-        is_open: Its end was not read.
-        fixed: How many of the first members stand in the text so far, in this order.
-        goes_on: The text ended after a comma in it.
+        items: Keys and values; None if the text ended before the value.
+        is_open: Its end is missing.
+        fixed: How many of the first members are in the text so far, in this order.
+        goes_on: The text ended after one of its commas.
     """
 
     items: list[tuple[Scalar, Node | None]] = field(default_factory=list)
@@ -123,14 +122,14 @@ def _never() -> bool:
 
 
 def documents(text: str, is_late: Callable[[], bool] = _never) -> Iterator[Node]:
-    """The objects and arrays that a text holds: those in code fences first, then all in order."""
+    """The objects and arrays in a text: those in code fences first, then all in order."""
     for fenced in _FENCE.finditer(text):
         yield from _documents(fenced[1], is_late)
     yield from _documents(text, is_late)
 
 
 def first_document(text: str) -> tuple[int, int] | None:
-    """Where the first of the `documents` begins, and where what may belong to it ends."""
+    """The start of the first of the `documents`, and the end of the text that may belong to it."""
     fences = _FENCE.finditer(text) if "```" in text else ()
     for fenced in fences:
         found = _OPENING.search(text, *fenced.span(1))
@@ -156,9 +155,9 @@ def begins_with_a_value(text: str) -> bool:
 
 
 def unclear_from(text: str, is_late: Callable[[], bool] = _never) -> int | None:
-    """Where the first value of a document begins that goes on after a whole one, as `3/4` does.
+    """Where in a document the first value begins that continues after a whole one, as `3/4` does.
 
-    None where there is no such value, or the text is no document.
+    None if there is no such value, or if the text is not a document.
     """
     begin = len(text) - len(text.lstrip())
     if _OPENING.match(text, begin) is None:
@@ -169,9 +168,9 @@ def unclear_from(text: str, is_late: Callable[[], bool] = _never) -> int | None:
 
 
 def number_cut(text: str, end: int) -> int | None:
-    """Where the number begins of which JSON that ends at a place would have a part alone.
+    """Where a number begins of which JSON that ends at a position would contain only a part.
 
-    None where no number is cut: `12` is all that `12.0` says. Up to its end the text is JSON.
+    None if no number is cut: `12` is all that `12.0` says. Up to the position, the text is JSON.
     """
     begun = _NUMBER_BEGUN.search(text, 0, end)
     if begun is None:
@@ -190,31 +189,31 @@ def read(
     *,
     is_late: Callable[[], bool] = _never,
 ) -> tuple[Node | None, int]:
-    """The value that begins at a place, and where it ends; None where it is too deep or none.
+    """The value that begins at a position, and its end; None if it is nested too deeply or missing.
 
-    Places at which a value begins that goes on after a whole one are added to `unclear`. A long
-    text is none where it gets late.
+    Positions of values that continue after a whole one are added to `unclear`. For a long text, the
+    result is None if it is late.
     """
     return read_on(text, at, [], _Noting(unclear), is_late=is_late)
 
 
 class Listener:
-    """Who is told of what is read of a document, as it is read."""
+    """Is informed about each part of a document as it is read."""
 
     def scalar(self, text: str, span: tuple[int, int], scalar: Scalar, how: How) -> None:
-        """A name or value was read that stands at these places."""
+        """A name or value was read at this span."""
 
     def settled(self, at: int, open_nodes: list[Elements | Members]) -> None:
-        """A value ended, and no name waits for one."""
+        """A value has ended, and no name waits for its value."""
 
 
 class How(NamedTuple):
-    """How a scalar was read.
+    """The context in which a scalar was read.
 
     Attributes:
         is_key: As the name of a member.
-        is_run: As what goes on after a whole value.
-        is_element: In a list.
+        is_run: As the continuation after a whole value.
+        is_element: In an array.
     """
 
     is_key: bool
@@ -239,8 +238,8 @@ def read_on(
     *,
     is_late: Callable[[], bool] = _never,
 ) -> tuple[Node | None, int]:
-    """`read`, from a place on at which these objects and arrays are open and no name waits."""
-    # The key that waits for its value, at each depth.
+    """`read`, from a position on at which these nodes are open, and no name waits for its value."""
+    # For each depth, the key that waits for its value.
     keys: list[Scalar | None] = [None] * (len(open_nodes) + 1)
     for number in count(1):
         if number % _BETWEEN_LOOKS == 0 and is_late():
@@ -312,14 +311,14 @@ def _add(open_nodes: list[Elements | Members], keys: list[Scalar | None], node: 
         parent.values.append(node)
         return
     key = keys[-1]
-    if key is None:  # a value without a key: nobody knows what it is
+    if key is None:  # a value without a key: its meaning is not known
         return
     parent.items.append((key, node))
     keys[-1] = None
 
 
 def _settle(node: Elements | Members, keys: list[Scalar | None]) -> None:
-    """A key whose value did not come is kept as one."""
+    """Keep a key even if its value did not come."""
     key = keys[-1]
     if isinstance(node, Members) and key is not None:
         node.items.append((key, None))
@@ -331,10 +330,10 @@ def _scalar(text: str, at: int) -> tuple[Scalar, int]:
     if found is not None:
         body, end = (found[1], found[2]) if found[1] is not None else (found[3], found[4])
         is_cut = end not in ('"', "'")
-        if is_cut:  # half of an escape says nothing yet
+        if is_cut:  # half of an escape means nothing yet
             body = _CUT_ESCAPE.sub(r"\g<whole>", body)
         text = _unescaped(body)
-        # Half of a surrogate pair is no character, and nobody knows which one was meant.
+        # A lone surrogate is not a character, and it is not known which one was meant.
         kind = "unclear" if _SURROGATE.search(text) else "string"
         return Scalar(kind, text, found[0], is_cut=is_cut), found.end()
     found = _PRINTED.match(text, at)
@@ -365,7 +364,7 @@ def _key(text: str, at: int) -> tuple[Scalar, int]:
 
 
 def _ends(text: str, at: int, scalar: Scalar, parent: Elements | Members) -> bool:
-    """Whether a value that was read up to a place ends there: what follows is no part of it."""
+    """Whether a value ends at a position, because what follows is not a part of it."""
     behind = _WHITESPACE.match(text, at)
     place = at if behind is None else behind.end()
     following = text[place : place + 1]
@@ -388,14 +387,14 @@ def _ends(text: str, at: int, scalar: Scalar, parent: Elements | Members) -> boo
 
 
 def _begins_member(text: str, at: int) -> bool:
-    """Whether a name or the end of what holds names stands here."""
+    """Whether a name, or the end of the object, comes next."""
     return _MEMBER.match(text, at) is not None
 
 
 def _run(
     text: str, begin: int, at: int, parent: Elements | Members, scalar: Scalar
 ) -> tuple[Scalar, int]:
-    """A value that goes on after what was read of it, up to what follows it."""
+    """Read the rest of a value that continues, up to what follows it."""
     end = len(text)
     while (found := _RUN_STOP.search(text, at)) is not None:
         is_part = found[0] == "," and isinstance(parent, Members)
@@ -411,7 +410,7 @@ def _run(
 
 
 def begins_value(word: str) -> bool:
-    """Whether a word that was cut may become a constant or a number, as `tr` and `-` may."""
+    """Whether a cut word may become a constant or a number, as `tr` and `-` may."""
     bare = word.casefold()
     return _NUMBER_CUT.fullmatch(word) is not None or any(
         name.startswith(bare) for name in _CONSTANTS
@@ -419,23 +418,23 @@ def begins_value(word: str) -> bool:
 
 
 def ends_in_escape(spelling: str) -> bool:
-    """Whether a string that was cut ends within an escape, which its text has nothing of."""
+    """Whether a cut string ends within an escape, which its text does not contain."""
     return spelling.endswith("\\") or _CUT_ESCAPE.search(spelling) is not None
 
 
 def number_in(text: str) -> str | None:
-    """The number that a text is, as JSON spells it; None for any other text."""
+    """The number that a text denotes, as JSON spells it; None for any other text."""
     text = text.strip()
     return _digits(text) if _NUMBER.fullmatch(text) else None
 
 
 def constant_in(text: str) -> str | None:
-    """The constant that a text names; None for any other text."""
+    """The constant that a text denotes; None for any other text."""
     return _CONSTANTS.get(text.strip().casefold())
 
 
 def _digits(text: str) -> str:
-    """A number as JSON spells it, each digit kept: no plus, no underscores, no leading zeros."""
+    """A number as JSON spells it, with all digits: no plus, underscores or leading zeros."""
     sign = "-" if text.startswith("-") else ""
     digits = text.lstrip("+-").replace("_", "")
     stripped = digits.lstrip("0")
@@ -443,7 +442,7 @@ def _digits(text: str) -> str:
 
 
 def unescaped(text: bytes) -> bytes:
-    """A text of JSON with the characters that its escapes mean, of which some take six bytes."""
+    """A JSON text with its escapes decoded, some of which take six bytes."""
     return _unescaped(text.decode("utf-8", "replace")).encode("utf-8", "surrogatepass")
 
 
@@ -452,7 +451,7 @@ def _unescaped(body: str) -> str:
         if '"' not in body.replace('\\"', ""):
             return str(json.loads(f'"{body}"', strict=False))
     except ValueError:
-        pass  # an escape that JSON does not know stands for itself
+        pass  # an escape unknown to JSON stands for itself
     return _ESCAPE.sub(_one_escape, body)
 
 
@@ -464,9 +463,9 @@ def _one_escape(found: re.Match[str]) -> str:
 
 
 def merged(written: Node | None, draft: Node | None) -> Node | None:
-    """What a text so far and a new draft of all of it say together; None where they contradict.
+    """Merge a text so far with a new draft of all of it; None if they contradict each other.
 
-    The text so far stands, so its members come first and its values are kept.
+    The text so far does not change, so its members come first and its values are kept.
     """
     if written is None or draft is None:
         return draft if written is None else _old(written)
@@ -489,7 +488,7 @@ def merged(written: Node | None, draft: Node | None) -> Node | None:
             return _old(written)
         if _goes_on(written, draft):
             return draft
-        # A number may end where it stands, and a string may not.
+        # A number may end where it is, but a string may not.
         is_other = written.kind == "string" or _contradicts(written, draft)
         return None if is_other else _old(written)
     return None if _is_open(written) else _old(written)
@@ -507,7 +506,7 @@ def _goes_on(written: Scalar, draft: Node) -> bool:
 
 
 def _contradicts(written: Scalar, draft: Node) -> bool:
-    """Whether a draft says of a number that it was only the beginning of something else."""
+    """Whether a draft shows that a number was only the beginning of something else."""
     if not isinstance(draft, Scalar) or draft.kind != "word":
         return False
     return draft.text != written.text and draft.spelling.startswith(written.spelling)
@@ -540,7 +539,7 @@ def _is_open(node: Node | None) -> bool:
 
 
 def _old(node: Node) -> Node:
-    """The same value as one that stands in the text already."""
+    """Mark a value as already in the text."""
     todo: list[Node] = [node]
     while todo:
         here = todo.pop()

@@ -1,7 +1,7 @@
-"""Which objects and arrays are open in a JSON text that grows.
+"""The objects and arrays that are open in a growing JSON text.
 
-One idea: what is settled is not read again. Each byte is looked at once, and what a reader of the
-rest has to know is which brackets are open and where the last whole item before the end stands.
+One idea: settled text is not read again. Each byte is scanned once. A reader of the rest only needs
+the open brackets, and the position after the last complete item.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ class Outline:
     """The open brackets of a text.
 
     Attributes:
-        brackets: Those that are open, the outermost first.
-        settled: To where the text is settled: after a bracket, or before the comma after an item,
-            of the innermost one.
-        is_begun: Whether items stand before that place in the innermost one.
-        counts: How many items of each one stand before that place.
-        names: The last name of a member in each one, as it is written; "" in an array.
+        brackets: The open brackets, outermost first.
+        settled: The position up to which the text is settled: after a bracket, or before the comma
+            after an item of the innermost object or array.
+        is_begun: Whether the innermost one has items before that position.
+        counts: For each one, the number of items before that position.
+        names: For each one, the last member's name as it is written; "" in an array.
     """
 
     def __init__(self) -> None:
@@ -38,17 +38,17 @@ class Outline:
 
     @property
     def opening(self) -> str:
-        """A text with the same open brackets and nothing else but a name for each that needs it."""
+        """A text with the same open brackets, and otherwise only the names that it needs."""
         return self.brackets[:-1].replace("{", '{"":') + (self.brackets[-1:] or " ")
 
     def read(self, text: bytes | bytearray) -> None:
-        """Read on in a text that begins with what was read before."""
+        """Continue reading a text that begins with what was read before."""
         while self._read < len(text):
             if self._in_string:
                 found = _IN_STRING.match(text, self._read)
                 self._read = found.end() if found is not None else self._read
                 if text[self._read : self._read + 1] != b'"':
-                    return  # the text ends within it
+                    return  # the text ends within the string
                 self._in_string = False
                 self._read += 1
                 if self._owes_name and self.brackets[-1:] == "{":
@@ -66,7 +66,7 @@ class Outline:
         if mark == 0x22:
             self._in_string, self._string = True, at
         elif mark == 0x2C:
-            # After an object or array its item is counted already.
+            # An object or array was already counted when it was closed.
             if self.counts and not self._is_behind_bracket:
                 self.counts[-1] += 1
             self.settled, self.is_begun = at, True

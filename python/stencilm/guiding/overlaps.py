@@ -1,8 +1,8 @@
-"""Where a draft that was to go on begins with what was said already.
+"""How much of the start of a draft repeats what was said before.
 
-One idea: the end of what was said and the beginning of a draft may be alike by accident, so what
-goes on well as it is stays, and of what does not the least part is left out that helps. Of two
-elements alike none is lost then; what might be one too many is told as doubtful.
+One idea: the end of the transcript and the start of a draft may agree by accident. So a draft that
+fits without changes is left alone, and otherwise the shortest overlap that helps is removed. Then
+two equal elements are both kept; a part that may be one too many is reported as doubtful.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import NamedTuple
 
 _LEAST = 2
 _LEAST_SURE = 8
-"""Bytes in common that are no accident."""
+"""The least bytes in common that are no accident."""
 _MAX_PLACES = 64
 _HEAD = 16
 _OPENING = re.compile(rb"[\[{]")
 _WORD = re.compile(rb"\w+")
 _MAX_TRIED = 8
-"""How many of the shortest overlaps are tried, beside the longest."""
+"""How many of the shortest overlaps are tried, besides the longest."""
 
 
 class Overlap(NamedTuple):
-    """How much of the beginning of a draft was said already.
+    """How much of the start of a draft repeats what was said before.
 
     Attributes:
-        length: So many bytes are said again.
-        doubtful: So many of those after them are said again, or once more.
+        length: The number of bytes that are repeated.
+        doubtful: The number of bytes after these that may be repeated, or said a second time.
     """
 
     length: int = 0
@@ -35,13 +35,13 @@ class Overlap(NamedTuple):
 
 
 def overlap(said: bytes, draft: bytes, added: bytes, fits: Callable[[bytes], bool]) -> Overlap:
-    """How much of the beginning of a draft was said already.
+    """Find how much of the start of a draft repeats what was said before.
 
     Args:
-        said: What was said, up to the end of the last draft.
+        said: The transcript up to the end of the last draft.
         draft: The draft.
-        added: What stands after the last draft, and that its writer may know.
-        fits: Whether nothing is lost of such a text where it is read.
+        added: What the grammar added after the last draft; the writer may know it.
+        fits: Whether a transcript can be read without loss.
     """
     if whole := _all_again(said, draft):
         return Overlap(whole)
@@ -60,7 +60,7 @@ def overlap(said: bytes, draft: bytes, added: bytes, fits: Callable[[bytes], boo
 
 
 def overlaps(said: bytes, draft: bytes) -> Iterator[int]:
-    """The lengths of the ends of what was said that a draft begins with, the longest first."""
+    """The lengths of the suffixes of `said` that are prefixes of `draft`, longest first."""
     head = draft[:_HEAD]
     at = said.find(head)
     for _ in range(_MAX_PLACES):
@@ -75,15 +75,15 @@ def overlaps(said: bytes, draft: bytes) -> Iterator[int]:
 
 
 def says_something(text: bytes) -> bool:
-    """Whether a text of JSON holds more than punctuation."""
+    """Whether a JSON text contains more than punctuation."""
     return any(map(str.isalnum, text.decode("utf-8", "ignore")))
 
 
 def _is_sure(said: bytes, draft: bytes, length: int) -> bool:
-    """Whether so much is said again by no accident, and in no text that says it twice.
+    """Whether an overlap is a repetition, neither an accident nor a text that says it twice.
 
-    It begins where a word does, which would be no word after the one that was cut; and no word
-    comes twice in it, nor all of it twice in what was said.
+    It begins at the start of a word, and the transcript ends within one, so the two words would be
+    joined; none of its words occurs twice, and it occurs only once in the transcript.
     """
     again = draft[:length]
     words = _WORD.findall(again)
@@ -93,13 +93,13 @@ def _is_sure(said: bytes, draft: bytes, length: int) -> bool:
 
 
 def _is_apart(said: bytes, length: int) -> bool:
-    """Whether the end of so many bytes begins within no word or escape."""
+    """Whether the last `length` bytes do not begin within a word or an escape."""
     before = said[: len(said) - length][-1:]
     return not (before.isalnum() or before >= b"\x80" or before == b"\\")
 
 
 def _all_again(said: bytes, draft: bytes) -> int:
-    """Where a draft goes on that says all again word by word, after talk; 0 where it does not."""
+    """Where a draft continues that first repeats everything word by word, after talk; else 0."""
     begin = _OPENING.search(said)
     again = _OPENING.search(draft)
     if begin is None or again is None or len(said) - begin.start() < _LEAST_SURE:

@@ -26,7 +26,7 @@ def load_parser(source: str | Path) -> Grammar:
     read as a file.
 
     Raises:
-        GrammarSyntaxError: The text is not well formed; has line and column.
+        GrammarSyntaxError: The text is not well-formed; has line and column.
         OSError: The file cannot be read.
         ValueError: The file is not UTF-8 text.
 

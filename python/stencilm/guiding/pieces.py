@@ -1,7 +1,7 @@
-"""A guided text as it comes: what has fit so far, and the answer that is being read.
+"""A guided text as it comes: the part that fits so far, and the answer that is being read.
 
-One idea: an answer is shown while it comes, and what it turns out to be afterwards. Where the two
-differ, because something was corrected, all that was shown is taken back and shown anew.
+One idea: an answer is shown while it arrives, and then the text that results from it. If these
+differ, because something was corrected, everything shown is taken back and shown again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stencilm.guiding.text import TextGuide
 from stencilm.matching.matcher import GrammarMatcher
 
 GuidedPiece: TypeAlias = str | Guided | None
-"""A part of a text; None where what was shown is taken back; the result last."""
+"""A part of a text; None if everything shown is taken back; the result is last."""
 
 
 def guided_pieces(
@@ -27,13 +27,13 @@ def guided_pieces(
     *,
     is_json: bool,
 ) -> Iterator[GuidedPiece]:
-    """Run a guided text that has no chooser, and show it.
+    """Run a guided text without a chooser, and show it.
 
     Args:
-        loop: The text, not begun.
-        drafter: Who drafts it.
-        listeners: Told each event as it happens.
-        is_json: The text is JSON, which is shown also where it is not yet known to fit.
+        loop: The text, not yet begun.
+        drafter: The drafter.
+        listeners: Called with each event as it happens.
+        is_json: The text is JSON, which is also shown before it is known to fit.
     """
     shown = _Shown()
     steps = loop.run()
@@ -105,12 +105,12 @@ def _reported(
 
 
 def _coming(ask: Ask, loop: TextGuide, is_json: bool) -> _Coming | None:
-    """The answer to a question, where it is the beginning of the text."""
+    """The answer to a request, if it is the beginning of the text."""
     return _Coming(loop.start, is_json) if ask.kind != "choose" and not ask.prefix else None
 
 
 class _Shown:
-    """What was shown."""
+    """What has been shown."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -120,7 +120,7 @@ class _Shown:
         return piece
 
     def settled(self, text: str) -> Iterator[str | None]:
-        """What is to be shown so that it is this text."""
+        """What must be shown to arrive at this text."""
         shown = "".join(self._parts)
         self._parts = [text]
         if not text.startswith(shown):
@@ -131,16 +131,16 @@ class _Shown:
 
 
 class _Coming:
-    """An answer while it comes: what of it is the text."""
+    """An answer while it arrives: the part of it that is the text."""
 
     def __init__(self, matcher: GrammarMatcher, is_json: bool) -> None:
         self._matcher = matcher
         self._is_json = is_json
-        self._waiting = ""  # talk, perhaps
+        self._waiting = ""  # possibly talk
         self._reads: str = "start"  # or "fitting", "json", "nothing"
 
     def feed(self, piece: str) -> str:
-        """What is to be shown of one more piece."""
+        """What must be shown after one more piece."""
         if self._reads == "json":
             return piece
         if self._reads == "fitting":
@@ -150,7 +150,7 @@ class _Coming:
         self._waiting += piece
         bracket = min((at for at in map(self._waiting.find, "{[") if at >= 0), default=-1)
         if self._is_json and bracket >= 0 and _may_precede(self._waiting[:bracket]):
-            # Members may come in another order than the grammar's, so what fits tells nothing.
+            # Members may come in another order than the grammar's, so fitting tells nothing.
             self._reads = "json"
             return self._waiting[bracket:]
         start = self._waiting.lstrip()
@@ -172,7 +172,7 @@ class _Coming:
 
 
 def _may_precede(talk: str) -> bool:
-    """Whether this may stand before JSON: nothing, or talk that has ended."""
+    """Whether this may precede JSON: nothing, or talk that has ended."""
     return not talk.strip() or talk.rstrip(" \t").endswith(("\n", ":"))
 
 

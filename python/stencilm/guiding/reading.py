@@ -1,7 +1,7 @@
-"""Where in a draft the text goes on: after talk, after what it says again, before a stop text.
+"""Where in a draft the text continues: after talk, after repetitions, before a stop text.
 
-One idea: a drafter is never quite told what stands there already, so each way of reading its answer
-is tried on the matcher, and the one that fits furthest is taken. Nothing here changes the matcher.
+One idea: a drafter never knows exactly what is already there. So each way of reading its answer is
+tried on the matcher, and the one that fits furthest is used. Nothing here changes the matcher.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_OF_ASCII = 85  # of 95 printable characters; a text may exclude a few
 
 
 def until_stop(draft: bytes, stops: Sequence[str]) -> tuple[bytes, str | None]:
-    """The draft up to the first stop text in it, and which that is."""
+    """The draft up to the first stop text in it, and that stop text."""
     found = [(draft.find(stop.encode()), stop) for stop in stops]
     places = sorted(place for place in found if place[0] >= 0)
     return (draft[: places[0][0]], places[0][1]) if places else (draft, None)
@@ -34,11 +34,12 @@ def without_repetition(
     begins_again: bool = False,
     forced: int = 0,
 ) -> bytes:
-    """The draft without what it repeats of the text so far, where it fits better so.
+    """The draft without what it repeats of the text so far, if it fits better that way.
 
-    Who `begins_again` rather than to go on repeats the text so far where the rest fits as well. Who
-    does not know what was `forced` since, so many bytes, repeats just that: of `false, fal` and the
-    `se` after it, `se, false` says `se` again and not all that it has in common with the end.
+    With `begins_again`, a drafter starts over rather than continuing; the repeated text so far is
+    removed if all of the rest fits. A drafter that does not know the last `forced` bytes repeats
+    exactly these: after `false, fal` and the forced `se`, a draft `se, false` repeats `se`, and not
+    everything that it has in common with the end.
     """
     if begins_again and written and draft.startswith(written):
         rest = draft[len(written) :]
@@ -47,7 +48,7 @@ def without_repetition(
     best, longest = draft, fitting(matcher, draft)
     if longest == len(draft):
         return best
-    # Of those that fit in whole the last counts.
+    # If several fit entirely, the last one is used.
     said = said_again(written[len(written) - forced :], draft)
     for overlap in (len(written), _overlap(written[-_LONGEST_OVERLAP:], draft), said):
         if overlap == 0 or not (overlap == said or draft.startswith(written[-overlap:])):
@@ -60,22 +61,22 @@ def without_repetition(
 
 
 def said_again(forced: bytes, draft: bytes) -> int:
-    """How much of a draft says what was forced; 0 where it does not say all of it.
+    """How much of a draft repeats what was forced; 0 if it does not repeat all of it.
 
-    The quotes may be others, and so may the whitespace around punctuation.
+    Quotes may differ, and so may whitespace around punctuation.
     """
     place, at = _in_common(forced, draft)
     return at if place == len(forced) else 0
 
 
 def begun_again(forced: bytes, draft: bytes) -> int:
-    """How much of what was forced a draft says that ends within it; 0 where it says another."""
+    """How much of the forced text a draft says that ends within it; 0 if the draft differs."""
     place, at = _in_common(forced, draft)
     return place if draft and at == len(draft) else 0
 
 
 def _in_common(forced: bytes, draft: bytes) -> tuple[int, int]:
-    """To where what was forced and a draft say the same, and to where each in its own bytes."""
+    """The lengths of the common beginning of the forced text and a draft, in the bytes of each."""
     at = 0
     for place, byte in enumerate(forced):
         while at < len(draft) and draft[at] != byte and _is_apart(draft, at):
@@ -88,13 +89,16 @@ def _in_common(forced: bytes, draft: bytes) -> tuple[int, int]:
 
 
 def _is_apart(text: bytes, at: int) -> bool:
-    """Whether whitespace stands at a place that is beside the punctuation of JSON."""
+    """Whether there is whitespace at a position, next to the punctuation of JSON."""
     before, after = text[:at].rstrip(_SPACE)[-1:], text[at:].lstrip(_SPACE)[:1]
     return text[at] in _SPACE and (before in _PUNCTUATION or after in _PUNCTUATION)
 
 
 def forced_whitespace(matcher: GrammarMatcher, draft: bytes) -> bytes:
-    """Whitespace that must come and that a dead draft left out; none where that does not help."""
+    """Forced whitespace that a draft left out and does not fit without.
+
+    Empty if it does not help.
+    """
     whitespace = matcher.find_jump_forward_string().encode()
     if not whitespace or whitespace.strip():
         return b""
@@ -130,13 +134,13 @@ def _takes_free_text(matcher: GrammarMatcher) -> bool:
 
 
 def _behind_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
-    """Where a draft goes on after the text so far, somewhere within it; 0 for nowhere."""
+    """Where a draft continues after it repeats the text so far somewhere; 0 if it does not."""
     best, longest = 0, 0
     at = draft.find(written) if written else -1
     for _ in range(_MAX_REPETITIONS):
         if at < 0:
             break
-        # The `1` of `-12` says nothing again.
+        # The `1` within `-12` is not a repetition.
         is_other = is_within(draft, at)
         valid = 0 if is_other else fitting(matcher, draft[at + len(written) :])
         if valid > longest:
@@ -146,7 +150,7 @@ def _behind_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) ->
 
 
 def _overlap(text: bytes, draft: bytes) -> int:
-    """The length of the longest end of `text` that `draft` begins with."""
+    """The length of the longest suffix of `text` that is a prefix of `draft`."""
     for length in range(min(len(text), len(draft)), 0, -1):
         if text.endswith(draft[:length]):
             return length

@@ -1,7 +1,7 @@
-"""What a model wrote as JSON, rewritten as the grammar wants it: order, quotes, types.
+"""Rewrite a model's JSON in the grammar's form: order, quotes, types.
 
-One idea: a draft may be read in several ways, as a separate document or as one that continues the
-text so far. Each is rewritten (`rewriting`), and the one that keeps most of the draft counts.
+One idea: a draft may be read in several ways, as a separate document or as a continuation of the
+text so far. Each is rewritten (`rewriting`), and the one that keeps most of the draft is used.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from stencilm.matching.matcher import GrammarMatcher
 from stencilm.matching.texts import byte_matcher
 
 _WHOLE_TEXTS = 1_000_000
-"""Bytes of texts so far that are read together with documents of drafts that go on."""
+"""The budget, in bytes of text so far, for merging documents of drafts with it."""
 _TEXTS_FOR_A_DRAFT = 16
-"""How many more of them for each character of a draft."""
+"""The increase of that budget for each character of a draft."""
 _MAX_DOCUMENTS = 8
 
 
@@ -42,7 +42,7 @@ class Rereader:
     Args:
         start: A matcher at the beginning of the grammar; it is not changed.
         grammar: The grammar.
-        is_late: Whether a long draft is to be left with what was read of it so far.
+        is_late: Whether to stop reading a long draft, and use what was read so far.
         offers: As for `Patience`.
     """
 
@@ -61,16 +61,16 @@ class Rereader:
             start.longest_valid_prefix(opening).valid_bytes for opening in (b"{", b"[")
         )
         self._outline: Outline | None = Outline()
-        # What another grammar than that of a schema takes may be no JSON, which is found out.
+        # A grammar without a schema may accept texts that are not JSON; this matcher detects that.
         is_schema = isinstance(grammar.source, JsonSchemaSource)
         self._json = None if is_schema or not self._is_possible else _any_json()
         self._checked = 0
-        self._settled = start.fork()  # a matcher after so much of the text so far
+        self._settled = start.fork()  # a matcher after the settled part of the text so far
         self._settled_at = 0
         self._worth = _WHOLE_TEXTS
 
     def unsettled(self, written: bytes) -> str:
-        """A text that says of the text so far what a reader of its rest has to know."""
+        """A short text with all that a reader of the rest must know about the text so far."""
         if self._json is not None and not self._json.accept_string(written[self._checked :]):
             self._json = self._outline = None
         self._checked = len(written)
@@ -81,11 +81,11 @@ class Rereader:
         return f"{self._outline.opening}{rest}"
 
     def reread(self, written: bytes, draft: bytes) -> Reread | None:
-        """The best way to read a draft of all of the text; None where it is none.
+        """The best reading of a draft; None if there is none.
 
         Args:
-            written: The text so far, which stands.
-            draft: What the model wrote.
+            written: The text so far, which does not change.
+            draft: The draft.
         """
         if not self._is_possible:
             return None
@@ -103,20 +103,21 @@ class Rereader:
     def _found(
         self, written: bytes, told: str, draft: str, patience: Patience
     ) -> Iterator[_Reading]:
-        """What a model may mean: a document of the draft, or one that the draft goes on with.
+        """The possible meanings: a document in the draft, or one that the draft continues.
 
-        A list goes on with any number of documents.
+        A list may continue with any number of documents.
         """
         is_again = begins_again(written, draft.encode("utf-8", "replace"), self._is_late)
         self._worth += _TEXTS_FOR_A_DRAFT * len(draft)
         has_nodes = False
         first = first_document(draft)
-        # After items of the text so far it is one of them, and no document of its own.
+        # After items of the text so far it is another item, not a separate document.
         is_item = first is not None and bool(written) and are_items(draft[: first[0]], told)
         nodes = iter(()) if is_item else _documents(draft, self._is_late)
         for node in islice(nodes, _MAX_DOCUMENTS):
             has_nodes = True
-            # Merging marks what stands already, so it is read anew for each.
+            # Merging marks the parts that are already there, so read the text again for each
+            # document.
             if _is_talk(node) or not self._may_merge(written, node, is_again):
                 continue
             so_far = read(written.decode("utf-8", "ignore"))[0] if written else None
@@ -145,10 +146,10 @@ class Rereader:
         yield _Reading(rewriter.best(together, begun), together, told)
 
     def _may_merge(self, written: bytes, node: Node, is_again: bool) -> bool:
-        """Whether a document is read together with the whole text so far.
+        """Whether to merge a document with the whole text so far.
 
-        That costs as much as the text so far is long: what comes in small parts is worth it only so
-        often, except for a draft that says all of it again.
+        That costs as much as the text so far is long, so for drafts of small parts it is limited,
+        except for a draft that repeats all of it.
         """
         opening = written.lstrip()[:1]
         kind = {b"{": Members, b"[": Elements}.get(opening)
@@ -168,9 +169,9 @@ class _Reading(NamedTuple):
     """One way to read a draft.
 
     Attributes:
-        found: What is written of it.
-        said: What the draft and the text before it say.
-        before: What a reader has to know of that text.
+        found: The rewritten draft.
+        said: The contents of the draft and the text before it.
+        before: What a reader must know about that text.
     """
 
     found: Reread
@@ -178,7 +179,7 @@ class _Reading(NamedTuple):
     before: str
 
     def compared(self) -> Reread:
-        """What is written, with what it does not say."""
+        """The rewritten draft, compared with the contents."""
         there, _ = read(self.before + self.found.text.decode("utf-8", "ignore"))
         is_open = not isinstance(self.said, Scalar) and self.said.is_open
         return self.found._replace(
@@ -188,7 +189,7 @@ class _Reading(NamedTuple):
 
 
 def _documents(draft: str, is_late: Callable[[], bool]) -> Iterator[Node]:
-    """The documents of a draft with what they wrap in a name, then what lists of one hold."""
+    """The documents of a draft and single ones within them; last those within lists."""
     listed: list[Node] = []
     for node in islice(documents(draft, is_late), _MAX_DOCUMENTS):
         inner: Node | None = node
@@ -204,7 +205,7 @@ def _documents(draft: str, is_late: Callable[[], bool]) -> Iterator[Node]:
 
 
 def wrapped(node: Node) -> Node | None:
-    """The one object or array that another holds; not one after which a list may have others."""
+    """The only object or array inside another one; None for a list that may get more elements."""
     inner: Node | None = None
     if isinstance(node, Members) and len(node.items) == 1:
         inner = node.items[0][1]
@@ -216,12 +217,12 @@ def wrapped(node: Node) -> Node | None:
 
 
 def _is_talk(node: Node) -> bool:
-    """Whether a reading has words without quotes and no end: a bracket, and talk after it."""
+    """Whether a reading is unfinished and has words without quotes: a bracket, then talk."""
     return not isinstance(node, Scalar) and node.is_open and has_words(node)
 
 
 def begins_again(written: bytes, draft: bytes, is_late: Callable[[], bool] = lambda: False) -> bool:
-    """Whether a draft is a whole document that begins as the text does, and no part after it."""
+    """Whether a draft is a whole document that begins as the text does, not a continuation."""
     opening = written[:1]
     stripped = draft.strip()
     if opening not in (b"{", b"[") or not stripped.startswith(opening):

@@ -1,9 +1,9 @@
-"""Rewriting the values of a draft, so that a grammar accepts them.
+"""Rewrite the values of a draft so that a grammar accepts them.
 
-One idea: the grammar's matcher is the only judge. Values are offered to it one by one, members in
-whatever order it accepts, each scalar in the spellings that say the same (`30` for "30", `"30"` for
-30), and what it accepts in no form is left out. Nothing is offered that is not in the draft, so
-nothing is made up; the search goes on from where least was lost.
+One idea: the grammar's matcher alone decides. Values are offered to it one by one: members in any
+order that it accepts, scalars in all spellings of the same value (`30` for "30", `"30"` for 30). A
+value that is accepted in no form is left out. Only values of the draft are offered, so nothing is
+made up. The search continues from the state that has lost least.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from stencilm.matching.matcher import GrammarMatcher
 
 PUNCTUATION = b"{}[],:\"' \t\r\n"
 MAX_OFFERS = 4_000
-"""How many offers there may be before any more of a draft is kept than so far."""
+"""How many offers may be made without keeping more of the draft."""
 _OFFERS_FOR_A_BYTE = 4
 _LEAST_OFFERS = 4_000
-"""How many offers all readings of a draft together have, whatever the time is."""
+"""How many offers all readings of a draft may make together, even if it is late."""
 _MAX_WORK = 4_000_000
-"""Bytes that the matcher is given, with as many more for each that is kept as follows."""
+"""The most bytes given to the matcher; for each byte that is reached, `_WORK_FOR_A_BYTE` more."""
 _WORK_FOR_A_BYTE = 64
 _MAX_LOOK_AHEAD = 32
 _MAX_DIGITS = 400
@@ -49,14 +49,14 @@ class Reread(NamedTuple):
     """A draft in the grammar's own form.
 
     Attributes:
-        text: What comes after the text so far.
-        kept: How much of it is the draft's, by `content`.
-        is_complete: The text is whole now.
-        owes_comma: The draft had a comma after all of it, which is not in the text: another item
-            may come, and no more of the last one.
-        is_lossy: Not all that the draft says is in the text.
-        is_apart: What goes on after the draft does not go on after the text.
-        left_out: The values of the draft that are not in the text.
+        text: The text after the text so far.
+        kept: How much of the draft is in it, by `content`.
+        is_complete: The text is complete.
+        owes_comma: The draft ended with a comma, which is not in the text: another item may follow,
+            but the last one is finished.
+        is_lossy: The text lacks some of the draft.
+        is_apart: A continuation of the draft is not a continuation of the text.
+        left_out: The values of the draft that the text lacks.
     """
 
     text: bytes
@@ -69,22 +69,25 @@ class Reread(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, bool, int]:
-        """What is compared: of two that keep as much, one has empty texts and lists, too."""
+        """The order of preference.
+
+        Of two that keep as much, the one with empty strings and lists.
+        """
         return self.kept, self.is_complete, len(self.text.translate(None, SPACE))
 
 
 def content(text: bytes) -> int:
-    """How many bytes of words and numbers there are, the punctuation of JSON left out."""
+    """The number of bytes of words and numbers, without the punctuation of JSON."""
     return len(text.translate(None, PUNCTUATION))
 
 
 class Patience:
-    """So many tries, and after these as many as there is time for.
+    """A number of tries, and after these as many as there is time for.
 
-    A short draft is read alike on a busy machine and on an idle one.
+    So a short draft is read in the same way on a busy machine and on an idle one.
 
     Attributes:
-        offers: How many offers there may be before any more of a draft is kept than so far.
+        offers: How many offers may be made without keeping more of the draft.
     """
 
     def __init__(self, is_late: Callable[[], bool], offers: int = MAX_OFFERS) -> None:
@@ -97,12 +100,12 @@ class Patience:
         self._left -= 1
 
     def is_over(self) -> bool:
-        """Whether no more is tried."""
+        """Whether to stop trying."""
         return self._left <= 0 and self._is_late()
 
 
 class Rewriter:
-    """Offers values to a matcher; counts what it offers."""
+    """Offers values to a matcher, and counts the offers."""
 
     def __init__(
         self,
@@ -114,21 +117,21 @@ class Rewriter:
     ) -> None:
         self.cursor = Cursor(start)
         self.written = written
-        self.begin = begin  # where in the text so far the matcher stands
+        self.begin = begin  # the position of the matcher in the text so far
         self.orders = orders
         self.patience = patience
         self.offers = 0
-        self.offers_before = 0  # what was reached
+        self.offers_before = 0  # the number of offers when `reached` last grew
         self.reached = begin
         self.furthest: State | None = None
         self._placed = Placed(has_sets=orders.has_sets)
 
     def best(self, node: Node, begun: Outline | None = None) -> Reread:
-        """The first whole text, else the one that keeps most.
+        """The first complete text, or else the one that keeps most.
 
         Args:
-            node: What the draft says.
-            begun: Where the cursor stands in the text so far; None for its beginning.
+            node: The contents of the draft.
+            begun: The cursor's position within the text so far; None for its beginning.
         """
         first = State(self.begin, self.cursor.first, 0, b"")
         chosen: State | None = None
@@ -140,7 +143,7 @@ class Rewriter:
             self.furthest = first if self.begin == len(self.written) else None
             ends = self._going_on(first, node, begun, len(begun.brackets))
         for state in ends:
-            if is_open:  # no text is whole yet: the search is for all that the draft says
+            if is_open:  # no text is complete yet: search for one with all of the draft
                 if self.furthest is not None and self.furthest.kept >= most:
                     break
                 continue
@@ -168,7 +171,7 @@ class Rewriter:
     def _is_spent(self) -> bool:
         """Whether the draft has had as many tries as it is worth.
 
-        What is read is worth more of them, so that the whole grows with what is read.
+        Progress allows more of them, so the total is proportional to what was reached.
         """
         return (
             self.offers - self.offers_before >= self.patience.offers
@@ -187,7 +190,7 @@ class Rewriter:
         is_whole: bool = False,
         value: Node | None = None,
     ) -> State | None:
-        """The state after a token, with the whitespace of the text or the grammar before it."""
+        """The state after a token, preceded by the whitespace of the text or of the grammar."""
         if self._is_spent() or state.comes_behind is _OPEN:
             return None
         self.offers += 1
@@ -200,14 +203,14 @@ class Rewriter:
         return None
 
     def _spaced(self, state: State, token: bytes) -> list[bytes]:
-        """A token with the whitespace that may come before it."""
+        """A token with the whitespace that may precede it."""
         written, at = self.written, state.length
         if at < len(written):
             begin = at
             while begin < len(written) and written[begin] in SPACE:
                 begin += 1
             text = written[at:begin] + token
-            # Whitespace that ends the text so far may go on.
+            # Whitespace at the end of the text so far may continue.
             return [text] if written.startswith(text[: len(written) - at], at) else []
         whitespace = self.cursor.whitespace(state.pieces)
         is_apart = state.comes_behind in (b",", b":")
@@ -225,7 +228,8 @@ class Rewriter:
             is_further = length > self.reached
         else:
             is_further = best is None or kept > best.kept
-            # What closes in the draft closes here, so that what comes after it goes on from there.
+            # A bracket that closes in the draft must close here, so that the next part continues
+            # after it.
             is_closed = best is not None and best.pieces is piece.before and token in _CLOSING
             self.furthest = moved if is_further or is_closed else best
         if is_further:
@@ -234,7 +238,7 @@ class Rewriter:
         return moved
 
     def _values(self, state: State, node: Node) -> Iterator[State]:
-        """The states after a value, the one that changes least first."""
+        """The states after a value, the one with the fewest changes first."""
         if isinstance(node, Scalar):
             is_cut = node.is_cut and node.is_new
             kept = content(node.text.encode("utf-8", "replace")) if node.is_new else 0
@@ -246,7 +250,7 @@ class Rewriter:
                 )
                 if behind is not None:
                     if behind.length == len(self.written):
-                        kept = 0  # it stands already: `.0` after it says no more
+                        kept = 0  # it is already in the text: `.0` after it says no more
                     yield behind
         elif isinstance(node, Elements):
             yield from self._elements(state, node)
@@ -254,7 +258,7 @@ class Rewriter:
             yield from self._members(state, node)
 
     def _going_on(self, first: State, node: Node, begun: Outline, depth: int) -> Iterator[State]:
-        """The states after a value of which the brackets and all settled items stand already."""
+        """The states after a value whose brackets and settled items are already in the text."""
         if isinstance(node, Scalar):
             return
         self._placed.stands(node, begun, len(begun.brackets) - depth)
@@ -262,7 +266,7 @@ class Rewriter:
             opening = b"" if begun.is_begun else b"[" if isinstance(node, Elements) else b"{"
             yield from self._items(first._replace(comes_behind=opening), node)
             return
-        # The first of its items goes on itself.
+        # Its first item is itself continued.
         inner: Node | None
         rest: Elements | Members
         if isinstance(node, Elements):
@@ -280,7 +284,7 @@ class Rewriter:
                 yield from self._items(behind, rest)
 
     def _items(self, opened: State, node: Elements | Members) -> Iterator[State]:
-        """The states after the items of an object or array, which is open or has some already."""
+        """The states after the items of an open object or array, which may have some already."""
         if isinstance(node, Elements):
             yield from self._elements_in(opened, node)
         else:
@@ -306,7 +310,7 @@ class Rewriter:
             for state in self._values(behind, value):
                 yield state, is_last
             if not isinstance(value, Scalar) or not value.is_doubtful:
-                yield before, is_last  # without it
+                yield before, is_last  # leave it out
 
         for behind in _walked(opened, len(node.values), next_states, self._is_spent):
             closed = self._ended(behind, node, b"]")
@@ -332,7 +336,7 @@ class Rewriter:
             for keyed in keyed_by(before, number, _is_first(before, opened)):
                 colon = None if value is None else self._offer(keyed, b":")
                 if colon is not None and value is not None:
-                    # A key without its value is nothing.
+                    # A key without a value counts for nothing.
                     yield from self._values(colon._replace(kept=colon.kept + kept), value)
 
         def next_states(before: State, step: int) -> Iterator[tuple[State, bool]]:
@@ -344,7 +348,7 @@ class Rewriter:
                 left.take(number)
                 yield behind, not left
                 left.put_back(number)
-            if step >= node.fixed:  # without the others; one that is null says nothing
+            if step >= node.fixed:  # leave the others out; leaving out null loses nothing
                 nothing = sum(_null(node.items[number]) for number in left)
                 yield before._replace(kept=before.kept + nothing), True
 
@@ -354,7 +358,7 @@ class Rewriter:
                 yield closed
 
     def _ended(self, behind: State, node: Elements | Members, bracket: bytes) -> State | None:
-        """The state after an object or array; nothing may follow where the draft did not end it."""
+        """The state after an object or array; nothing may follow if the draft did not end it."""
         if node.is_open:
             return behind._replace(comes_behind=_OPEN)
         return self._offer(behind, bracket)
@@ -367,9 +371,9 @@ class Rewriter:
         keyed_by: Callable[[State, int, bool], Iterator[State]],
         opened: State,
     ) -> Iterator[tuple[State, int]]:
-        """The states after each member that may come next; first those that keep others out least.
+        """The states after each member that may come next; first those that exclude fewest others.
 
-        The keys that may come now and not after a member are what it keeps out.
+        A member excludes the keys that may come before it, but not after it.
         """
         looks_ahead = len(options) <= _MAX_LOOK_AHEAD
         is_first = _is_first(before, opened)
@@ -404,7 +408,7 @@ class Rewriter:
     def _keyed(
         self, before: State, key: Scalar, others: Collection[str], *, is_first: bool
     ) -> Iterator[State]:
-        """The states after a key in the spellings that the grammar may know it by."""
+        """The states after a key, in the first spelling that the grammar accepts."""
         behind = before if is_first else self._comma(before)
         if behind is None:
             return
@@ -420,7 +424,7 @@ class Rewriter:
                 yield keyed
 
     def _comma(self, before: State) -> State | None:
-        """The state after a comma, which is the same for all that may come next."""
+        """The state after a comma, which is shared by everything that may come next."""
         known = before.pieces.comma
         if known is not None:
             return State(before.length + len(known.text), known, before.kept, b",")
@@ -430,7 +434,7 @@ class Rewriter:
         return behind
 
     def _ordered(self, node: Members) -> list[int]:
-        """The members in the order of the declaration that knows most of them, else as they are."""
+        """The members in the order of the declaration that knows most of them, or else as given."""
         names = [key.text for key, _ in node.items]
         bare = [bare_name(name) for name in names]
         best: list[int | None] = [None] * len(names)
@@ -450,7 +454,7 @@ class Rewriter:
         )
 
     def _spellings(self, state: State, scalar: Scalar) -> Iterator[bytes]:
-        """What says the same: as it is, then as another type, then in the grammar's letters."""
+        """Spellings of the same value: as it is, of another type, then in the grammar's letters."""
         spelling = scalar.spelling.encode("utf-8", "replace")
         text = scalar.text
         if not scalar.is_new:
@@ -475,7 +479,7 @@ class Rewriter:
                 yield _quoted(scalar.spelling)
 
     def _similar(self, state: State, text: str) -> Iterator[bytes]:
-        """The strings that the grammar lists here and that differ in case and separators only."""
+        """The strings that the grammar lists here and that only differ in case and separators."""
         bare = bare_name(text)
         try:
             candidates = self.cursor.at(state.pieces).candidates(64)
@@ -484,16 +488,16 @@ class Rewriter:
         texts = (one.text.strip() for one in candidates if isinstance(one, Literal))
         listed = {text for text in texts if len(text) > 2 and text[0] == text[-1] == '"'}
         alike = [text for text in listed if bare_name(text) == bare]
-        if bare and len(alike) == 1:  # of two nobody knows which one is meant
+        if bare and len(alike) == 1:  # if there are two, it is not known which one is meant
             yield alike[0].encode()
 
 
 class _Left:
-    """The members that have not come yet, in an order; what was taken last is put back first."""
+    """The remaining members, in an order; the last one taken is put back first."""
 
     def __init__(self, ordered: Sequence[int]) -> None:
         self._count = len(ordered)
-        # A ring, whose beginning is no member.
+        # A ring, whose beginning is not a member.
         self._beginning = len(ordered)
         ring = [self._beginning, *ordered]
         self._next = dict(zip(ring, [*ring[1:], self._beginning], strict=True))
@@ -524,10 +528,10 @@ def _walked(
     next_states: Callable[[State, int], Iterator[tuple[State, bool]]],
     is_spent: Callable[[], bool],
 ) -> Iterator[State]:
-    """The ends of all paths of at most so many steps, depth first.
+    """The ends of all paths of at most `steps` steps, depth first.
 
-    Where nothing more may be offered no path comes to an end that closes, and each would be walked
-    for each of its steps.
+    Once nothing more may be offered, no path could be closed; so stop, instead of walking all of
+    them.
     """
     if steps == 0:
         yield first
@@ -544,12 +548,12 @@ def _walked(
 
 
 def _is_first(before: State, opened: State) -> bool:
-    """Whether the first item comes next: no comma stands before it."""
+    """Whether the first item comes next, so that no comma precedes it."""
     return before.pieces is opened.pieces and opened.comes_behind in (b"[", b"{")
 
 
 def _ends_with_comma(node: Node) -> bool:
-    """Whether a comma stands at the end of the innermost object or array that is open."""
+    """Whether the innermost open object or array ends with a comma."""
     last: Node | None = node
     while isinstance(last, (Elements, Members)) and last.is_open:
         if last.goes_on:
@@ -560,14 +564,14 @@ def _ends_with_comma(node: Node) -> bool:
 
 
 def _null(member: tuple[Scalar, Node | None]) -> int:
-    """What a member holds that is null, for which leaving it out is another word."""
+    """The content of a member that is null; leaving it out means the same."""
     key, value = member
     is_null = isinstance(value, Scalar) and value.kind == "constant" and value.text == "null"
     return content(key.text.encode("utf-8", "replace")) + len("null") if is_null else 0
 
 
 def _new_content(node: Node) -> int:
-    """How much there is to keep of a draft."""
+    """How much content a draft has."""
     total = 0
     todo: list[Node] = [node]
     while todo:
@@ -583,7 +587,7 @@ def _new_content(node: Node) -> int:
 
 
 def _beginnings(scalar: Scalar) -> Iterator[bytes]:
-    """A scalar that the draft did not end, as far as it came."""
+    """A scalar that the draft did not finish, as far as it came."""
     if scalar.kind == "unclear":
         return
     if scalar.kind == "string":
@@ -604,7 +608,7 @@ def _strings(text: str) -> Iterable[bytes]:
 
 
 def _numbers(text: str) -> Iterator[bytes]:
-    """A number as it is, and in the other spellings of exactly the same value."""
+    """A number as it is, then in other spellings of exactly the same value."""
     yield text.encode()
     try:
         value = Decimal(text)

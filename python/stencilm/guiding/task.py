@@ -1,6 +1,6 @@
-"""What every guided text takes and returns: budgets, options, the result with its log.
+"""What all guided texts share: budgets, options, and the result with its log.
 
-One idea: the loops only record events; the log of corrections and the drawings are derived from
+One idea: the loops only record events; the log of corrections and the renderings are derived from
 them.
 """
 
@@ -277,7 +277,10 @@ class Guided:
 
 
 def filled_of(text: bytes, spans: Iterable[tuple[int, int, str]]) -> tuple[Filled, ...]:
-    """Spans of a text, in bytes, as stretches in characters; neighbours of one kind are joined."""
+    """Convert spans of a text in bytes to spans in characters.
+
+    Adjacent ones of one kind are joined.
+    """
     joined: list[tuple[int, int, str]] = []
     for start, end, means in spans:
         if joined and joined[-1][1:] == (start, means):
@@ -295,7 +298,7 @@ def filled_of(text: bytes, spans: Iterable[tuple[int, int, str]]) -> tuple[Fille
 
 
 class Account:
-    """Adds up what a text costs while a loop runs, and says when that is enough."""
+    """Adds up the cost of a text while a loop runs, and reports when a budget has run out."""
 
     __slots__ = ("_counts", "_started", "budget", "is_estimate")
 
@@ -307,12 +310,12 @@ class Account:
 
     @property
     def usage(self) -> Usage:
-        """What it cost so far."""
+        """The cost so far."""
         return Usage(**self._counts, is_estimate=self.is_estimate)
 
     @property
     def seconds(self) -> float:
-        """Wall clock so far."""
+        """Wall-clock time so far."""
         return perf_counter() - self._started
 
     def is_late(self) -> bool:
@@ -320,12 +323,12 @@ class Account:
         return self.seconds >= self.budget.seconds
 
     def add(self, **counts: float) -> None:
-        """Count these towards the usage."""
+        """Add these to the usage."""
         for name, number in counts.items():
             self._counts[name] += number
 
     def exhausted(self) -> str | None:
-        """Which budget has run out; None where none has."""
+        """The budget that has run out; None if none has."""
         budget, counts = self.budget, self._counts
         if counts["calls"] >= budget.calls:
             return f"the budget of {budget.calls} calls is spent"

@@ -1,9 +1,10 @@
-"""Guiding any function from text to text: functions and endpoints, whose logits are not visible.
+"""Guide any function from text to text: functions and endpoints, whose logits are not visible.
 
-One idea: the draft is read by a matcher that gives one of three verdicts. Complete: done. Viable:
-no fault, draft on. Dead at byte i: keep what fits, put one candidate there, and draft on after it;
-so every correction makes the text longer, and no draft can keep it from ending. The loop asks and
-is answered (`drafts.Ask`), so functions, coroutines and tests all drive it.
+One idea: a matcher reads the draft and gives one of three verdicts. Complete: done. Viable: no
+error, continue drafting. Dead at byte i: keep what fits, append one candidate, and continue
+drafting after it. So every correction makes the text longer, and no draft can keep it from ending.
+The loop yields requests and is sent the answers (`drafts.Ask`), so functions, coroutines and tests
+can all drive it.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ _WHOLE_RUN = 65_000
 class Means:
     """What the drafter can do for this grammar.
 
-    `may_refuse` says that it is a model that may say something else instead of what it was asked
-    for, which is an error then.
+    With `may_refuse`, it is a model that may say something other than what was requested; that is
+    then an error.
     """
 
     whole: bool = False
@@ -98,13 +99,13 @@ class Means:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class First:
-    """What is asked for before the text, reasoning or a draft.
+    """The request before the text, for reasoning or a draft.
 
     Attributes:
-        steps: The prompts of both.
-        kind: How it is asked for.
-        grammar: That of free text.
-        max_tokens: The most tokens of it.
+        steps: The prompts of both requests.
+        kind: The kind of the request.
+        grammar: The grammar of free text.
+        max_tokens: Its most tokens.
     """
 
     steps: TwoSteps
@@ -114,17 +115,17 @@ class First:
 
 
 class TextGuide:
-    """One text being guided; `run` asks, `trace` records, `result` tells.
+    """One text being guided; `run` yields requests, `trace` records, `result` returns the text.
 
     Args:
         matcher: A fresh matcher of the grammar.
         grammar: The grammar, for endpoints that enforce it themselves.
-        prompt: What the drafter is given: text, or messages for an endpoint.
+        prompt: The drafter's prompt: text, or messages for an endpoint.
         options: How to draft and when to stop.
         means: What the drafter can do.
         vocab_size: The number of tokens of the matcher's vocabulary.
-        has_chooser: There is somebody to consult about candidates before the drafter is asked.
-        first: What is asked for before the text; None for nothing.
+        has_chooser: A chooser is consulted about candidates before the drafter is asked.
+        first: The request before the text; None for none.
     """
 
     def __init__(
@@ -143,8 +144,8 @@ class TextGuide:
         self.account = Account(options.budget)
         seed = options.seed_str.encode()
         self._written = Written(matcher, grammar, seed, self.account.is_late)
-        self._held = 0  # drafts in a row that were noted and not read
-        self._says_forced = False  # the last draft said a part of what was forced
+        self._held = 0  # consecutive drafts that were noted but not read
+        self._says_forced = False  # the last draft repeated a part of the forced text
         self._grammar = grammar
         self._prompt = prompt
         self._options = options
@@ -176,7 +177,7 @@ class TextGuide:
 
     @property
     def start(self) -> GrammarMatcher:
-        """A matcher that has read nothing, of its own."""
+        """A new matcher at the beginning."""
         return self._written.start.fork()
 
     def result(self) -> Guided:
@@ -202,10 +203,10 @@ class TextGuide:
         )
 
     def run(self) -> Asking:
-        """Events, and questions to be answered by `send`.
+        """Events, and requests to be answered by `send`.
 
-        Raises EndpointError where a call fails and no other form of it may do, or answers break off
-        one after another, and ModelRefused where a model that may refuse wrote nothing that fits.
+        Raises EndpointError if a call fails and no other form of it may work, or if answers break
+        off one after another; and ModelRefused if a model that may refuse wrote nothing that fits.
         """
         prompt = self._prompt if isinstance(self._prompt, str) else repr(self._prompt)
         yield Prompt(token_ids=(), text=prompt.encode("utf-8", "replace"))
@@ -218,7 +219,7 @@ class TextGuide:
             yield Forced(token_ids=(), text=seed)
         wants_whole = self._means.whole and not seed
         while self._ended is None:
-            # Who answers as a whole begins at the beginning, until some of it is there.
+            # A drafter that answers as a whole starts at the beginning, until some text exists.
             is_at_start = wants_whole or (self._answers_as_a_whole() and not self._written.text)
             if not is_at_start and not self._written.is_held:
                 yield from self._write_forced()
@@ -233,7 +234,7 @@ class TextGuide:
                 yield from self._close(reason)
                 break
             answer = yield from self._ask("whole" if wants_whole else "draft")
-            # What an endpoint refuses natively it may still draft.
+            # A native request that an endpoint refuses may still work as a draft.
             wants_whole = False
             if self._has_failed(answer):
                 continue
@@ -251,7 +252,7 @@ class TextGuide:
             self._check_refusal()
 
     def _ask_first(self, first: First) -> Generator[Event | Ask, Answer | None, None]:
-        """Ask for the reasoning, or for a draft, and tell it in the prompt from then on."""
+        """Ask for the reasoning, or for a draft, and include it in the prompt from then on."""
         sampling = self._options.sampling
         given = yield Ask(
             kind=first.kind,
@@ -266,16 +267,16 @@ class TextGuide:
             sampling=sampling,
         )
         assert given is not None, "invariant: a question is answered"
-        # All of it comes before the text.
+        # All of it precedes the text.
         asked = replace(given, reasoning=given.text, reasoning_tokens=given.output_tokens, text="")
         answer = yield from self._counted(asked)
         if not self._has_failed(answer) and given.text.strip():
             self._prompt = first.steps.then(self._prompt, given.text)
 
     def _has_failed(self, answer: Answer) -> bool:
-        """Whether a call failed so that something else may do; raises its error where nothing may.
+        """Whether a call failed in a way that another request may replace; raises all other errors.
 
-        A call that the budget of seconds cut short only ends the text, where there is some.
+        A call that the time budget cut short only ends the text, if there is any.
         """
         if answer.error is None:
             return False
@@ -288,7 +289,7 @@ class TextGuide:
         return True
 
     def _check_broken(self, answer: Answer) -> None:
-        """Raise where answers break off one after another, and not because the time is up."""
+        """Raise if answers break off one after another, and not because the time is up."""
         error = answer.broke_off
         self._broken = 0 if error is None else self._broken + 1
         if error is None:
@@ -301,7 +302,7 @@ class TextGuide:
         raise error
 
     def _check_refusal(self) -> None:
-        """Raise where a model that may refuse was asked, and wrote nothing of this text."""
+        """Raise if a model that may refuse was asked, and wrote nothing of this text."""
         if not self._means.may_refuse or self._written.kept:
             return
         if self._unfit == 0 and self._failure is not None:
@@ -344,14 +345,17 @@ class TextGuide:
         return answer
 
     def _consult(self, candidates: Sequence[Candidate]) -> Generator[Any, Answer | None, Answer]:
-        """What the chooser says comes next."""
+        """The chooser's choice of what comes next."""
         prompt = self._prompt if isinstance(self._prompt, str) else ""
         answer = yield Consult(tuple(candidates), prompt + self.response)
         assert answer is not None, "invariant: a question is answered"
         return (yield from self._counted(answer)) if answer.calls else answer
 
     def _counted(self, answer: Answer | None) -> Generator[Event, Any, Answer]:
-        """Count what an answer cost; numbers that nobody reported are estimated from lengths."""
+        """Count the cost of an answer.
+
+        Numbers that were not reported are estimated from lengths.
+        """
         assert answer is not None, "invariant: a question is answered"
         estimated = answer.error is None and answer.output_tokens is None
         output = answer.output_tokens or 0
@@ -410,11 +414,11 @@ class TextGuide:
             self._written.filled.append((start, end, "repeated"))
 
     def _read(self, answer: Answer, draft: bytes, stopped: str | None, *, is_empty: bool) -> Asking:
-        """Take from a draft what fits, and correct what follows.
+        """Take what fits from a draft, and correct what follows.
 
         Args:
             answer: The answer.
-            draft: What it says that was not said already.
+            draft: The part of it that is not a repetition.
             stopped: The stop text at which it ended.
             is_empty: It had no text at all.
         """
@@ -436,11 +440,11 @@ class TextGuide:
             return
         whole, forced = draft, bytes(written.text[len(written.text) - written.forced :])
         draft = self._without_repetition(draft)
-        # Who says all of the text again says it from the beginning.
+        # A draft that repeats the whole text starts at the beginning.
         is_part = len(forced) < len(written.text)
         if is_part and 0 < len(whole) - len(draft) == said_again(forced, whole):
             whole = draft
-        # Who says the same again and is cut again has not ended it.
+        # A draft that repeats the text and is cut again has not ended it.
         says_more = bool(draft) or (self._answers_as_a_whole() and not is_empty)
         verdict = written.matcher.longest_valid_prefix(draft)
         whitespace = forced_whitespace(written.matcher, draft) if verdict.status == "dead" else b""
@@ -484,7 +488,7 @@ class TextGuide:
         self._was_blank = not draft.strip()
 
     def _write_anew(self, draft: bytes, anew: Anew) -> Generator[Event, None, None]:
-        """Put another text in the place of the one that stood."""
+        """Replace the text by another one."""
         self._corrections += 1
         old = bytes(self._written.text)
         start = _shared(old, anew.text)
@@ -498,7 +502,7 @@ class TextGuide:
     def _after_whole(
         self, stopped: str | None, answer: Answer, found: Reread
     ) -> Generator[Event, None, None]:
-        """End where a draft that was read as JSON ends the text."""
+        """End the text if a draft that was read as JSON ends it."""
         if stopped is not None:
             yield from self._close(f"the stop text {stopped!r} came")
         elif found.is_complete and answer.is_finished is not False:
@@ -507,12 +511,12 @@ class TextGuide:
     def _write_reread(
         self, draft: bytes, found: Reread, more: bytes | None
     ) -> Generator[Event, None, None]:
-        """Take what a draft says in the place of how it says it.
+        """Take the contents of a draft, but not its form.
 
         Args:
             draft: The draft.
-            found: What it says.
-            more: What it says after all before it; None where it says all of that again.
+            found: Its contents, in the grammar's form.
+            more: The part of it after everything before; None if it repeats all of that.
         """
         self._corrections += 1
         lost = max(0, content(draft) - found.kept)
@@ -529,9 +533,9 @@ class TextGuide:
         yield Corrected(text=found.text, token_id=None, logprob=None, candidates=(), means="reread")
 
     def _adapt(self, answer: Answer, draft: bytes, valid: int) -> None:
-        """Ask for about as much next time as was of use, and for more where all of it was.
+        """Adapt the number of tokens to what was useful; double it if all of them were.
 
-        A dead stream is cut short anyway, so there a shorter draft would only cost calls.
+        If streaming ends answers early, a shorter draft would only cost more calls.
         """
         most = self._options.token_lookahead
         if valid == len(draft):
@@ -541,7 +545,7 @@ class TextGuide:
             self._lookahead = max(min(_LEAST_LOOKAHEAD, most), (self._lookahead + right) // 2)
 
     def _backtrack(self, draft: bytes, valid: int) -> Asking:
-        """Keep the part of a dead draft that fits, and put a candidate after it."""
+        """Keep the part of a dead draft that fits, and append a candidate."""
         if (begun := self._written.unclear_from(draft, valid)) is not None:
             valid = min(valid, begun)
         matcher = self._written.matcher.fork()
@@ -649,7 +653,7 @@ class TextGuide:
         return b"", "shortest"
 
     def _few_tokens(self) -> tuple[int, ...]:
-        """The tokens that may come next, where the endpoint can be told so many."""
+        """The tokens that may come next, if the endpoint can be restricted to so many."""
         if not self._means.biases_tokens:
             return ()
         size = self._vocab_size
@@ -662,9 +666,9 @@ class TextGuide:
         return tokens if 0 < len(tokens) <= MAX_BIASED_TOKENS else ()
 
     def _write_forced(self) -> Generator[Event, None, None]:
-        """Write what the grammar leaves no choice about, without whitespace at its end.
+        """Write forced text, without whitespace at its end.
 
-        Models go on better after a word than after a space, which belongs to the next token.
+        Models continue better after a word than after a space, which belongs to the next token.
         """
         text = self._written.matcher.find_jump_forward_string().encode()
         if len(text) < _WHOLE_RUN:  # more may be forced after a run of the greatest length
@@ -676,7 +680,7 @@ class TextGuide:
             yield Forced(token_ids=(), text=text)
 
     def _skip_to_text(self, draft: bytes) -> Generator[Event, None, bytes]:
-        """Leave out talk before the text, as in `Sure! Here it is: {`."""
+        """Skip talk before the text, as in `Sure! Here it is: {`."""
         start = start_of_text(self._written.matcher, bytes(self._written.text), draft)
         if start == 0 or self._corrections >= self._options.max_grammar_corrections:
             return draft
@@ -687,15 +691,15 @@ class TextGuide:
         return draft[start:]
 
     def _is_worth_reading(self, answer: str) -> bool:
-        """False for the beginning of an answer that is dead for certain, or far too long."""
+        """False for the beginning of an answer that certainly does not fit, or is far too long."""
         if len(answer) > 64 + 16 * self._options.budget.tokens:
             return False
-        if not self._written.has_draft:  # talk before the text may be left out
+        if not self._written.has_draft:  # talk before the text can be skipped
             return True
         draft = answer.encode("utf-8", "replace")
-        if self._written.text.startswith(draft):  # it may begin again from the start
+        if self._written.text.startswith(draft):  # it may start again from the beginning
             return True
-        # Who answers as a whole may say the same in another order; only the whole of it tells.
+        # A whole answer may say the same in another order, which only all of it can show.
         opening = bytes(self._written.text[:1])
         begins = opening in (b"{", b"[") and draft.lstrip().startswith((opening, b"```"))
         if begins and self._answers_as_a_whole():
@@ -705,7 +709,7 @@ class TextGuide:
 
     def _without_repetition(self, draft: bytes) -> bytes:
         written = bytes(self._written.text)
-        again = self._answers_as_a_whole()  # It is asked in words to go on.
+        again = self._answers_as_a_whole()  # It is asked in words to continue.
         return without_repetition(
             self._written.matcher, written, draft, begins_again=again, forced=self._written.forced
         )
@@ -738,7 +742,7 @@ class TextGuide:
     def _end(self, status: Status, reason: str) -> Ended:
         self._written.transcript.settle(bytes(self._written.text))
         filled = self._written.filled
-        # That a text of forced bytes alone ends where it may go on is said by nobody either.
+        # No drafter says either that a text of only forced bytes ends where it may continue.
         is_made_up = any(means in MADE_UP for _, _, means in filled) or (
             bool(filled) and not self._written.kept and bool(self._written.matcher.candidates(1))
         )
@@ -750,11 +754,11 @@ class TextGuide:
 
 
 _FILLING = frozenset({"forced", "nearest", "shortest"})
-"""Who may choose what stands in a correction, and is no model."""
+"""Means of choosing a correction in which no model takes part."""
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """How many bytes of whole characters two texts begin with alike."""
+    """The length of the common prefix in bytes, without partial characters."""
     length = next(
         (at for at, (ours, theirs) in enumerate(zip(one, other, strict=False)) if ours != theirs),
         min(len(one), len(other)),
@@ -769,7 +773,7 @@ def _first_character(text: bytes) -> bytes:
 
 
 def _reasoned_tokens(answer: Answer, output: int) -> int:
-    """How many of the tokens of an answer are reasoning; by length where nobody tells."""
+    """The number of tokens of an answer that are reasoning; estimated if it is not reported."""
     if answer.reasoning_tokens is not None:
         return min(answer.reasoning_tokens, output)
     written = len(answer.reasoning) + len(answer.text)

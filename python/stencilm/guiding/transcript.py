@@ -1,8 +1,8 @@
-"""What the drafts of a text say, joined in their own words, beside the text that is made of them.
+"""The transcript of a text: what its drafts say, in their own words, next to the text itself.
 
-One idea: a text has the grammar's order, so what a draft says may have no place in it yet, or none
-any more. All that was said is kept as it came. Where the text says less than it might, it is read
-anew from there, and never where the grammar put something into a draft's place.
+One idea: the text follows the grammar's order, so a part of a draft may have no place in it yet, or
+none any more. The transcript keeps everything as it came. When the text says less than it could, it
+is written again from the transcript, except where the grammar has replaced a part of a draft.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from stencilm.guiding.rereading import wrapped
 from stencilm.guiding.rewriting import Reread
 
 _FREE_WORK = 100_000
-"""Bytes of transcripts that are read anew before it counts how long they are."""
+"""Bytes of transcripts that may be read again in any case."""
 _WORK_FOR_A_BYTE = 16
-"""How many more for each byte that is said: a transcript is read anew when it has grown so much."""
+"""How many more for each byte of drafts, so that a transcript is read again as it grows."""
 _LEAST_GROWTH = 4
-"""What is held is read anew when it is longer by a part of that, so that all the readings of a
-transcript together are a few times as long as it is."""
+"""The fraction by which a held transcript must grow to be read again: all readings of it together
+cost only a few times its length."""
 _OPENING = re.compile(rb"[\[{]")
 _IN_DOCUMENT = re.compile(rb"\"|'\s*:|^\s*[]}:,]")
 
 
 class Anew(NamedTuple):
-    """A text that was read anew from all that was said.
+    """A text that was written again from a transcript.
 
     Attributes:
         text: The whole text.
-        said: The transcript of which it is a reading.
-        reread: How much of it was kept.
+        said: The transcript that it was written from.
+        reread: The result of rewriting it.
     """
 
     text: bytes
@@ -53,13 +53,13 @@ class Anew(NamedTuple):
 
 
 class Otherwise(NamedTuple):
-    """What would stand without all that was said before.
+    """The text that would result without using the transcript.
 
     Attributes:
         before: The text before a draft.
         text: The text with it.
-        is_complete: That is whole.
-        is_lossy: Not all of the draft is in it.
+        is_complete: The latter is a complete text.
+        is_lossy: It lacks some of the draft.
     """
 
     before: bytes
@@ -69,16 +69,16 @@ class Otherwise(NamedTuple):
 
 
 class Transcript:
-    """All that was said of one text.
+    """The transcript of all drafts of one text.
 
     Args:
         read_anew: Reads a transcript from the beginning of the grammar.
-        is_late: Whether no more is to be read.
-        is_json: The text is JSON by a schema; of any other nothing is noted.
-        is_seeded: The text begins with what nobody said.
+        is_late: Whether there is no more time for reading.
+        is_json: The text is JSON by a schema; for any other text, nothing is noted.
+        is_seeded: The text begins with a seed, which no draft said.
 
     Attributes:
-        is_owing: The text says less than the transcript, which has it in a place of its own.
+        is_owing: The text says less than the transcript, in which the rest has a place.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class Transcript:
         self._read_anew = read_anew
         self._growing = Growing(is_late)
         self._is_seeded = is_seeded
-        self._read_up_to = 0  # how much was said when all was last read anew
+        self._read_up_to = 0  # the length at the last reading of everything
         self._is_late = is_late
         self._said: bytes | None = b"" if is_json else None
-        self._drafts = b""  # as they came, without what the grammar added
+        self._drafts = b""  # as they came, without the grammar's additions
         self._is_begun = False  # by a draft
         self._forced = 0  # bytes at the end that the grammar added
         self._lost: bytes = b""
@@ -104,12 +104,12 @@ class Transcript:
 
     @property
     def lost(self) -> str:
-        """What was said and is not all in the text, though the grammar has a place for it."""
+        """The drafts, if the text lacks a part of them that the grammar has a place for."""
         left = self._said if self.is_owing and self._said is not None else b""
         return (self._lost or left).decode("utf-8", "ignore")
 
     def add(self, text: bytes, *, is_drafted: bool = True) -> None:
-        """Something was said, by a draft or the grammar, that stands in the text as well."""
+        """Add something to the transcript that is also in the text, from a draft or the grammar."""
         if self._said is not None:
             self._said += text
             self._is_begun = self._is_begun or is_drafted
@@ -117,15 +117,15 @@ class Transcript:
             self._left += _WORK_FOR_A_BYTE * len(text)
 
     def say_forced(self, length: int) -> None:
-        """A draft said so many bytes of what the grammar added."""
+        """A draft repeated this many bytes of what the grammar added."""
         self._forced = max(0, self._forced - length)
         self._is_begun = True
 
     def add_draft(self, draft: bytes, rest: bytes) -> bool:
-        """A draft was read, of which the rest is what it does not repeat of the text.
+        """Add a draft; `rest` is the part of it that does not repeat the text.
 
         Returns:
-            Whether it is all that was said.
+            Whether it is everything that was said.
         """
         is_all = not self._is_begun
         is_first = is_all and draft == rest
@@ -136,7 +136,10 @@ class Transcript:
         return is_all
 
     def overlap(self, draft: bytes) -> Overlap:
-        """How much of the beginning of a draft was said already; nothing for a text of no JSON."""
+        """How much of the start of a draft repeats the transcript.
+
+        Nothing if the text is not JSON.
+        """
         if self._said is None:
             return Overlap()
         said = self._drafted
@@ -152,10 +155,10 @@ class Transcript:
         return Overlap(found.length) if is_again else found
 
     def read_without(self, draft: bytes, again: Overlap) -> Reread | None:
-        """All that was said with a draft that says all of an overlap again.
+        """Read the transcript with a draft of which all of an overlap is a repetition.
 
         Returns:
-            The reading; None where that loses something, or nothing is doubtful.
+            The reading; None if it loses something, or if nothing is doubtful.
         """
         before = self._drafted if again.length else self._said or b""
         said = before + draft[again.length + again.doubtful :]
@@ -165,13 +168,13 @@ class Transcript:
         return None if found is None or found.is_lossy else found
 
     def add_refused(self, text: bytes) -> None:
-        """Something was said of which nothing stands in the text."""
+        """Add something to the transcript of which nothing is in the text."""
         if self._said is not None and text.strip():
             self.add(text)
             self.is_owing = True
 
     def take(self, said: bytes) -> None:
-        """All that was said is this now."""
+        """Replace the transcript."""
         if self._said is None:
             return
         self._left += _WORK_FOR_A_BYTE * max(0, len(said) - len(self._said))
@@ -181,17 +184,17 @@ class Transcript:
         self.is_owing = False
 
     def forget(self) -> None:
-        """Something stands in the text that was not said: no draft is gone on with any more."""
+        """Give up the transcript, because the text contains something that no draft said."""
         if self.is_owing and self._said is not None:
             self._lost = self._said
         self._said = None
         self.is_owing = False
 
     def note(self, found: Reread, text: bytes, *, is_of_all: bool) -> None:
-        """Note what a reading left out, after which a text stands.
+        """Note what a reading lacks, given the text after it.
 
-        What the grammar has no place for is not owed: the text says no less than if the drafts
-        ended here, and of a whole reading of all that was said nobody need ask.
+        Parts for which the grammar has no place are not owed: the text says no less than if the
+        drafts ended here. After a complete reading of the whole transcript, nothing is owed.
         """
         if is_of_all and found.is_complete:
             self.is_owing = False
@@ -199,35 +202,35 @@ class Transcript:
             self.is_owing = found.is_apart or (found.is_lossy and self._may_say_more(text))
 
     def settle(self, text: bytes) -> None:
-        """Nothing more is said: find out whether the text, which is whole, says less."""
+        """After the last draft, find out whether the text, which is complete, lacks something."""
         if self.is_owing:
             self._left += len(self._said or b"")
             found = self._if_ended()
             self.is_owing = found is not None and says(found.text) > says(text)
 
     def _may_say_more(self, text: bytes) -> bool:
-        """Whether more may be in the text once all is said.
+        """Whether the text may contain more once all drafts have come.
 
-        It cannot where the drafts, if they ended here, would say just what stands.
+        It may not if the drafts, ended here, would give exactly this text.
         """
         found = self._if_ended()
         return found is None or not found.is_complete or says(found.text) != says(text)
 
     def _if_ended(self) -> Reread | None:
-        """What was said, if the drafts ended here."""
+        """The text that the drafts would give if they ended here."""
         said = self._document(self._said or b"")
         if said is None or not self._is_affordable(len(self._said or b"")):
             return None
         return self._read_anew((self._said or b"") + closing(said))
 
     def read_with(self, draft: bytes, otherwise: Otherwise, *, may_hold: bool) -> Anew | None:
-        """The text as all drafts together say it, where that is more; None where it is not.
+        """The text of all drafts together, if it says more; None if it does not.
 
         Args:
             draft: The last draft, as it came.
-            otherwise: What would stand without this.
-            may_hold: It may say as much as stands already: a draft that has not ended says what has
-                no place yet.
+            otherwise: The text without this.
+            may_hold: Accept a text that says only as much as the present one, because an unfinished
+                draft may contain parts without a place yet.
         """
         self._read_up_to = len(self._said or b"") + len(draft)
         readings = list(self._readings(draft))
@@ -250,7 +253,10 @@ class Transcript:
         return next((one for one in fitting if says(one.text) >= says(otherwise.before)), None)
 
     def hold(self, draft: bytes) -> bool:
-        """Note a draft that goes on with what has no place in the text yet, if it does."""
+        """Note a draft that continues a part without a place in the text yet.
+
+        False if it does not.
+        """
         if self._said is None or not draft.strip() or self._is_all_again(draft):
             return False
         said = next(self._joined(draft), b"")
@@ -264,14 +270,14 @@ class Transcript:
 
     @property
     def has_grown(self) -> bool:
-        """Whether much was said since all was last read anew."""
+        """Whether much was said since the last reading of everything."""
         length = len(self._said or b"")
         return _LEAST_GROWTH * (length - self._read_up_to) >= self._read_up_to
 
     def _may_hold(self, said: bytes, draft: bytes) -> bool:
-        """Whether so much has been said that has not ended, and is more than before.
+        """Whether a transcript is unfinished and says more than before.
 
-        A draft of nothing but punctuation need not say more: the quote that ends a name does not.
+        A draft that is only punctuation need not say more: the quote that ends a name does not.
         """
         before = self._growing.read(self._said or b"").said
         node, more, _ = self._growing.read(said)
@@ -280,7 +286,7 @@ class Transcript:
         return more > before or (more == before and not says_something(draft))
 
     def _may_be_whole(self, said: bytes) -> bool:
-        """Whether a transcript may be read as a whole text: a document that it holds has ended."""
+        """Whether a transcript may be a complete text: one of its documents has ended."""
         node: Node | None
         node, _, is_first = self._growing.read(said)
         if node is None or not is_first or self._is_seeded:
@@ -292,7 +298,7 @@ class Transcript:
     def _readings(
         self, draft: bytes, may_read: Callable[[bytes], bool] = lambda said: True
     ) -> Iterator[Anew]:
-        """The readings of all that may have been said and that may be read."""
+        """The readings of the possible transcripts, for those in `may_read`."""
         if self._said is None:
             return
         for said in filter(may_read, dict.fromkeys(self._joined(draft))):
@@ -303,9 +309,9 @@ class Transcript:
                 yield Anew(found.text, said, found)
 
     def _read_alone(self, draft: bytes) -> Anew | None:
-        """The drafts without what the grammar added, of which who writes them may know nothing.
+        """The drafts without the grammar's additions, which their writer may not know about.
 
-        That is known only where they are a whole document, of which nothing is lost.
+        Used only if they are one complete document of which nothing is lost.
         """
         said = self._drafts + draft
         known = {self._said, (self._said or b"") + draft, self._drafted + draft}
@@ -318,14 +324,15 @@ class Transcript:
         return Anew(found.text, said, found) if found is not None and _is_all(found) else None
 
     def hear(self, draft: bytes) -> None:
-        """A draft was read, whatever stands of it."""
+        """A draft was read, whatever part of it is in the text."""
         if self._said is not None:
             self._drafts += draft
 
     def _joined(self, draft: bytes) -> Iterator[bytes]:
-        """What a draft and all before it may say together, the likeliest first.
+        """The possible transcripts of a draft and all before it, likeliest first.
 
-        Who was asked to go on may begin all of it again, or the list or the words that were cut.
+        A model that was asked to continue may start all over, or repeat the list or the words that
+        were cut.
         """
         said = self._said or b""
         if not said:
@@ -335,7 +342,7 @@ class Transcript:
             yield draft
         is_added = said_again(self._added, draft) > 0
         yield (self._drafted if is_added else said) + draft
-        yield self._drafted + draft  # who does not know what was added
+        yield self._drafted + draft  # its writer does not know the additions
         for length in islice(overlaps(said, draft), 1):
             yield said + draft[length:]
 
@@ -347,7 +354,7 @@ class Transcript:
 
     @property
     def _drafted(self) -> bytes:
-        """What was said, up to the end of the last draft."""
+        """The transcript up to the end of the last draft."""
         said = self._said or b""
         return said[: len(said) - self._forced]
 
@@ -358,7 +365,7 @@ class Transcript:
         return True
 
     def _document(self, said: bytes) -> Node | None:
-        """The first document of a transcript, which has talk and fences around it."""
+        """The first document of a transcript, without the talk and fences around it."""
         return self._growing.read(said).node
 
     def _is_all_again(self, draft: bytes) -> bool:
@@ -376,7 +383,7 @@ def _rank(found: Anew) -> tuple[bool, int]:
 
 
 def says(text: bytes) -> int:
-    """How much a text of JSON says."""
+    """How much a JSON text says."""
     node, _ = read(text.decode("utf-8", "ignore"))
     return said_by(node)
 
@@ -401,6 +408,6 @@ def is_all_again(before: Node | None, draft: bytes) -> bool:
 
 
 def begins_document(draft: bytes) -> bool:
-    """Whether nothing but talk stands before the first bracket of a draft."""
+    """Whether only talk precedes the first bracket of a draft."""
     found = _OPENING.search(draft)
     return found is not None and _IN_DOCUMENT.search(draft, 0, found.start()) is None

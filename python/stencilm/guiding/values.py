@@ -1,7 +1,7 @@
 """From a guided text to its typed value, or to the reason why it has none.
 
-One idea: a value is only what a model wrote. Where the grammar filled in what might have been
-otherwise, the text is valid and the value is made up, so it is given to nobody who did not ask.
+One idea: a value is only what a model wrote. If the grammar filled in something that could have
+been different, the text is valid, but the value is made up. So it is returned only on request.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def generation_of(
 
     Args:
         guided: The text.
-        output: What it was asked for as.
-        completed: Give the value also where the grammar completed what the model began.
-        known: The value of a text that has been read as it came.
+        output: Its output type.
+        completed: Return the value even if the grammar completed what the model began.
+        known: The value of a text that was read as it came.
 
     Raises:
-        ModelRefused: Free text was asked for, and there is none.
+        ModelRefused: Free text was requested, and there is none.
     """
     usage = guided.usage
     waited = sum(event.seconds for event in guided.trace if isinstance(event, Called))
@@ -77,9 +77,9 @@ def generation_of(
 
 
 def unwritten(guided: Guided, *, completed: bool = False) -> str | None:
-    """Why a text is not what a model wrote; None where it is.
+    """Why a text is not what a model wrote; None if it is.
 
-    `completed` takes a text that the grammar completed, if a model wrote some of it.
+    With `completed`, a text that the grammar completed counts, if a model wrote some of it.
     """
     if not guided.is_valid:
         return f"it was cut: {guided.reason}"

@@ -1,7 +1,8 @@
-"""The text that stands, and how a draft may be read that comes after it.
+"""The text so far, and the ways to read the draft after it.
 
-One idea: a draft goes on as it is, or says the same as JSON in another form, or all drafts together
-say more than it alone does. Each is a reading, and leaves the text as it is until it is put there.
+One idea: a draft continues the text as it is, or it says the same as JSON in another form, or all
+drafts together say more than the last one alone. Each of these is a reading, which does not change
+the text until it is applied.
 """
 
 from __future__ import annotations
@@ -32,21 +33,21 @@ class Written:
     Args:
         matcher: A fresh matcher of the grammar.
         grammar: The grammar.
-        seed: What every text begins with.
-        is_late: Whether a long draft is to be left with what was read of it so far.
+        seed: The beginning of every text.
+        is_late: Whether to stop reading a long draft, and use what was read so far.
 
     Attributes:
         text: Its bytes.
         matcher: The matcher after it.
-        start: A matcher that has read nothing; it is not changed.
-        transcript: All that the drafts said.
-        filled: Where it begins and ends, and why, for each part that no model wrote.
-        forced: The bytes at the end of it that were forced and that no draft said since.
-        kept: The bytes of the model's own words and numbers that are in it.
-        has_draft: There is something of a draft in it.
-        owes_comma: The last draft had a comma after what stands at the end of it.
-        is_held: It does not go on where the drafts do.
-        left_out: What was said and is not in it, because the grammar takes it in no way.
+        start: A matcher at the beginning; it is not changed.
+        transcript: The transcript of all drafts.
+        filled: Start, end and reason of each part that no model wrote.
+        forced: The bytes at its end that were forced, and that no draft has said since.
+        kept: The number of bytes in it from the model's own words and numbers.
+        has_draft: It contains a part of a draft.
+        owes_comma: The last draft had a comma after the end of the text.
+        is_held: It does not end where the drafts end.
+        left_out: Values of drafts that it lacks, because the grammar accepts them in no form.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Written:
         )
 
     def accept(self, text: bytes) -> None:
-        """Put a text after it that was found to fit."""
+        """Append a text that is known to fit."""
         if not self.matcher.accept_string(text):
             raise AssertionError(f"invariant: {text!r} was found to fit")
         self.text += text
@@ -80,19 +81,19 @@ class Written:
         self.owes_comma = False
 
     def keep(self, text: bytes) -> None:
-        """Accept what a model wrote."""
+        """Append a text that a model wrote."""
         self.accept(text)
         self.transcript.add(text)
         self.kept += content(text)
 
     def fill(self, text: bytes, means: str) -> None:
-        """Accept what no model wrote."""
+        """Append a text that no model wrote."""
         start = len(self.text)
         self.accept(text)
         self.filled.append((start, len(self.text), means))
 
     def says_forced(self, draft: bytes) -> bool:
-        """Whether a draft says a part of what was forced and nothing else; it is over with that."""
+        """Whether a draft only repeats a part of what was forced; then it is finished."""
         if not self.forced or self.matcher.longest_valid_prefix(draft).status != "dead":
             return False
         length = begun_again(bytes(self.text[len(self.text) - self.forced :]), draft)
@@ -104,13 +105,13 @@ class Written:
     def otherwise(
         self, said: bytes, whole: bytes, draft: bytes, *, is_held: bool
     ) -> Anew | Reread | None:
-        """How a draft is read that is not taken as it is: with all before it, or as other JSON.
+        """How to read a draft that is not taken as it is: with all earlier ones, or as other JSON.
 
         Args:
             said: The draft as it came.
-            whole: The same with the comma that comes before it.
-            draft: What of it comes after the text.
-            is_held: The text does not go on where the draft does.
+            whole: The same with the comma that precedes it.
+            draft: The part of it that comes after the text.
+            is_held: The text does not end where the drafts end.
         """
         verdict = self.matcher.longest_valid_prefix(draft)
         if verdict.status != "dead":
@@ -127,7 +128,7 @@ class Written:
         return found
 
     def _reread(self, whole: bytes, draft: bytes) -> Reread | None:
-        """The draft as JSON in the grammar's own form, where that keeps more of it than as it is.
+        """The draft rewritten in the grammar's form, if that keeps more than the draft as it is.
 
         Args:
             whole: The draft as it came.
@@ -138,13 +139,13 @@ class Written:
         if found is None:
             return None
         is_again = begins_again(written, whole, self._is_late)
-        # Brackets around nothing of what it says are another value than the draft's.
+        # Brackets without any of the draft's contents would be a different value.
         if not found.kept and (is_again or found.is_lossy):
             return None
         if is_again:
             return found
         if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
-            is_talk = False  # so nothing is left out before it
+            is_talk = False  # then nothing before it is left out
         else:
             is_talk = not self.has_draft
         skipped = start_of_text(self.matcher, written, draft) if is_talk else 0
@@ -156,19 +157,19 @@ class Written:
         return found if is_better else None
 
     def _read_anew(self, said: bytes) -> Reread | None:
-        """All that was said, read from the beginning of the text, which the seed is."""
+        """Read a transcript from the beginning of the text, which is the seed."""
         seed = self._seed
         rereader = Rereader(self.start, self._grammar, self._is_late, _OFFERS_ANEW)
         found = rereader.reread(seed, said)
         return None if found is None else found._replace(text=seed + found.text)
 
     def _anew(self, said: bytes, found: Reread | None, *, is_held: bool) -> Anew | None:
-        """The text as all drafts together say it, where it says more so than otherwise.
+        """The text of all drafts together, if it says more than the text without them.
 
         Args:
             said: The draft.
-            found: What would be written of it without this.
-            is_held: The text does not go on where the draft does.
+            found: The reading of the draft alone.
+            is_held: The text does not end where the drafts end.
         """
         before = bytes(self.text)
         may_hold = is_held or found is None
@@ -178,7 +179,7 @@ class Written:
         return self.transcript.read_with(said, otherwise, may_hold=may_hold)
 
     def held(self) -> Anew | None:
-        """The text as all drafts together say it, of which the last were noted and not read."""
+        """The text of all drafts together, if the last ones were noted but not read."""
         if not self.is_held:
             return None
         text = bytes(self.text)
@@ -186,7 +187,7 @@ class Written:
         return self.transcript.read_with(b"", otherwise, may_hold=False)
 
     def put_anew(self, anew: Anew, start: int) -> None:
-        """Put another text in its place, which is the same up to `start`."""
+        """Replace the text by another one, which is equal up to `start`."""
         self.matcher = self.start.fork()
         self.text = bytearray()
         self._rereader = Rereader(self.start, self._grammar, self._is_late)
@@ -197,7 +198,7 @@ class Written:
         self.kept = max(self.kept + (anew.reread.kept > 0), anew.reread.kept)
 
     def after_reread(self, found: Reread, *, is_of_all: bool) -> None:
-        """Note what the text does not say that was said."""
+        """Note which parts of the drafts the text lacks."""
         self.transcript.note(found, bytes(self.text), is_of_all=is_of_all)
         if is_of_all:
             self.left_out.clear()
@@ -207,7 +208,7 @@ class Written:
         self.has_draft = True
 
     def _fits_after_talk(self, draft: bytes) -> bool:
-        """Whether a draft goes on as it is, but for talk before it."""
+        """Whether a draft fits as it is, after talk at its beginning."""
         if self.has_draft:
             return False
         written = bytes(self.text)
@@ -219,7 +220,7 @@ class Written:
         return verdict.status != "dead" or self.ends_at(rest[: verdict.valid_bytes])
 
     def unclear_from(self, draft: bytes, valid: int) -> int | None:
-        """Where in a draft of JSON a value begins of which a part alone would be another value."""
+        """Where in a JSON draft a value begins of which a part would be another value."""
         if not isinstance(self._grammar.source, JsonSchemaSource):
             return None
         told = self._rereader.unsettled(bytes(self.text))
@@ -237,22 +238,22 @@ class Written:
         return all(isinstance(candidate, Literal) for candidate in candidates)
 
     def ends_at(self, draft: bytes) -> bool:
-        """Whether the text may end after a draft, which fits."""
+        """Whether the text may end after a draft that fits."""
         matcher = self.matcher.fork()
         matcher.accept_string(draft)
         return matcher.is_completed()
 
     def may_end_behind(self, forced: bytes) -> bool:
-        """Whether forced text is whole, and more may come: it is left to the drafter.
+        """Whether a text is complete after forced text, but may continue: the drafter decides.
 
-        Who answers `1` means just that, were it after a `1` that stands there already.
+        A model that answers `1` means exactly that, even if there is a `1` already.
         """
         there = self.matcher.fork()
         there.accept_string(forced)
         return there.is_completed() and not is_over(there, there.stop_token_ids)
 
     def shortest(self) -> bytes:
-        """The shortest completion; nothing where it would be too long to be of use."""
+        """The shortest completion; empty if it would be too long."""
         try:
             return self.matcher.shortest_completion()
         except MatcherError:
@@ -260,9 +261,9 @@ class Written:
 
 
 def _is_within(talk: bytes, written: bytes) -> bool:
-    """Whether what comes before a place in a draft is no talk, but stands within the same brackets.
+    """Whether the beginning of a draft is not talk, because it is within the same brackets.
 
-    Nor is talk what stands in the text already.
+    A repetition of the text so far is not talk either.
     """
     return begins_document(talk.removesuffix(written)) or are_items(
         talk.decode("utf-8", "ignore"), written.decode("utf-8", "ignore")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from stencilm.grammars.symbols import SymbolTable
 
 DEFAULT_CACHE_LIMIT_BYTES = 256 << 20
-# Names of special tokens that are shorter stand in many texts without being meant.
+# Shorter names of special tokens occur in many texts by chance.
 _SHORTEST_NAME = 3
 
 
@@ -72,11 +72,11 @@ class CompiledGrammar(_core.CompiledGrammar):
 
     @property
     def grammar(self) -> Grammar:
-        """What it was compiled from."""
+        """The grammar that it was compiled from."""
         try:
             return self._known_grammar
         except AttributeError:
-            pass  # Few ask for it, so it is made when somebody does.
+            pass  # Built on request, because few callers need it.
         core = self._grammar()
         source = self._source
         if source is None:
@@ -93,18 +93,18 @@ class CompiledGrammar(_core.CompiledGrammar):
         return f"{type(self).__name__}({parts})"
 
     def __reduce__(self) -> NoReturn:
-        """Refused: it would carry the whole tokenizer with it, each time."""
+        """Raises: pickling would include the whole tokenizer each time."""
         raise TypeError(
             "a CompiledGrammar cannot be pickled: send the schema or pattern that it was made of, "
             "and compile it there, or send what serialize_json() returns"
         )
 
     def __copy__(self) -> Self:
-        """Itself, because it never changes meaning."""
+        """Returns itself, because it is immutable."""
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Itself, because it never changes meaning."""
+        """Returns itself, because it is immutable."""
         return self
 
     def serialize_json(self) -> str:
@@ -256,7 +256,7 @@ class GrammarCompiler:
         return self._limits
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A compiler of the same vocabulary with the same options, which keeps nothing yet."""
+        """Pickles as a compiler of the same vocabulary with the same options and an empty cache."""
         options: dict[str, Any] = {
             "max_threads": self._max_threads,
             "cache_enabled": self._cache is not None,
@@ -266,15 +266,15 @@ class GrammarCompiler:
         return partial(type(self), **options), (self._tokenizer_info,)
 
     def __copy__(self) -> Self:
-        """Itself: all threads and all copies of what holds it may share one cache."""
+        """Returns itself: all threads and all copies of an owner may share one cache."""
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Itself: all threads and all copies of what holds it may share one cache."""
+        """Returns itself: all threads and all copies of an owner may share one cache."""
         return self
 
     def __repr__(self) -> str:
-        """What it compiles for."""
+        """The vocabulary that it compiles for."""
         return f"<{type(self).__name__} for {self._tokenizer_info.vocab_size} tokens>"
 
     def compile_json_schema(
@@ -287,7 +287,7 @@ class GrammarCompiler:
     ) -> CompiledGrammar:
         """The compiled form of `Grammar.from_json_schema` with the same options."""
         if self._cache is None and type(schema) is str and documents is None and symbols is None:
-            # Only the text is looked at; the values that stand for it are made when asked for.
+            # Only the text is checked; the `Grammar` is made when it is requested.
             if not schema.isascii():
                 checked_text("schema", schema)
             read = json_schema_options(**options)
@@ -386,7 +386,7 @@ class GrammarCompiler:
 
 
 def _warn_of_names(core: _core.Grammar, tokenizer_info: TokenizerInfo) -> None:
-    """Says where a text of a grammar is what a model writes as one special token."""
+    """Warn if a grammar spells the name of a special token, which models write as one token."""
     names = [name for name in tokenizer_info.special_token_names if len(name) >= _SHORTEST_NAME]
     for name in core.names_as_text(names) if names else ():
         warnings.warn(
@@ -409,11 +409,12 @@ def checked_info(tokenizer_info: Any) -> TokenizerInfo:
 
 
 class _Flight:
-    """One compilation under way, and those who wait for it."""
+    """A compilation in progress, and the threads that wait for it."""
 
     def __init__(self) -> None:
-        # Held until it has landed. An event would do, but is several steps of Python, between
-        # which the handler of a signal may raise; the release of a lock is one.
+        # Locked until the compilation has ended. An event would do, but setting one takes several
+        # steps of Python, between which a signal handler may raise; releasing a lock is a single
+        # step.
         self.under_way = Lock()
         self.under_way.acquire()
         self.thread = get_ident()
@@ -423,7 +424,7 @@ class _Flight:
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """A compiled grammar that is kept, and what it took when it was measured last."""
+    """A cached grammar, and its size when it was last measured."""
 
     source: Source
     compiled: CompiledGrammar
@@ -431,32 +432,30 @@ class _Entry:
 
 
 class _Cache:
-    """The latest compiled grammars within a budget of bytes, and the compilations under way."""
+    """The latest compiled grammars within a budget of bytes, and the compilations in progress."""
 
-    # Grammars grow while they are used, so their sizes are measured again and again: with every
-    # new entry those that were used last, which grow the most, and some of all the others in turn.
+    # Grammars grow while they are used, so their sizes are measured repeatedly. With every new
+    # entry, measure those used last, which grow the most, and some of the others in turn.
     _USED_LAST = 2
     _IN_TURN = 6
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._lock = RenewedLock(self._forget_other_threads)
-        # Those not asked for the longest come first. No OrderedDict, which takes what the handler
-        # of a signal raises within a hash for a key that is not there.
+        # Least recently used first. Not an OrderedDict: if a signal handler raises within a hash,
+        # it reports a missing key instead.
         self._entries: dict[Source, _Entry] = {}
-        # Those not measured the longest come first.
+        # Least recently measured first.
         self._turn: OrderedDict[_Entry, None] = OrderedDict()
         self._total = 0
-        # Whether these are being changed. Where the handler of a signal raises meanwhile, they no
-        # longer agree.
+        # Whether the fields above are being changed. If a signal handler raises meanwhile, they are
+        # inconsistent.
         self._is_changing = False
         self._flights: dict[Source, _Flight] = {}
 
     def get(self, source: Source, compile_it: Callable[[], CompiledGrammar]) -> CompiledGrammar:
         if self._lock.is_mine:
-            return (
-                compile_it()
-            )  # The handler of a signal came in the middle of a look at the cache.
+            return compile_it()  # A signal handler interrupted an access to the cache.
         with self._lock.held:
             known = self._known(source)
         return self._compile(source, compile_it) if known is None else known
@@ -490,21 +489,23 @@ class _Cache:
                         return known
                     flight = self._flights.get(source)
                     if flight is None or not flight.under_way.locked():
-                        # One that has landed is left where the handler of a signal has raised.
+                        # A finished one is left behind if a signal handler raised.
                         flight = self._flights[source] = mine
                 if flight is mine:
                     break
                 if flight.thread == mine.thread:
-                    # The handler of a signal asks for what it interrupted: not to be waited for.
+                    # A signal handler requests what it interrupted: waiting would never end.
                     return compile_it()
                 with _core.LockGuard(flight.under_way):
                     pass
                 if flight.compiled is not None:
                     return flight.compiled
                 if flight.error is not None:
-                    # A copy: threads that raise one exception would write into the same traceback.
+                    # A copy: threads that raise the same exception would write into the same
+                    # traceback.
                     raise copy.copy(flight.error)
-                # What stopped the other thread was no fault of the grammar, such as an interrupt.
+                # The other thread was stopped for a reason unrelated to the grammar, such as an
+                # interrupt.
                 with self._lock.held:
                     if self._flights.get(source) is flight:
                         del self._flights[source]
@@ -520,14 +521,14 @@ class _Cache:
                         if mine.compiled is not None:
                             self._add(source, mine.compiled)
             finally:
-                # Also where a handler has raised: others wait for this.
+                # Also if a signal handler raised: other threads wait for this.
                 mine.under_way.release()
         return mine.compiled
 
     def _forget_other_threads(self, was_locked: bool) -> None:
-        """In a process that was forked off: what other threads were doing is not done here."""
+        """In a forked process, forget the compilations of other threads: they do not go on."""
         if was_locked:
-            # One of them was changing these.
+            # One of them was changing these fields.
             self._empty()
         mine = get_ident()
         self._flights = {
@@ -536,7 +537,7 @@ class _Cache:
 
     def clear(self) -> None:
         if self._lock.is_mine:
-            return  # As in `get`: what is being looked at stays.
+            return  # As in `get`: what is being accessed stays.
         with self._lock.held:
             self._begin()
             self._empty()
@@ -560,7 +561,7 @@ class _Cache:
         self._is_changing = False
 
     def _measure(self, *entries: _Entry) -> None:
-        """Measures these, then drops what is too large or too much."""
+        """Measure these entries; evict those that are too large, then others beyond the budget."""
         for entry in entries:
             size = entry.source.size_bytes + entry.compiled.memory_size_bytes
             self._total += size - entry.size_bytes
@@ -568,7 +569,7 @@ class _Cache:
             self._turn.move_to_end(entry)
         for entry in entries:
             if entry.size_bytes > self._limit_bytes and entry in self._turn:
-                self._drop(entry)  # rather than all the others
+                self._drop(entry)  # evict it rather than all the others
         while self._total > self._limit_bytes:
             self._drop(next(iter(self._entries.values())))
 

@@ -30,7 +30,7 @@ DEFAULT_MAX_BYTES = 256 << 20
 _FORMAT = "stencilm.TokenIndex"
 _VERSION = 2
 _CHECKSUM = ',"checksum":"'
-# Between two reports of progress, in seconds; interrupts are seen as often.
+# Seconds between two reports of progress; interrupts are noticed as often.
 _SLICE = 0.05
 
 
@@ -282,7 +282,7 @@ class TokenIndex:
     def _behind(self, state: int, forced: list[int]) -> int:
         """The state after tokens that must come.
 
-        That what tokens spell leads where they do is not looked at when an index is read.
+        When an index is read, it is not checked that the tokens' bytes agree with the transitions.
         """
         here = state
         for token_id in forced:
@@ -336,7 +336,7 @@ class TokenIndex:
         Raises:
             MatcherError: The text was cut short, changed, or is something else.
             TokenizerError: It was built for another tokenizer.
-            TypeError: `text` is no str, or `tokenizer_info` no TokenizerInfo.
+            TypeError: `text` is not a str, or `tokenizer_info` not a TokenizerInfo.
         """
         if not isinstance(text, str):
             raise TypeError(
@@ -378,15 +378,15 @@ class TokenIndex:
         return cls(_core.TokenIndex.from_bytes(data, info.core), info)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew from its text, with the vocabulary beside it."""
+        """Pickles as its text and the vocabulary."""
         return type(self).deserialize_json, (self.serialize_json(), self._tokenizer_info)
 
     def __copy__(self) -> TokenIndex:
-        """Itself, because it is immutable."""
+        """Returns itself, because it is immutable."""
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TokenIndex:
-        """Itself, because it is immutable."""
+        """Returns itself, because it is immutable."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -397,11 +397,11 @@ class TokenIndex:
         return same_tokens and self._core.to_bytes() == other._core.to_bytes()
 
     def __hash__(self) -> int:
-        """Equal for equal ones."""
+        """Equal for equal indexes."""
         return hash(self._core.to_bytes())
 
     def __repr__(self) -> str:
-        """Its size."""
+        """The number of states and transitions."""
         return f"<TokenIndex: {self.num_states} states, {self.num_transitions} transitions>"
 
 
@@ -409,7 +409,7 @@ _MAX_DATA = 1 << 31
 
 
 class _Watch:
-    """Ends what is done in slices when its time is over, or its token was cancelled."""
+    """Stops work that is done in slices when its time is over, or its token was cancelled."""
 
     def __init__(self, max_seconds: float | None, limits: Limits) -> None:
         if max_seconds is not None:
@@ -441,7 +441,7 @@ class _Watch:
 
 
 class _Transitions(Mapping[int, Mapping[int, int]]):
-    """All states with their transitions, without a copy of them."""
+    """All states with their transitions, as a view."""
 
     __slots__ = ("_core",)
 

@@ -1,4 +1,4 @@
-"""A token index as a drawing: DOT text, and SVG if Graphviz is installed."""
+"""Drawings of a token index: DOT text, and SVG if Graphviz is installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stencilm.errors import StencilError
 if TYPE_CHECKING:
     from stencilm.matching.index import TokenIndex
 
-# Tokens written on one arrow, and layers of a summary.
+# The most tokens in the label of an arrow, and layers of a summary.
 _MAX_LABELS = 6
 _MAX_LAYERS = 24
 _MAX_LENGTH = 24
@@ -27,18 +27,18 @@ _HEAD = (
 
 
 def dot(index: TokenIndex, max_states: int) -> str:
-    """The automaton state by state, or layer by layer where it has more states than that."""
+    """The automaton state by state, or layer by layer if it has more than `max_states` states."""
     lines = _states(index) if index.num_states <= max_states else _layers(index)
     return "\n".join([*_HEAD, *lines, "}", ""])
 
 
 def is_graphviz_installed() -> bool:
-    """Whether the program that draws is there."""
+    """Whether Graphviz is installed."""
     return shutil.which("dot") is not None
 
 
 def svg(text: str) -> str:
-    """What graphviz draws.
+    """Graphviz's drawing.
 
     Raises:
         StencilError: It is not installed, or fails.
@@ -77,7 +77,7 @@ def _states(index: TokenIndex) -> list[str]:
 
 
 def _label(tokens: list[bytes]) -> str:
-    """The shortest tokens, each text on a line of its own, and how many more there are."""
+    """The shortest tokens, one per line, and how many more there are."""
     texts = sorted(set(tokens), key=lambda token: (len(token), token))
     shown = [_escape(_written(text)) for text in texts[:_MAX_LABELS]]
     if len(texts) > _MAX_LABELS:
@@ -94,17 +94,17 @@ def _written(token: bytes) -> str:
 
 
 def _escape(text: str) -> str:
-    # Graphviz reads entities of HTML in every label.
+    # Graphviz interprets HTML entities in every label.
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
 
 
 def _layers(index: TokenIndex) -> list[str]:
-    """States by the number of tokens it takes to reach them, neighbouring layers joined."""
+    """States by distance from the start, with neighbouring layers joined."""
     transitions = index.transitions
     targets = {state: Counter(row.values()) for state, row in transitions.items()}
     distance = {index.initial_state: 0}
     order = [index.initial_state]
-    for state in order:  # grows while it is walked
+    for state in order:  # the loop appends to it
         for target in targets[state]:
             if target not in distance:
                 distance[target] = distance[state] + 1

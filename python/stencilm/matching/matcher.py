@@ -1,7 +1,7 @@
-"""The matcher: where one sequence stands in its grammar.
+"""The matcher: the state of one sequence in its grammar.
 
-One idea: the class adds nothing to the hot calls. They are inherited from the Rust core as they
-are, so that making a matcher, accepting a token and filling a mask run no Python at all.
+One idea: the class adds nothing to the hot calls. They are inherited unchanged from the Rust core,
+so making a matcher, accepting a token and filling a mask run no Python at all.
 """
 
 from __future__ import annotations
@@ -106,14 +106,14 @@ class GrammarMatcher(_core.Matcher):
         return self.fork()
 
     def __reduce__(self) -> NoReturn:
-        """Refused: a place in a grammar is not data that another process could use."""
+        """Raises: a state cannot be used in another process."""
         raise TypeError(
             "a GrammarMatcher cannot be pickled: send the grammar and the accepted tokens, compile "
             "the grammar there, and accept the tokens again"
         )
 
     def __repr__(self) -> str:
-        """How far the sequence is."""
+        """The progress of the sequence."""
         state = (
             "terminated"
             if self.is_terminated()
@@ -201,7 +201,7 @@ class GrammarMatcher(_core.Matcher):
             return tokens
         probe = self.fork()
         for taken, token_id in enumerate(tokens):
-            # The tokenizer may spell a text with more tokens than it takes.
+            # The tokenizer may spell a text with more tokens than the fewest.
             if not probe.is_allowed(token_id) or not probe.accept_token(token_id):
                 return tokens[:taken]
         return tokens
@@ -354,7 +354,7 @@ class GrammarMatcher(_core.Matcher):
 
 
 class _Closing(typing.Protocol):
-    """A matcher that may have a budget of tokens."""
+    """A matcher that may have a token budget."""
 
     def tokens_to_end(self) -> int: ...
 
@@ -365,17 +365,17 @@ _Matcher = typing.TypeVar("_Matcher", bound=_Closing)
 
 
 def checked_whitespace(budget: int | None) -> int | None:
-    """A budget of whitespace, or None. Raises ValueError for what is none."""
+    """Check a whitespace budget, or None. Raises ValueError for an invalid one."""
     if budget is None:
         return None
     return count("whitespace_budget", budget, least=0, otherwise=", or None")
 
 
 def closing_within(matcher: _Matcher, max_tokens: int) -> tuple[_Matcher, int | None]:
-    """A matcher whose text is complete within so many tokens, and what a shortest one takes.
+    """A matcher whose text is complete within `max_tokens`, and the tokens of a shortest text.
 
-    The matcher as it is where it knows of no way to the end that short, has budgets in its grammar,
-    or cannot spell the end; None where no shortest text is known.
+    The same matcher if it knows of no text that short, if its grammar has budgets, or if it cannot
+    spell the end; None if no shortest text is known.
     """
     try:
         shortest = matcher.tokens_to_end()
@@ -419,7 +419,7 @@ def traverse_draft_tree(
 
 
 class _OfClassToo:
-    """A method that may be called of the class, too, and then has a batch of its own."""
+    """A method that may also be called on the class, and then uses a new batch."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -461,7 +461,7 @@ class BatchGrammarMatcher(_core.BatchMatcher):
         batch_accept_string = _OfClassToo()
 
     def __new__(cls, max_threads: int | typing.Literal["auto"] = "auto") -> Self:
-        """Starts no thread yet."""
+        """Start no thread yet."""
         if is_word(max_threads, ["auto"]):
             return cast("Self", super().__new__(cls))
         number = whole_number(
@@ -536,11 +536,11 @@ class BatchGrammarMatcher(_core.BatchMatcher):
         return super().batch_accept_and_fill(matchers, token_ids, bitmask, indices)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another with as many threads."""
+        """Pickles as a batch with the same number of threads."""
         return type(self), (self.max_threads,)
 
     def __repr__(self) -> str:
-        """How many threads it works with."""
+        """The number of threads."""
         return f"{type(self).__name__}(max_threads={self.max_threads})"
 
 
@@ -550,7 +550,7 @@ _MOST_SECONDS = 1e9
 
 
 def _time_limit(threshold: Any) -> float | None:
-    """Seconds, None for no limit: negative ones, and more than any walk takes."""
+    """A time limit in seconds; None if it is negative, or longer than any walk takes."""
     seconds = as_real(threshold)
     if seconds is None or math.isnan(seconds):
         raise TypeError(f"time_threshold is {shown(threshold)}, but must be a number of seconds")

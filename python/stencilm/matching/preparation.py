@@ -1,4 +1,4 @@
-"""Masks found before they are needed: the state of such work, and how to end it."""
+"""Masks computed in advance: the state of this work, and how to stop it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Preparation(_core.Preparation):
             Whether it has ended.
 
         Raises:
-            ValueError: `timeout` is no number of seconds.
+            ValueError: `timeout` is not a number of seconds.
         """
         return super().wait(timeout)
 

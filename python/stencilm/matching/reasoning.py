@@ -1,10 +1,10 @@
 """Reasoning before the answer: a matcher that lets a model think, and then enforces its grammar.
 
 One idea: a loop knows a grammar only by its matcher, so reasoning is a matcher as well. It allows
-every token of text, watches the incoming bytes for the end marker, counts tokens, writes the marker
-itself when the budget is used up, and from there on is the matcher of the answer. What it allows
-depends on one number, how much of the marker is at the end of the text; so the masks of a whole
-vocabulary are a few rows that are made once.
+every token of text, watches the bytes for the end marker, counts tokens, and writes the marker
+itself when the budget is used up. From there on it is the matcher of the answer. The allowed tokens
+depend on a single number: how many bytes of the marker the text ends with. So the masks are a few
+rows, which are computed once.
 
 The search for the marker is that of Knuth, Morris and Pratt (1977), byte by byte: a marker may
 begin and end within tokens.
@@ -28,10 +28,13 @@ from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import count
 
 DEFAULT_REASONING = 2_048
-"""Tokens of reasoning where no budget is given."""
+"""The default budget of reasoning, in tokens."""
 
 _END_OF_PROMPT = 64
-"""Tokens in which the end of a prompt is looked at; a marker is spelled in fewer."""
+"""The number of tokens at the end of a prompt in which markers are searched.
+
+Markers are shorter.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +93,12 @@ class ReasoningFormat:
 
 
 class ReasoningTokens:
-    """What a format of reasoning is in a vocabulary; made once for both, by `reasoning_tokens`."""
+    """A format of reasoning in the tokens of a vocabulary; cached by `reasoning_tokens`."""
 
     def __init__(self, info: TokenizerInfo, form: ReasoningFormat) -> None:
         self.info = info
         self.form = form
-        self.bytes = info.decoded_vocab  # special tokens by their names
+        self.bytes = info.decoded_vocab  # special tokens by name
         special = {self.bytes[one].decode(): one for one in info.special_token_ids}
         self._special = {name: one for name, one in special.items() if name}
         self._marker = form.end.encode()
@@ -107,7 +110,7 @@ class ReasoningTokens:
         self.whole_end = self.encode(form.closing + form.end + form.answer)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The tokens of a text in which names of special tokens stand for those."""
+        """The tokens of a text in which names of special tokens stand for these tokens."""
         if not self._special:
             return tuple(self.info.tokenize_bytes(text.encode()))
         names = sorted(self._special, key=len, reverse=True)
@@ -120,23 +123,23 @@ class ReasoningTokens:
         return tuple(found)
 
     def end_of(self, prompt_ids: Sequence[int]) -> str:
-        """The end of a prompt as text, special tokens by their names."""
+        """The end of a prompt as text, special tokens by name."""
         last = prompt_ids[-_END_OF_PROMPT:]
         held = [self.bytes[one] for one in last if 0 <= one < len(self.bytes)]
         return b"".join(held).decode("utf-8", "replace")
 
     def step(self, at: int, token_id: int) -> tuple[int, bytes | None]:
-        """How much of the marker stands at the end after one more token, where `at` bytes did.
+        """How many bytes of the marker the text ends with after a token; `at` bytes before it.
 
-        With the bytes after the whole marker where the token ends it, else with None.
+        Also the bytes after the whole marker if the token completes it, else None.
         """
         return self._scan(at, self.bytes[token_id])
 
     def end_after(self, at: int) -> tuple[int, ...]:
-        """The tokens that end the reasoning, where `at` bytes of the marker stand at its end.
+        """The tokens that end the reasoning if the text ends with `at` bytes of the marker.
 
-        The whole marker, as the model knows it, where it is one token and ends nowhere before its
-        own end; else the rest of it.
+        If the marker is a single token and its text does not complete a marker early: the whole
+        marker. Otherwise the rest of it.
         """
         whole = (self.form.closing + self.form.end).encode()
         is_whole = self._scan(at, whole)[1] == b""
@@ -149,11 +152,11 @@ class ReasoningTokens:
             return (*self.info.tokenize_bytes(rest), *self.encode(self.form.answer))
 
     def rest_of_answer(self, begun: bytes) -> tuple[int, ...]:
-        """The tokens between marker and answer, where `begun` has come of them."""
+        """The tokens between marker and answer, after `begun` of that text."""
         return self.encode(self._answer[len(begun) :].decode())
 
     def row(self, at: int) -> NDArray[np.int32]:
-        """The mask where `at` bytes of the marker stand at the end: int32, shape [words]."""
+        """The mask if the text ends with `at` bytes of the marker: int32, shape [words]."""
         row = self._rows.get(at)
         if row is None:
             row = self._rows[at] = self._made_row(at)
@@ -173,7 +176,7 @@ class ReasoningTokens:
         size = self.info.vocab_size
         allowed = np.zeros(-(-size // 32) * 32, dtype=np.bool_)
         allowed[:size] = np.fromiter(map(bool, self.bytes), np.bool_, size)
-        # Reasoning ends with its marker, and never the text.
+        # A stop token cannot end the text here; reasoning ends with its marker.
         allowed[[*self.info.special_token_ids, *self.info.stop_token_ids]] = False
         allowed[list(self.end)] = True
         return allowed
@@ -184,11 +187,11 @@ class ReasoningTokens:
 
     @cached_property
     def _holding(self) -> list[int]:
-        """The tokens that hold the whole marker."""
+        """The tokens that contain the whole marker."""
         return [number for number, one in enumerate(self.bytes) if self._marker in one]
 
     def _that_end(self, at: int) -> set[int]:
-        """The tokens that may end the marker: they go on with it, or hold the whole of it."""
+        """The tokens that may complete the marker: they continue it, or contain all of it."""
         found = set(self._holding)
         while at:
             rest = self._marker[at:]
@@ -212,7 +215,7 @@ class ReasoningTokens:
 
 @lru_cache(maxsize=16)
 def reasoning_tokens(info: TokenizerInfo, form: ReasoningFormat) -> ReasoningTokens:
-    """A format of reasoning in a vocabulary; the latest are kept."""
+    """A format of reasoning in a vocabulary; the latest ones are cached."""
     return ReasoningTokens(info, form)
 
 
@@ -223,12 +226,12 @@ def begun(
     budget: int,
     prompt_ids: Sequence[int],
 ) -> GrammarMatcher | ReasoningMatcher:
-    """The matcher of a text that reasons first, where the end of its prompt leaves that open.
+    """The matcher of a text that reasons first, unless its prompt has already ended the reasoning.
 
     Args:
-        matcher: That of the answer, at its beginning.
+        matcher: The matcher of the answer, at its beginning.
         info: The vocabulary.
-        reasoning: How the model reasons; None where it does not.
+        reasoning: The format of reasoning; None for no reasoning.
         budget: The most tokens of reasoning.
         prompt_ids: The tokens of the prompt.
     """
@@ -244,9 +247,9 @@ def begun(
 def closing_after_reasoning(
     matcher: GrammarMatcher | ReasoningMatcher, max_tokens: int
 ) -> GrammarMatcher | ReasoningMatcher:
-    """The matcher of a text that is complete within so many tokens, its reasoning included.
+    """The matcher of a text that is complete within `max_tokens`, including its reasoning.
 
-    It stays as it is where no way to the end is known that leaves room for all the reasoning.
+    It is unchanged if no text is known that leaves room for all the reasoning.
     """
     if isinstance(matcher, ReasoningMatcher):
         max_tokens -= matcher.most_reasoning_tokens
@@ -254,7 +257,7 @@ def closing_after_reasoning(
 
 
 def checked_form(reasoning: Any) -> ReasoningFormat | None:
-    """How a model reasons, or None. Raises TypeError for what is neither."""
+    """Check a format of reasoning, or None. Raises TypeError for anything else."""
     if reasoning is not None and not isinstance(reasoning, ReasoningFormat):
         raise TypeError(
             f"reasoning is {shown_value(reasoning):.60}, but must be a ReasoningFormat, such as "
@@ -264,12 +267,12 @@ def checked_form(reasoning: Any) -> ReasoningFormat | None:
 
 
 def checked_budget(budget: Any) -> int:
-    """The budget of reasoning. Raises ValueError for what is none."""
+    """Check a budget of reasoning. Raises ValueError for an invalid one."""
     return count("the budget of reasoning", budget, least=0, wish="an int from 0 up")
 
 
 class _Place(NamedTuple):
-    """Where a text stands in its reasoning; `pending` must come next."""
+    """The state of a text within its reasoning; `pending` must come next."""
 
     pending: tuple[int, ...]
     is_over: bool
@@ -278,18 +281,18 @@ class _Place(NamedTuple):
 
 
 class ReasoningMatcher:
-    """The matcher of a text that begins with reasoning; it is used in place of the answer's own.
+    """The matcher of a text that begins with reasoning; it replaces the matcher of the answer.
 
-    While it reasons, a stop token ends nothing, and what stands in the text has no meaning but for
-    the end marker. The marker counts only once it is whole, and a token that goes on after it with
-    something else than what comes before answers is not allowed; so the answer begins at a token.
+    While it reasons, a stop token ends nothing, and only the end marker has a meaning. The marker
+    counts only when it is complete. A token that continues after it with anything but the text
+    before answers is not allowed, so the answer begins at a token boundary.
 
     Args:
         matcher: The matcher of the answer, at its beginning.
         tokens: The format of the reasoning in the vocabulary.
-        budget: The most tokens that the model writes before the end marker is written for it; an
-            end marker of its own is among them, `begin` is not.
-        is_open: The prompt has begun the reasoning already.
+        budget: The most tokens that the model writes before the end marker is written for it; its
+            own end marker counts, `begin` does not.
+        is_open: The prompt has already begun the reasoning.
     """
 
     def __init__(
@@ -298,7 +301,7 @@ class ReasoningMatcher:
         self.answer = matcher
         self._tokens = tokens
         self._budget = budget
-        # A loop may have stop tokens of its own.
+        # The loop may have stop tokens of its own, which the text row allows.
         stops = {*matcher.stop_token_ids}.difference(tokens.info.stop_token_ids, tokens.end)
         self._barred = sorted(stops)
         pending = () if is_open else tokens.begin
@@ -307,18 +310,18 @@ class ReasoningMatcher:
 
     @property
     def is_reasoning(self) -> bool:
-        """Whether what comes next is not the answer yet."""
+        """Whether the answer has not begun yet."""
         place = self._places[-1]
         return bool(place.pending) or not place.is_over
 
     @property
     def reasoning_token_ids(self) -> Sequence[int]:
-        """The tokens of the reasoning so far, with its markers and what stands after them."""
+        """The tokens of the reasoning so far, including markers and the text after them."""
         return self._taken
 
     @property
     def num_drawn(self) -> int:
-        """How many of them the model wrote, a marker of its own included."""
+        """How many of them the model wrote, including its own end marker."""
         return self._places[-1].drawn
 
     @property
@@ -336,7 +339,7 @@ class ReasoningMatcher:
         text = text.partition(self._tokens.form.end.encode())[0]
         return text.decode("utf-8", "replace").strip()
 
-    # What a loop asks of a matcher
+    # The interface that a loop uses
 
     @property
     def stop_token_ids(self) -> list[int]:
@@ -349,16 +352,16 @@ class ReasoningMatcher:
 
     @property
     def temperature(self) -> float | None:
-        """What the grammar of the answer wants; None within the reasoning."""
+        """The temperature of the answer's grammar; None within the reasoning."""
         return None if self.is_reasoning else self.answer.temperature
 
     @property
     def num_accepted_tokens(self) -> int:
-        """How many tokens it has taken."""
+        """The number of accepted tokens."""
         return len(self._taken) + self.answer.num_accepted_tokens
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the allowed tokens into a row; False when everything is allowed."""
+        """Write the allowed tokens into a row; False if everything is allowed."""
         if not self.is_reasoning:
             return self.answer.fill_next_token_bitmask(bitmask, index)
         row = self._row()
@@ -371,7 +374,7 @@ class ReasoningMatcher:
         return True
 
     def accept_token(self, token_id: int) -> bool:
-        """Go on by one token; False when it may not come."""
+        """Accept one token; False if it is not allowed."""
         if not self.is_reasoning:
             return self.answer.accept_token(token_id)
         place = self._places[-1]
@@ -397,7 +400,7 @@ class ReasoningMatcher:
         return is_token and bool(self._row()[token_id // 32] >> (token_id % 32) & 1)
 
     def num_allowed_tokens(self) -> int:
-        """How many tokens may come next."""
+        """The number of allowed tokens."""
         if not self.is_reasoning:
             return self.answer.num_allowed_tokens()
         return int(np.unpackbits(self._row().view(np.uint8)).sum())
@@ -409,15 +412,15 @@ class ReasoningMatcher:
         return self.answer.find_jump_forward_tokens(recent_tokens)
 
     def is_terminated(self) -> bool:
-        """True after the last token of the answer."""
+        """Whether the last token of the answer was accepted."""
         return not self.is_reasoning and self.answer.is_terminated()
 
     def is_completed(self) -> bool:
-        """True when the answer so far is a whole text."""
+        """Whether the answer so far is a complete text."""
         return not self.is_reasoning and self.answer.is_completed()
 
     def rollback(self, num_tokens: int = 1) -> None:
-        """Take the last tokens back. Raises ValueError where there are fewer."""
+        """Take back the last tokens. Raises ValueError if there are fewer."""
         if num_tokens > self.num_accepted_tokens:
             raise ValueError(
                 f"cannot take {num_tokens} tokens back: there are {self.num_accepted_tokens}"
@@ -429,25 +432,25 @@ class ReasoningMatcher:
         del self._taken[left:], self._places[left + 1 :]
 
     def tokens_to_end(self) -> int:
-        """How few tokens are known to complete the answer, as `GrammarMatcher.tokens_to_end`."""
+        """The fewest tokens known to complete the answer, as in `GrammarMatcher.tokens_to_end`."""
         return self.answer.tokens_to_end()
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether the last mask lacks tokens for the budget of the answer."""
+        """Whether the last mask lacks tokens because of the answer's budget."""
         return not self.is_reasoning and self.answer.is_narrowed
 
     def withheld_tokens(self) -> NDArray[np.int64]:
-        """The tokens that the budget took from the last mask; ids, int64."""
+        """The tokens that the budget removed from the last mask; ids, int64."""
         return self.answer.withheld_tokens()
 
     @property
     def most_reasoning_tokens(self) -> int:
-        """The most tokens that stand before the answer, markers included."""
+        """The most tokens before the answer, including markers."""
         return len(self._tokens.begin) + self._budget + len(self._tokens.whole_end)
 
     def fork(self, *, token_budget: int | None = None) -> ReasoningMatcher:
-        """A copy that goes its own way, with a budget of tokens for its answer."""
+        """An independent copy, with a token budget for its answer."""
         copy = object.__new__(ReasoningMatcher)
         copy.answer = self.answer.fork(token_budget=token_budget)
         copy._tokens, copy._budget, copy._barred = self._tokens, self._budget, self._barred
@@ -455,7 +458,7 @@ class ReasoningMatcher:
         return copy
 
     def _row(self) -> NDArray[np.int32]:
-        """The mask here; not to be written into."""
+        """The mask here; must not be written to."""
         place = self._places[-1]
         if place.pending:
             words = -(-self._tokens.info.vocab_size // 32)
@@ -464,7 +467,7 @@ class ReasoningMatcher:
         return _with_bits(row.copy(), self._barred, False) if self._barred else row
 
     def _place(self, place: _Place) -> _Place:
-        """The place, with the end marker pending where the budget is used up."""
+        """The state, with the end marker pending if the budget is used up."""
         if place.pending or place.is_over or place.drawn < self._budget:
             return place
         return place._replace(pending=self._tokens.end_after(place.at), is_over=True)
@@ -481,7 +484,7 @@ def _with_bits(row: NDArray[np.int32], token_ids: Sequence[int], value: bool) ->
 
 
 def _borders(text: bytes) -> list[int]:
-    """For each length the longest proper beginning of that much of the text that also ends it."""
+    """For each prefix of the text, the length of its longest border: a proper prefix and suffix."""
     borders = [0, 0]
     for byte in text[1:]:
         at = borders[-1]

@@ -19,18 +19,18 @@ def byte_matcher(grammar: Grammar) -> GrammarMatcher:
 
 @lru_cache(maxsize=1)
 def byte_vocabulary() -> TokenizerInfo:
-    """A token for each byte, and one that stops."""
+    """A token for each byte, and a stop token."""
     return TokenizerInfo([bytes([byte]) for byte in range(256)] + [b"</s>"], stop_token_ids=[256])
 
 
 @lru_cache(maxsize=4)
 def compiler_of(info: TokenizerInfo) -> GrammarCompiler:
-    """The compiler of a vocabulary; the latest few are kept with what they compiled."""
+    """The compiler of a vocabulary; the latest few are cached with their compiled grammars."""
     return GrammarCompiler(info)
 
 
 def all_texts(grammar: Grammar, *, most: int) -> list[bytes] | None:
-    """The texts of a grammar, in the order of their bytes; None for more than `most` of them."""
+    """The texts of a grammar in byte order; None if there are more than `most`."""
     found: list[bytes] = []
     todo = [(b"", byte_matcher(grammar))]
     mask = np.zeros((1, -(-byte_vocabulary().vocab_size // 32)), dtype=np.int32)
@@ -46,7 +46,7 @@ def all_texts(grammar: Grammar, *, most: int) -> list[bytes] | None:
             longer = matcher.fork()
             longer.accept_token(byte)
             todo.append((text + bytes([byte]), longer))
-        # Masks are exact, so each beginning that waits is that of a text at least.
+        # Masks are exact, so each waiting prefix has at least one text.
         if len(found) + len(todo) > most or len(text) > _LONGEST:
             return None
     return found

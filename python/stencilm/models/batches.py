@@ -1,8 +1,8 @@
 """Several sequences of a transformers model in one forward pass.
 
-One idea: rows may have any length. What a row lacks in a pass is padded on the left with tokens
-that the attention mask hides, and positions count the visible tokens; so rows may have prompts of
-different lengths and take different numbers of tokens in one pass.
+One idea: rows may have any length. In each pass, shorter rows are padded on the left with tokens
+that the attention mask hides, and positions count only visible tokens. So rows may have prompts of
+different lengths, and take different numbers of tokens in one pass.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ class TransformersBatch:
 
     @property
     def num_tokens(self) -> list[int]:
-        """How many tokens each row holds."""
+        """The number of tokens in each row."""
         pairs = zip(self._lengths, self._unread, strict=True)
         return [int(length) + len(unread) for length, unread in pairs]
 
     def append(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Add tokens to each row, at least one that was not read yet: float32, [rows, width].
+        """Add tokens to each row, at least one of them uncached: float32, [rows, width].
 
-        Raises ModelError, with nothing changed, where a row would outgrow the model's context.
+        Raises ModelError, with nothing changed, if a row would exceed the model's context.
         """
         return self.append_last(token_ids, 1)[:, 0]
 
     def append_last(self, token_ids: Sequence[Sequence[int]], count: int) -> NDArray[np.float32]:
         """Add tokens; the logits after each of the last `count`: float32, [rows, count, width].
 
-        A row that is given fewer tokens than that has meaningless logits at the front, and one that
-        is given none, while others are, stays as it was. Raises what `append` raises.
+        A row that is given fewer tokens than `count` has meaningless logits at the front. A row
+        that is given none, while others are, does not change. Raises the errors of `append`.
         """
         added = [old + list(new) for old, new in zip(self._unread, token_ids, strict=True)]
         limit = self._model.context_size

@@ -1,7 +1,7 @@
-"""A conversation in which a model calls tools: turns up to a typed answer.
+"""A conversation in which a model calls tools, in turns, up to a typed answer.
 
-One idea: a turn is a text of one grammar, "calls or an answer", wherever the model runs. If the
-tokenizer's chat template writes tool calls, the turn is written as the model's family writes it;
+One idea: a turn is a text of one grammar, "calls or an answer", whatever the model. If the
+tokenizer's chat template writes tool calls, the turn has the format of the model's family;
 otherwise, and for every model behind an API, it is one JSON object.
 """
 
@@ -60,19 +60,19 @@ T = TypeVar("T")
 
 DEFAULT_MAX_ROUNDS = 8
 _FAULTS = (GrammarSyntaxError, UnsupportedFeature, Unsatisfiable)
-# Said in full, because strict mode would close an object that says nothing.
+# Explicit, because strict mode would close an object that does not say whether it is open.
 _ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A call that was run.
+    """The result of one call.
 
     Attributes:
         call: The call.
-        value: What the function returned, a list where that was an iterator; None where it raised.
-        error: What it raised; None where it returned.
-        text: What the model is told: the value as it was when it was returned.
+        value: The value that the function returned, a list for an iterator; None if it raised.
+        error: The exception that it raised; None if it returned.
+        text: The text for the model: the value as it was when it was returned.
     """
 
     call: ToolCall
@@ -82,17 +82,17 @@ class ToolResult:
 
     def __post_init__(self) -> None:
         text = error_text(self.error) if self.error is not None else result_text(self.value)
-        # Names of files may hold what no tokenizer reads.
+        # File names may contain lone surrogates, which no tokenizer can read.
         object.__setattr__(self, "text", whole_characters(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model wrote once, and what came of it.
+    """One output of the model, and the calls in it.
 
     Attributes:
         generation: The text with its trace and statistics.
-        content: The text that is no call.
+        content: The text outside of calls.
         reasoning: The reasoning.
         calls: The calls.
         results: The calls that were run.
@@ -107,14 +107,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Chat(Generic[T]):
-    """A conversation that came to its end.
+    """A finished conversation.
 
     Attributes:
-        value: The typed answer; None where the model called tools that have no function.
-        turns: What the model wrote, in order.
-        messages: The whole conversation, to go on with.
-        pending: Calls of tools that have no function: run them, and go on with their results. Other
-            calls of the same turn were run, and their results are in `messages`.
+        value: The typed answer; None if the model called tools that have no function.
+        turns: The outputs of the model, in order.
+        messages: The whole conversation, to continue it.
+        pending: Calls of tools that have no function: run them, and continue with their results.
+            Other calls of the same turn were run, and their results are in `messages`.
     """
 
     value: T | None
@@ -130,7 +130,7 @@ class Chat(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the model is asked for: a text of this grammar."""
+    """A request to the model for a text of a grammar."""
 
     prompt: Any
     output_type: Any
@@ -138,31 +138,31 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """A function that is to be run."""
+    """A function call that must be run."""
 
     tool: CallableTool
     call: ToolCall
 
 
 class _Dialect(Protocol):
-    """How turns are asked for, read, and told to the model in later ones."""
+    """How turns are requested, read, and shown to the model in later turns."""
 
     def ask(
         self, messages: list[dict[str, Any]], choice: ToolChoice
     ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
-        """What is asked of the model, and how what it wrote is read.
+        """The request to the model, and a function that reads its output.
 
-        Reading takes the number of the first call, and gives the turn and, where it is an answer,
-        its text.
+        That function takes the number of the first call, and returns the turn and, if it is an
+        answer, its text.
         """
 
     def messages_of(self, turn: Turn) -> list[dict[str, Any]]:
-        """The turn and the results of its calls as messages."""
+        """The messages for a turn and the results of its calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What a conversation is asked for; see `TypedModel.chat`."""
+    """The arguments of a conversation; see `TypedModel.chat`."""
 
     messages: str | Sequence[Mapping[str, Any]]
     tools: Sequence[ToolSource] = ()
@@ -184,7 +184,7 @@ class Talk:
 
 
 def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:
-    """See `TypedModel.chat`; of a model no more than `generate` is asked, and its tokenizer."""
+    """See `TypedModel.chat`; needs only the model's `generate` and tokenizer."""
     steps = _steps(model, talk, callable_tools(talk.tools))
     step = next(steps)
     while True:
@@ -200,7 +200,7 @@ def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Ch
 
 
 async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:
-    """See `TypedModel.achat`; of a model no more than `agenerate` is asked, and its tokenizer."""
+    """See `TypedModel.achat`; needs only the model's `agenerate` and tokenizer."""
     steps = _steps(model, talk, callable_tools(talk.tools, may_await=True))
     step = next(steps)
     while True:
@@ -219,7 +219,7 @@ def _result(talk: Talk, call: ToolCall, value: Any, error: Exception | None) -> 
     if error is None:
         try:
             return ToolResult(call, value)
-        except Exception as unwritable:  # of what the value's own methods raise
+        except Exception as unwritable:  # the value's own methods may raise anything
             error = unwritable
     if talk.on_error == "raise":
         raise error
@@ -234,17 +234,17 @@ def _chat_of(end: StopIteration) -> Chat[Any]:
 def _steps(
     model: Any, talk: Talk, known: list[CallableTool]
 ) -> Generator[_Asked | _Called, Any, Chat[Any]]:
-    """The conversation as what is to be written and run, whoever waits for it."""
+    """The conversation as a generator of requests and calls, for both kinds of callers."""
     output = resolve(talk.output_type)
     so_far = _messages(talk.messages)
-    if not known:  # nor is such a choice left aside
+    if not known:  # check the choice even if there are no tools
         _allowed(talk.tool_choice, known)
     dialect = _dialect(model, known, output, parallel=talk.parallel, family=talk.family)
     turns: list[Turn] = []
     count = 0
     for number in range(talk.max_rounds + 1):
-        # After the last round only an answer may come, and a call that was asked for is asked for
-        # once.
+        # After the last round only an answer is allowed, and `tool_choice` applies only to the
+        # first turn.
         choice: ToolChoice = "auto"
         if number == talk.max_rounds or not known:
             choice = "none"
@@ -261,7 +261,7 @@ def _steps(
             try:
                 return Chat(output.parse(text), tuple(turns), tuple(so_far))
             except (ValueError, RecursionError) as error:
-                # The type's own validators ask for more than the grammar holds.
+                # The type's own validators demand more than the grammar can express.
                 refused = f"the answer is refused by {output.name}: {error}"
                 if number >= talk.max_rounds:
                     raise InvalidOutput(refused, text=text) from error
@@ -321,10 +321,10 @@ def _dialect(
 
 
 def _answer_format(output: Output) -> Format | None:
-    """An answer of a type as a format; None for any text."""
+    """The format for an answer of a type; None for any text."""
     source = output.grammar().source
     if isinstance(source, JsonSchemaSource):
-        # A format has no other documents, no tables of names and few of the options.
+        # A format supports no other documents, no symbol tables and only a few of the options.
         is_plain = replace(source.options, spelling="natural") == JsonSchemaOptions()
         if is_plain and not source.documents:
             try:
@@ -341,7 +341,7 @@ def _answer_format(output: Output) -> Format | None:
 
 
 class _Family:
-    """Turns as the model's family writes them, prompts by its chat template."""
+    """Turns in the format of the model's family; prompts come from its chat template."""
 
     def __init__(
         self,
@@ -359,8 +359,8 @@ class _Family:
         self, messages: list[dict[str, Any]], choice: ToolChoice
     ) -> tuple[_Asked, Callable[[Generation[Any], int], tuple[Turn, str | None]]]:
         form = reasoning_format(self.tokenizer)
-        # The loop lets the model reason, in markers that the template shows. Where the answers of
-        # a family have markers as well, its grammar holds both.
+        # The generation loop handles reasoning in the markers that the template shows. If the
+        # answers of a family have markers, too, its grammar covers both.
         is_by_loop = form is not None and not form.without
         conversation = Conversation(
             messages, self.definitions, has_reasoning_format=form is not None and not is_by_loop
@@ -378,7 +378,7 @@ class _Family:
         def read(generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
             found = written.parse(generation.text, prompt=prompt, first_id=first_id)
             if found.problems:
-                # The grammar leaves none but numbers that Python cannot read as what they are.
+                # The grammar excludes every problem except numbers that Python cannot represent.
                 raise InvalidOutput("; ".join(found.problems), text=generation.text)
             reasoning = found.reasoning or generation.reasoning or ""
             turn = Turn(generation, found.content, reasoning, found.calls)
@@ -416,11 +416,11 @@ class _Family:
 
 _ANSWER = "stencilm:answer"
 _NOT_HELD = (NumberTooLarge, RecursionError)
-"""Raised for what an annotation of a schema may hold, and no value of Python."""
+"""Raised for annotations of a schema whose values Python cannot represent."""
 
 
 class _Json:
-    """Turns as one JSON object, with calls or an answer as its `turn`."""
+    """Turns as one JSON object, whose `turn` is either calls or an answer."""
 
     def __init__(self, tools: list[CallableTool], output: Output, parallel: bool) -> None:
         self.tools, self.output, self.parallel = tools, output, parallel
@@ -435,7 +435,7 @@ class _Json:
                 self.answer = {"$ref": _ANSWER}
                 self.given["documents"] = {**self.given["documents"], _ANSWER: source.text}
         elif isinstance(source, RegexSource):
-            # A text that is no JSON is a string here.
+            # Here, a text that is not JSON is a string.
             pattern = source.pattern
             self.answer = {"type": "string"}
             if not output.accepts_cut_text:
@@ -462,7 +462,10 @@ class _Json:
             raise InvalidOutput(f"the turn cannot be read: {error}", text=generation.text) from None
 
     def _turn(self, generation: Generation[Any], first_id: int) -> tuple[Turn, str | None]:
-        """What a turn says; raises ValueError and RecursionError for what Python cannot hold."""
+        """Read a turn.
+
+        Raises ValueError and RecursionError for values that Python cannot represent.
+        """
         written = read_json(generation.text, exact=True)["turn"]
         if "answer" in written:
             answer = written["answer"]
@@ -506,7 +509,8 @@ class _Json:
     def _check(self, tools: list[CallableTool]) -> None:
         """Refuse a tool whose arguments cannot be enforced, by its name and place.
 
-        Nothing tells of one that no arguments fit: beside others, a schema leaves it out.
+        If no arguments are valid for one of several tools, there is no error: the schema leaves it
+        out.
         """
         for tool in tools:
             if tool.name in self.checked:
@@ -520,7 +524,7 @@ class _Json:
                     place=f"#/tools/{self.tools.index(tool)}/parameters{place}",
                 ) from None
             except LimitExceeded:
-                pass  # it is for the model's own limits to say what is too much
+                pass  # the model's own limits decide what is too large
             self.checked.add(tool.name)
 
     def _with_tools_described(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -573,7 +577,7 @@ def _allowed(choice: ToolChoice, tools: list[CallableTool]) -> tuple[list[Callab
 
 
 def _arguments(tool: CallableTool) -> dict[str, Any] | bool:
-    """The schema of a tool's arguments; anything where it has none."""
+    """The schema of a tool's arguments; any object if it has none."""
     parameters = tool.definition["function"].get("parameters")
     if parameters is None:
         return _ANYTHING
@@ -581,7 +585,7 @@ def _arguments(tool: CallableTool) -> dict[str, Any] | bool:
 
 
 def _given(source: JsonSchemaSource) -> JsonSchemaArguments:
-    """How the schema of an answer is read, and what it refers to: so is that of the whole turn."""
+    """The options and documents of an answer's schema, which apply to the whole turn as well."""
     marker = f"{SYMBOLS}:"
     options = {each.name: getattr(source.options, each.name) for each in fields(source.options)}
     texts = dict(source.documents)

@@ -1,8 +1,8 @@
 """The embedded model `tiny` in NumPy: for machines without torch.
 
 One idea: a Llama of 3 million weights is a dozen matrix products, so it needs no framework. It is
-the slow reference of the same model in transformers, which is used if transformers is installed; a
-test compares the logits of both.
+also the slow reference of the same model in transformers, which is used if transformers is
+installed; a test compares the logits of both.
 
 The architecture is that of Touvron et al. (2023): pre-normalised layers (RMSNorm), rotary positions
 (Su et al., 2021), grouped queries (Ainslie et al., 2023), and a gated linear unit (Shazeer, 2020).
@@ -54,7 +54,7 @@ class EmbeddedModel:
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:
-        """The vocabulary that the logits speak of."""
+        """The vocabulary of the logits."""
         return self._info
 
     @property
@@ -64,11 +64,11 @@ class EmbeddedModel:
         return size
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """The tokens of a text, or of chat messages with a line for each, after the first token."""
+        """The first token, then those of a text, or of chat messages with one line for each."""
         given = checked_prompt(prompt)
         if isinstance(given, str):
             text = given
-        else:  # as the chat template of its tokenizer writes them
+        else:  # the format of its tokenizer's chat template
             text = "".join(f"{message['content']}\n" for message in text_messages(given))
         token_ids = [self.config["bos_token_id"]]
         for part in self._markers.split(text):
@@ -117,7 +117,7 @@ class EmbeddedModel:
         return normed
 
     def _attended(self, normed: Array, name: str, kept: tuple[Array, Array], place: slice) -> Array:
-        """What each position takes from those before it; adds its keys and values to the cache."""
+        """The attention output for each position; adds the keys and values to the cache."""
         size, count = self.config["head_dim"], len(normed)
         queries, keys, values = (
             (normed @ self._weights[f"{name}.{part}_proj.weight"].T)
@@ -128,7 +128,7 @@ class EmbeddedModel:
         kept_keys, kept_values = kept
         kept_keys[:, place] = self._turned(keys, place)
         kept_values[:, place] = values
-        groups = len(kept_keys)  # several heads of queries share one of keys
+        groups = len(kept_keys)  # several query heads share one head of keys and values
         asked = self._turned(queries, place).reshape(groups, -1, count, size)
         scores = asked @ kept_keys[:, None, : place.stop].swapaxes(-1, -2) / np.sqrt(size)
         ahead = np.arange(place.stop) > np.arange(place.start, place.stop)[:, None]
@@ -141,7 +141,7 @@ class EmbeddedModel:
         return attended
 
     def _turned(self, heads: Array, place: slice) -> Array:
-        """Heads of shape [heads, positions, size], turned by their positions."""
+        """Heads of shape [heads, positions, size], rotated by position (rotary embedding)."""
         half = heads.shape[-1] // 2
         across = np.concatenate([-heads[..., half:], heads[..., :half]], axis=-1)
         turned = heads * self._cosines[place] + across * self._sines[place]
@@ -149,7 +149,7 @@ class EmbeddedModel:
 
 
 class KeyValues:
-    """The keys and values of the tokens that were read, for each layer."""
+    """The cached keys and values for each layer."""
 
     def __init__(self, layers: int, shape: tuple[int, int, int]) -> None:
         self.num_tokens = 0
@@ -159,14 +159,14 @@ class KeyValues:
         ]
 
     def crop(self, num_tokens: int) -> bool:
-        """Keep the first positions; those after are written over."""
+        """Keep the first positions; later ones will be overwritten."""
         self.num_tokens = num_tokens
         return True
 
 
 @cache
 def _weights(path: Path) -> dict[str, Array]:
-    """The arrays of a safetensors file: the length of a header, the header as JSON, the data."""
+    """The arrays of a safetensors file: the length of the header, the header as JSON, the data."""
     data = path.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
     found = {}

@@ -1,8 +1,8 @@
-"""Numbers of calls in a conversation: a model is shown each digit that it wrote.
+"""Numbers of calls in a conversation: the model is shown every digit that it wrote.
 
-One idea: a chat template writes a number as Python does, which for a float is not what the model
-wrote. So a number that no float holds is replaced by another one that occurs nowhere else, and that
-one is replaced in the template's output.
+One idea: a chat template writes numbers as Python does, which for a float may differ from the
+model's digits. So a number that no float represents is replaced by another one that occurs nowhere
+else, and this one is replaced again in the template's output.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ M = TypeVar("M")
 
 
 class NumberText(str):
-    """The digits of a number that no float is near, or that Python does not print.
+    """The digits of a number that is not close to a float, or that Python does not print.
 
-    To `json.dumps` it is a text; a chat template writes it as the number.
+    `json.dumps` writes it as a string; a chat template writes it as the number.
     """
 
     __slots__ = ()
 
 
 def for_messages(value: Any) -> Any:
-    """Arguments of a call as a message holds them: `json.dumps` takes them, and no digit is lost.
+    """Arguments of a call for a message: `json.dumps` accepts them, and no digit is lost.
 
-    A Decimal is a float whose text has its digits, or, where no float is near, a text.
+    A Decimal becomes a float whose text has its digits or, if no float is close, a text.
     """
     match value:
         case dict():
@@ -46,7 +46,7 @@ def for_messages(value: Any) -> Any:
 
 
 def with_marks(messages: M) -> tuple[M, Callable[[str], str]]:
-    """Messages for a chat template, and what puts the digits into the text that it writes."""
+    """Messages for a chat template, and a function that restores the digits in its output."""
     texts: dict[str, str] = {}
 
     def mark(value: Any) -> Any:
@@ -63,7 +63,7 @@ def with_marks(messages: M) -> tuple[M, Callable[[str], str]]:
 
     if not _has_numbers(messages):
         return messages, str
-    chance = random.SystemRandom()  # so that no message can hold a mark
+    chance = random.SystemRandom()  # chosen so that no message can contain a mark
     marked = mark(messages)
     found = re.compile("|".join(map(re.escape, texts)))
     return marked, lambda text: found.sub(lambda one: texts[one[0]], text)

@@ -1,8 +1,8 @@
-"""Schemas of tools and of an answer as parts of one schema.
+"""Combine the schemas of tools and of an answer into one schema.
 
-One idea: each schema refers to its own parts from its own root. Within a larger one these parts are
-definitions under names that no other schema has, and each reference leads there. A schema whose
-references depend on its location is a separate document within the whole.
+One idea: each schema refers to its own parts from its own root. Within the whole, these parts
+become definitions with unique names, and the references are rewritten. A schema whose references
+depend on its location becomes a separate document within the whole.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Any
 from urllib.parse import unquote
 
 _DEFINITIONS = ("$defs", "definitions")
-# What holds schemas by names that are no keywords, and what holds values.
+# Keywords that map arbitrary names to schemas, and keywords whose values are data.
 _NAMED = frozenset(
     {*_DEFINITIONS, "properties", "patternProperties", "dependentSchemas", "dependencies"}
 )
 _VALUES = frozenset({"const", "enum", "default", "examples", "example"})
 _ANCHORS = ("$anchor", "$dynamicAnchor")
 _OLD_ANCHORS = ("$id", "id")
-# Drafts in which nothing beside a reference counts.
+# In these drafts, keywords beside a reference are ignored.
 _OLD_DRAFT = re.compile(r"draft-0[3-7]")
 
 
 class JoinedSchemas:
-    """Schemas that are put into one; `definitions` are those of all of them."""
+    """Collects schemas into one; `definitions` are those of all of them."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, Any] = {}
         self.anchors: set[str] = set()
 
     def taken(self, schema: Any, prefix: str) -> Any:
-        """A schema as it stands within the whole, its definitions under names with a prefix."""
+        """A schema for its place in the whole; its definitions get names with a prefix."""
         if not isinstance(schema, Mapping):
             return schema
         if _depends_on_its_place(schema):
@@ -40,20 +40,20 @@ class JoinedSchemas:
         return _Move(self, schema, prefix).taken()
 
     def new_name(self, wanted: str) -> str:
-        """A name for a definition that no other one has."""
+        """A name for a definition that is not in use."""
         name = _unused(wanted, self.definitions)
         self.definitions[name] = True
         return name
 
     def new_anchor(self, wanted: str) -> str:
-        """A name for an anchor that no other one has."""
+        """A name for an anchor that is not in use."""
         name = _unused(wanted, self.anchors)
         self.anchors.add(name)
         return name
 
 
 def _depends_on_its_place(schema: Mapping[str, Any]) -> bool:
-    """Whether references are read from its own address, or from what leads to them."""
+    """Whether references depend on the schema's own address, or on the path that leads to them."""
     own = schema.get("$id")
     todo: list[Any] = [schema]
     while todo:
@@ -80,7 +80,7 @@ def _unused(wanted: str, known: Any) -> str:
 
 
 class _Move:
-    """One schema on its way into the whole."""
+    """Moves one schema into the whole."""
 
     def __init__(self, whole: JoinedSchemas, schema: Mapping[str, Any], prefix: str) -> None:
         self._whole, self._prefix = whole, prefix
@@ -100,7 +100,7 @@ class _Move:
         self._find_anchors([self._body, *own.values()])
 
     def taken(self) -> Any:
-        """The schema without its definitions, which stand among those of the whole."""
+        """The schema without its definitions, which are moved to those of the whole."""
         for key, parts in self._own.items():
             for name, part in parts.items():
                 self._whole.definitions[self._names[key, name]] = self._moved(part)
@@ -121,7 +121,7 @@ class _Move:
     def _moved(self, schema: Any) -> Any:
         if isinstance(schema, list):
             return [self._moved(part) for part in schema]
-        # References of a document within the schema lead to its own parts.
+        # References of an embedded document refer to its own parts.
         if not isinstance(schema, Mapping) or _is_document(schema):
             return schema
         if self._is_old and isinstance(schema.get("$ref"), str):
@@ -161,7 +161,7 @@ class _Move:
         return "#/$defs/" + "/".join(steps)
 
     def _root_name(self) -> str:
-        """The definition that is the schema itself."""
+        """The name of a definition that holds the schema itself."""
         if self._root is None:
             self._root = self._whole.new_name(f"{self._prefix}root")
             self._whole.definitions[self._root] = self._moved(self._body)
@@ -173,13 +173,13 @@ def _is_named(key: str, part: Any) -> bool:
 
 
 def _is_document(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema within another one has a name of its own, by which others refer to it."""
+    """Whether an embedded schema has an id of its own, by which others refer to it."""
     name = schema.get("$id")
     return isinstance(name, str) and not name.startswith("#")
 
 
 def _anchor(member: tuple[str, Any]) -> str | None:
-    """The anchor that a member of a schema declares."""
+    """The anchor that a keyword of a schema declares."""
     key, part = member
     if not isinstance(part, str):
         return None

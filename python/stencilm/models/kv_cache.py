@@ -1,8 +1,8 @@
-"""The key-value cache of a transformers model, cut exactly and as often as needed.
+"""The key-value cache of a transformers model, cropped exactly and any number of times.
 
-One idea: cutting is truncation in every layer at once. Layers that remember everything are cut in
-place: full attention, a sliding window that was told to keep its past, a static buffer whose fill
-mark moves back. A recurrent state cannot go back; then `crop` says so and changes nothing.
+One idea: cropping truncates every layer at once. Layers that keep everything are cropped in place:
+full attention, a sliding window that records its past, a static buffer whose fill level is lowered.
+A recurrent state cannot go back; then `crop` returns False and changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from transformers import DynamicCache, StaticCache
 
 
 class KeyValueCache:
-    """What a model remembers of the tokens it has read, for one sequence or a batch of them.
+    """The keys and values of the tokens that a model has read, for one sequence or a batch.
 
     Args:
         config: The model's configuration.
@@ -29,24 +29,30 @@ class KeyValueCache:
             self.cache: Any = StaticCache(config=config, max_cache_len=static_size)
             return
         self.cache = DynamicCache(config=config)
-        # Else a full window forgets what a cut would need again.
+        # Otherwise a full window would drop positions that are needed after cropping.
         if records_past():
             self.cache.activate_past_recording()
 
     @property
     def sees_everything(self) -> bool:
-        """Whether each layer grows and attends to all that was read, so that one mask fits all."""
+        """Whether each layer grows and attends to everything, so that one mask fits all layers."""
         return not any(
             _is_static(layer) or getattr(layer, "is_sliding", False) for layer in self.cache.layers
         )
 
     @property
     def is_recurrent(self) -> bool:
-        """Whether some layer holds a state, not keys: it goes on by one token at a time only."""
+        """Whether some layer has a state instead of keys.
+
+        It can only continue one token at a time.
+        """
         return any(hasattr(layer, "recurrent_states") for layer in self.cache.layers)
 
     def crop(self, num_tokens: int) -> bool:
-        """Keep the first `num_tokens` positions; False, with nothing changed, where that fails."""
+        """Keep the first `num_tokens` positions.
+
+        False, with nothing changed, if that is not possible.
+        """
         remove = self.num_tokens - num_tokens
         if remove == 0:
             return True
@@ -65,9 +71,9 @@ class KeyValueCache:
 
 
 def records_past() -> bool:
-    """Whether sliding windows can keep what they no longer see.
+    """Whether sliding windows can keep positions that they no longer attend to.
 
-    Those of transformers 5.17 give passes that follow each other more keys than their masks have.
+    In transformers 5.17 this is broken: consecutive passes get more keys than their masks have.
     """
     is_broken = transformers.__version__.startswith("5.17.")
     return hasattr(DynamicCache, "activate_past_recording") and not is_broken
@@ -83,10 +89,10 @@ def _can_be_cut(layer: Any) -> bool:
 
 def _cut(layer: Any, num_tokens: int, remove: int) -> None:
     if _is_static(layer):
-        # What lies after the mark is masked, and the next write covers it.
+        # Positions beyond the fill level are masked, and the next write overwrites them.
         layer.cumulative_length.fill_(num_tokens)
     elif getattr(layer, "is_sliding", False):
-        # The layer's own `crop` would also forget the past, and a second cut would lack it.
+        # The layer's own `crop` would also drop the past, which a second crop would need.
         if layer.is_initialized:
             layer.keys = layer.keys[..., :-remove, :]
             layer.values = layer.values[..., :-remove, :]

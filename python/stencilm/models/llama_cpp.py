@@ -1,8 +1,8 @@
-"""Models of llama.cpp, through llama-cpp-python: any GGUF file that writes text.
+"""Models of llama.cpp, through llama-cpp-python: any GGUF file of a text model.
 
-One idea: a `Llama` has one context, which holds the tokens of one text. Whichever sequence is asked
-next, the prefix that the context shares with it stays, the rest is cut, and only what is missing is
-read. So sequences are independent, taking tokens back costs nothing, and a prompt that was just
+One idea: a `Llama` has one context, which holds the tokens of one text. When a sequence is used,
+the prefix that it shares with the context stays, the rest is removed, and only the missing tokens
+are read. So sequences are independent, taking tokens back costs nothing, and a prompt that was just
 read is not read again.
 """
 
@@ -38,7 +38,7 @@ from stencilm.tool_calls.reasoning import reasoning_format
 
 
 class LlamaCppCache:
-    """The tokens of a sequence that were read; the context of the model may hold others by now."""
+    """The tokens of a sequence that were read; the model's context may hold others by now."""
 
     def __init__(self) -> None:
         self.token_ids = np.zeros(0, dtype=np.int32)
@@ -49,22 +49,22 @@ class LlamaCppCache:
         return len(self.token_ids)
 
     def crop(self, num_tokens: int) -> bool:
-        """Keep the first `num_tokens` tokens. Always True: the next pass sees to the context."""
+        """Keep the first `num_tokens` tokens. Always True: the next pass updates the context."""
         self.token_ids = self.token_ids[:num_tokens]
         return True
 
 
 class LlamaCppModel:
-    """A model of llama.cpp that a decode loop can drive.
+    """A model of llama.cpp for a decode loop.
 
-    Threads may share it; one of them is served at a time.
+    Threads may share it; only one is served at a time.
 
     Args:
-        llama: The model, with the context that it was made with.
+        llama: The model, with the context that it was created with.
 
     Raises:
-        TypeError: It is no `llama_cpp.Llama`.
-        ModelError: It was made for embeddings or for its vocabulary, and computes no logits.
+        TypeError: It is not a `llama_cpp.Llama`.
+        ModelError: It was created for embeddings or for its vocabulary only, so it has no logits.
     """
 
     def __init__(self, llama: Any) -> None:
@@ -99,14 +99,14 @@ class LlamaCppModel:
 
     @property
     def reasoning_format(self) -> ReasoningFormat | None:
-        """How the model reasons, by the chat template of the file."""
+        """The model's format of reasoning, taken from the file's chat template."""
         template = self.llama.metadata.get("tokenizer.chat_template")
         return reasoning_format(template) if template else None
 
     def encode(self, prompt: Prompt) -> list[int]:
         """The tokens of a text, or of chat messages through the chat template of the file."""
         if isinstance(prompt, str):
-            # `add_bos` asks the file, which says whether its texts begin with one.
+            # With `add_bos`, the file decides whether texts begin with a beginning-of-text token.
             token_ids = self.llama.tokenize(prompt.encode(), add_bos=True, special=True)
         else:
             text = self._chat_text(prompt)
@@ -120,7 +120,7 @@ class LlamaCppModel:
         return CachedSequence(self, prompt_ids)
 
     def new_cache(self) -> LlamaCppCache:
-        """A cache that has seen nothing."""
+        """An empty cache."""
         return LlamaCppCache()
 
     def read(self, token_ids: Sequence[int], cache: LlamaCppCache, rows: int) -> NDArray[Any]:
@@ -138,14 +138,18 @@ class LlamaCppModel:
         return found
 
     def _cut(self, wanted: NDArray[np.int32]) -> int:
-        """Cut the context to what it shares with these tokens; how many those are."""
+        """Crop the context to its common prefix with these tokens.
+
+        Returns the length of the prefix.
+        """
         llama = self.llama
         memory = llama_cpp.llama_get_memory(llama.ctx)
         length = min(llama.n_tokens, len(wanted))
         others = np.flatnonzero(llama.input_ids[:length] != wanted[:length])
         shared = int(others[0]) if len(others) else length
-        # A sliding window forgets its past, and a recurrent state is at its end only: then the
-        # first position that is still known lies after what the next token looks at.
+        # A sliding window has dropped its past, and a recurrent state only exists for the end of
+        # the text. In these cases the first position that is still known lies after the first one
+        # that the next token needs.
         window = llama_cpp.llama_model_n_swa(llama.model)
         is_known = llama_cpp.llama_memory_seq_pos_min(memory, 0) <= max(0, shared - window)
         if not (is_known and llama_cpp.llama_memory_seq_rm(memory, 0, shared, -1)):
@@ -155,11 +159,14 @@ class LlamaCppModel:
         return shared
 
     def _decode(self, token_ids: NDArray[np.int32], first: int, found: NDArray[np.float32]) -> None:
-        """Read tokens after the context; the logits of positions from `first` on go to `found`."""
+        """Read tokens after the context.
+
+        Stores the logits of positions from `first` on in `found`.
+        """
         llama = self.llama
         number, past = len(token_ids), llama.n_tokens
         batch = llama_cpp.llama_batch()
-        # What is left out means: the positions after those that the context holds.
+        # Default positions: those after the tokens in the context.
         batch.n_tokens = number
         batch.token = (llama_cpp.llama_token * number)(*token_ids.tolist())
         flags = [int(position >= first) for position in range(past, past + number)]
@@ -172,7 +179,7 @@ class LlamaCppModel:
                 f"llama.cpp could not read {number} tokens behind {past} (llama_decode returned "
                 f"{status}): make the Llama with a larger n_ctx or a smaller n_batch"
             )
-        # llama-cpp-python's own calls go on from these.
+        # llama-cpp-python's own methods rely on these fields.
         llama.input_ids[past : past + number] = token_ids
         llama.n_tokens = past + number
         for place, is_wanted in enumerate(flags):
@@ -189,8 +196,8 @@ class LlamaCppModel:
             "" if one < 0 else llama_cpp.llama_vocab_get_text(vocab, one).decode()
             for one in (self.llama.token_bos(), self.llama.token_eos())
         )
-        # The formatter of llama-cpp-python has no bounds, escapes HTML in JSON, and passes no
-        # switches on.
+        # llama-cpp-python's formatter has no limits, escapes HTML in JSON, and passes on no
+        # switches.
         special = {"bos_token": begin, "eos_token": end}
         name = f"the chat template of {self.llama.model_path}"
         with reported_as_template():

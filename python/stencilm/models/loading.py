@@ -1,7 +1,7 @@
-"""Which backend runs a model, and where a model of a given name is.
+"""Choose the backend that runs a model, and find a model by name.
 
-One idea: frameworks are imported here, when a model needs them, and a missing one is named together
-with the extra that installs it.
+One idea: frameworks are imported here, when a model needs them. An error about a missing one names
+the extra that installs it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def load_backend(
     dtype: str | None,
     options: dict[str, Any],
 ) -> LanguageModel:
-    """The backend of a model by name; `stencilm.load` says what the arguments mean."""
+    """The backend of a model by name; `stencilm.load` documents the arguments."""
     source = _find(name_or_path)
     is_embedded = name_or_path == EMBEDDED_MODEL
     if is_embedded and device is None and dtype is None and not options and not _has_torch():
@@ -35,7 +35,7 @@ def load_backend(
 
         return EmbeddedModel()
     if is_embedded and dtype is None:
-        dtype = "float32"  # the weights are stored as float16, which CPUs compute slowly
+        dtype = "float32"  # the weights are float16, which is slow on CPUs
     backend: LanguageModel = _transformers_backend().load_transformers(
         source, device=device, dtype=dtype, options=options, show_progress=not is_embedded
     )
@@ -45,7 +45,7 @@ def load_backend(
 def wrap_transformers(
     model: Any, tokenizer: Any, *, static_cache: int | None = None
 ) -> LanguageModel:
-    """The backend of a transformers model that the caller holds already."""
+    """The backend for a transformers model that the caller has loaded."""
     backend: LanguageModel = _transformers_backend().TransformersModel(
         model, tokenizer, static_cache=static_cache
     )
@@ -53,20 +53,20 @@ def wrap_transformers(
 
 
 def wrap_mlx(model: Any, tokenizer: Any) -> LanguageModel:
-    """The backend of a model of mlx-lm that the caller holds already."""
+    """The backend for an mlx-lm model that the caller has loaded."""
     backend: LanguageModel = _backend("mlx", "models of MLX need", "mlx").MlxModel(model, tokenizer)
     return backend
 
 
 def wrap_llama_cpp(llama: Any) -> LanguageModel:
-    """The backend of a `llama_cpp.Llama` that the caller holds already."""
+    """The backend for a `llama_cpp.Llama` that the caller has loaded."""
     module = _backend("llama_cpp", "models of llama.cpp need", "llama-cpp")
     backend: LanguageModel = module.LlamaCppModel(llama)
     return backend
 
 
 def _find(name_or_path: str | Path) -> str | Path:
-    """The folder of a model, or its hub id. Raises ModelError for what can be neither."""
+    """The folder of a model, or its hub id. Raises ModelError if the name can be neither."""
     if name_or_path == EMBEDDED_MODEL:
         return Path(__file__).parents[1] / "tiny"
     folder = Path(name_or_path).expanduser()
@@ -93,7 +93,10 @@ def _transformers_backend() -> Any:
 
 
 def _backend(module: str, what: str, extra: str) -> Any:
-    """A module of this folder. Raises ModelError where the packages of its extra are missing."""
+    """Import a module of this folder.
+
+    Raises ModelError if the packages of its extra are missing.
+    """
     try:
         return import_module(f"stencilm.models.{module}")
     except ImportError as error:

@@ -24,20 +24,20 @@ from stencilm.shown import shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.tool_calls.reasoning import reasoning_format
 
-# What is longer is read in pieces: the logits of a long prompt would take more memory than most
-# models, and so would its attention in one piece.
+# Longer prompts are read in pieces: both the logits of a whole long prompt and its attention in one
+# piece would take more memory than most models.
 _PIECE = 512
 
 
 class MlxCache:
-    """The prompt cache of a model of mlx-lm for one sequence: one entry for each layer."""
+    """The prompt cache of an mlx-lm model for one sequence, with one entry for each layer."""
 
     def __init__(self, model: Any) -> None:
         self.num_tokens = 0
         self.layers = make_prompt_cache(model)
 
     def crop(self, num_tokens: int) -> bool:
-        """Keep the first `num_tokens` positions; False where a layer cannot go back so far.
+        """Keep the first `num_tokens` positions; False if a layer cannot go back that far.
 
         A recurrent state never can, a sliding window only until it is full.
         """
@@ -45,22 +45,22 @@ class MlxCache:
         if not all(layer.is_trimmable() for layer in self.layers):
             return False
         if any(layer.trim(remove) != remove for layer in self.layers):
-            return False  # attention in chunks keeps the latest only
+            return False  # chunked attention keeps only the latest chunk
         self.num_tokens = num_tokens
         return True
 
 
 class MlxModel:
-    """A language model of mlx-lm that a decode loop can drive.
+    """A language model of mlx-lm for a decode loop.
 
-    Stop tokens are those of the tokenizer, as mlx-lm completes them, and of the configuration.
+    Its stop tokens are those of the tokenizer, as completed by mlx-lm, and of the configuration.
 
     Args:
         model: A model of mlx-lm; it is put in evaluation mode.
         tokenizer: Its tokenizer: mlx-lm's wrapper, or one of transformers.
 
     Raises:
-        TypeError: The model is none of MLX.
+        TypeError: The model is not an MLX model.
     """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -74,7 +74,7 @@ class MlxModel:
         model.eval()
         args = _text_args(model)
         self._context_size = context_size_of(args)
-        # Only its shape is asked for, so nothing is computed.
+        # Only the shape is used, so nothing is computed.
         width = int(self.model(mx.array([[0]])).shape[-1])
         self._tokenizer_info = TokenizerInfo.from_huggingface(
             tokenizer,
@@ -89,12 +89,12 @@ class MlxModel:
 
     @property
     def context_size(self) -> int | None:
-        """The number of positions that the model was built for, None when it names none."""
+        """The number of positions that the model was built for; None if it is not declared."""
         return self._context_size
 
     @property
     def reasoning_format(self) -> ReasoningFormat | None:
-        """How the model reasons, by its chat template."""
+        """The model's format of reasoning, taken from its chat template."""
         return reasoning_format(self.tokenizer)
 
     def encode(self, prompt: Prompt) -> list[int]:
@@ -121,14 +121,15 @@ class MlxModel:
             mx.eval([layer.state for layer in cache.layers])
             start = end
         logits = self.model(mx.array([token_ids[start:]]), cache=cache.layers)[0, -rows:]
-        # A copy: the loop writes into the rows. Converted first, because NumPy lacks bfloat16.
+        # A copy, because the loop writes into the rows. Converted first, because NumPy lacks
+        # bfloat16.
         found = np.array(logits.astype(mx.float32), dtype=np.float32)
         cache.num_tokens += len(token_ids)
         return found
 
 
 def _text_args(model: Any) -> Any:
-    """The arguments that a model was built from; of one that also sees, those of its text part."""
+    """The arguments that a model was built from; for a vision model, those of its text part."""
     args = getattr(model, "args", None)
     text = getattr(args, "text_config", None)
     if isinstance(text, Mapping):

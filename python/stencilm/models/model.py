@@ -1,7 +1,7 @@
 """Local models: `model(prompt, OutputType)` returns a typed object.
 
-One idea: a `Model` only joins parts that know nothing of each other: an output type gives a grammar
-and a reader, the compiler a matcher, the loop a text, and the reader the value.
+One idea: a `Model` only connects independent parts: an output type provides a grammar and a reader,
+the compiler a matcher, the loop a text, and the reader the value.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _MOST_BEAMS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Texts of one type that are being written."""
+    """Texts of one type that are being generated."""
 
     output: Output
     decodings: list[Decoding]
@@ -124,11 +124,11 @@ class Model(TypedModel):
             )
         self.backend = backend
         self._limits = checked_limits(limits)
-        # The latest last.
+        # The most recently used last.
         self._compilers = {limits: GrammarCompiler(backend.tokenizer_info, limits=limits)}
 
     def __reduce__(self) -> NoReturn:
-        """Refused: the weights are not data to send about."""
+        """Raises: weights are not pickled or copied."""
         raise TypeError(
             "a Model can be neither copied nor pickled: threads may share one, and another process "
             "loads it anew"
@@ -316,7 +316,7 @@ class Model(TypedModel):
         return [(value, math.exp(logprob)) for value, logprob in by_value(found, output)]
 
     def _reasoned_ids(self, prompt: Prompt, reasoning: Reasoning, max_tokens: int) -> list[int]:
-        """The tokens of a prompt, with what the model writes before its answer."""
+        """The tokens of a prompt and of everything that the model writes before its answer."""
         compiled = self._prepare(str)[1]
         steps = reason(
             self.backend,
@@ -345,7 +345,7 @@ class Model(TypedModel):
     ) -> Iterator[Piece]:
         if not is_word(options.get("sampling", "masked"), ["masked"]):
             for written in self._faithful([job], output_type, options, on_event, known):
-                # Nothing is shown of a text before all of it is drawn.
+                # No part of a text is shown before the text is complete.
                 yield None if written is None else written[0]
             return
         task = self._task([job], output_type, options)
@@ -379,7 +379,7 @@ class Model(TypedModel):
         return [task.result(decoding) for decoding in task.decodings]
 
     def _drawn_together(self, jobs: Sequence[Job], options: Drawing) -> list[list[Job]]:
-        """The jobs with equal prompts together, where no reasoning of its own comes before each."""
+        """Group jobs with equal prompts, unless each text has reasoning of its own."""
         groups: list[tuple[list[int], list[Job]]] = []
         compiled = self._prepare(str)[1]
         for job in jobs:
@@ -408,7 +408,7 @@ class Model(TypedModel):
         on_event: OnEvent | None = None,
         known: Known | None = None,
     ) -> Iterator[list[Generation[Any]] | None]:
-        """Whole texts after one prompt: None after each step, and the texts with values last."""
+        """Whole texts after one prompt: yields None after each step, then the texts with values."""
         given = _known(options)
         output, compiled = self._prepare(output_type, given.limits)
         max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
@@ -458,14 +458,14 @@ class Model(TypedModel):
 
     def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
         again = super()._again(prompt, refused)
-        if isinstance(prompt, str):  # a text that is gone on with has no turns
+        if isinstance(prompt, str):  # a text that is simply continued has no turns
             again = f"{prompt}{refused.text}\n{complaint_of(refused)}\n"
         size = self.backend.context_size
         has_room = again is not None and (size is None or len(self._prompt_ids(again)) < size)
         return again if has_room else None
 
     def _task(self, jobs: Sequence[Job], output_type: Any, options: Drawing) -> _Task:
-        """Texts that are ready to be written; job number i draws with `seed + i`."""
+        """Texts that are ready to be generated; job number i uses the seed `seed + i`."""
         given = _known(options)
         output, compiled = self._prepare(output_type, given.limits)
         max_tokens = given.max_tokens or DEFAULT_MAX_TOKENS
@@ -515,13 +515,13 @@ class Model(TypedModel):
         output = resolve(output_type)
         chosen = limits or output.limits or self._limits
         if isinstance(output_type, Grammar) and limits is None:
-            # It was made within its own limits; the model's may be wider.
+            # It was built within its own limits; take the wider of those and the model's.
             chosen = widest([output_type.limits, self._limits])
         return output, self._compiler(chosen).compile(output.grammar(chosen))
 
     def _compiler(self, limits: Limits) -> GrammarCompiler:
-        """The compiler of these limits; the model's own and the latest others are kept."""
-        if self._lock.is_mine:  # As above.
+        """The compiler for these limits; the model's own and the most recent others are cached."""
+        if self._lock.is_mine:  # As in `_prepare`.
             return GrammarCompiler(self.tokenizer_info, limits=limits)
         with self._lock.held:
             known = self._compilers.pop(limits, None)
@@ -543,7 +543,7 @@ def from_transformers(
     """A `Model` of a transformers causal language model and its tokenizer.
 
     The model is put in evaluation mode. Raises ModelError where torch or transformers is missing,
-    and TypeError for what is no model or no tokenizer of transformers.
+    and TypeError for a value that is not a model or a tokenizer of transformers.
 
     Args:
         model: A causal language model of transformers.
@@ -669,7 +669,7 @@ def _new_matcher(
     *,
     whitespace_budget: int | None = None,
 ) -> GrammarMatcher:
-    # A vocabulary without a stop token can only end where the grammar does.
+    # Without a stop token, a text can only end where the grammar ends.
     has_stop_token = bool(tokenizer_info.stop_token_ids)
     return GrammarMatcher(
         compiled,

@@ -138,9 +138,9 @@ _NUMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options of `Drawing` with their defaults, checked; those of retries are not among them.
+    """The options of `Drawing` with their defaults, checked; without those of retries.
 
-    Raises ValueError for what is out of range, and TypeError for stop texts that are none.
+    Raises ValueError for values out of range, and TypeError for stop texts of another type.
     """
 
     max_tokens: int | None = None
@@ -193,7 +193,7 @@ class Options:
         object.__setattr__(self, name, value)
 
     def _check_whole_texts(self) -> None:
-        """Raises ValueError for options with which there are no whole texts to draw from."""
+        """Raise ValueError for options that cannot be combined with sampling whole texts."""
         draws = f"sampling={self.sampling!r} draws whole texts"
         if self.temperature == 0 or self.top_k == 1:
             given, wish = ("a temperature of 0", "a temperature above 0")
@@ -237,7 +237,7 @@ class Options:
         return 0.0 if self.sampling == "masked" else 1.0
 
     def token_sampling(self, number: int) -> Sampling:
-        """How text number `number` of a call is drawn."""
+        """The sampling of text number `number` of a call."""
         seed = as_whole(self.seed)
         return Sampling(
             temperature=self._temperature,
@@ -253,7 +253,10 @@ class Options:
 
 
 def options_of(given: Drawing, *, without: Collection[str] = ()) -> Options:
-    """The options of a call, checked, without those named. Raises TypeError for an unknown one."""
+    """The options of a call, checked, except the named ones.
+
+    Raises TypeError for unknown options.
+    """
     known = Drawing.__annotations__
     for name in given:
         if name not in known:
@@ -273,7 +276,7 @@ _LAYOUT = frozenset(TextLayout.__annotations__)
 
 
 def laid_out_with(output_type: Any, options: Drawing) -> tuple[Any, Drawing]:
-    """The type with its layout, and the other options."""
+    """The type with its layout, and the remaining options."""
     given: Any = {name: value for name, value in options.items() if name in _LAYOUT}
     if not given:
         return output_type, options

@@ -1,7 +1,7 @@
-"""Prompts and stop tokens by the Hugging Face tokenizer that a model came with.
+"""Prompts and stop tokens, by the Hugging Face tokenizer of a model.
 
-One idea: several frameworks run their models with the same tokenizers, so what a prompt becomes is
-decided once. No framework is imported here.
+One idea: several frameworks run their models with the same tokenizers, so the conversion of prompts
+is implemented once. No framework is imported here.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from stencilm.shown import shown_value
 
 
 class Conversation(list[dict[str, Any]]):
-    """Chat messages, and the tools that the chat template tells the model of.
+    """Chat messages, and the tools that the chat template shows to the model.
 
     Attributes:
-        tools: As OpenAI's chat completions take them.
-        switches: Variables that the template is given, such as `enable_thinking`.
-        has_reasoning_format: The grammar of the text holds the reasoning already.
+        tools: In the form of OpenAI's chat completions.
+        switches: Variables for the template, such as `enable_thinking`.
+        has_reasoning_format: The grammar of the text already covers the reasoning.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Conversation(list[dict[str, Any]]):
 
     @classmethod
     def of(cls, messages: Iterable[Mapping[str, Any]], switches: Mapping[str, bool]) -> Self:
-        """The messages, with their tools where they have some, and these switches."""
+        """The messages, with their tools if they have any, and these switches."""
         tools = messages.tools if isinstance(messages, Conversation) else ()
         return cls(messages, tools, switches=switches)
 
@@ -51,9 +51,9 @@ class Conversation(list[dict[str, Any]]):
 def encode_prompt(tokenizer: Any, prompt: Prompt) -> list[int]:
     """The tokens of a text, or of chat messages through the tokenizer's chat template.
 
-    Raises ModelError for messages where there is no template, and for a prompt without a token.
+    Raises ModelError for messages if there is no template, and for a prompt without tokens.
     """
-    # A template writes its own special tokens, so the tokenizer must add none.
+    # A template writes the special tokens itself, so the tokenizer must not add any.
     added = {} if isinstance(prompt, str) else {"add_special_tokens": False}
     text = prompt if isinstance(prompt, str) else chat_text(tokenizer, prompt)
     with reported_as(
@@ -65,10 +65,10 @@ def encode_prompt(tokenizer: Any, prompt: Prompt) -> list[int]:
 
 
 def or_document_start(token_ids: list[int], first: Iterable[int | None]) -> list[int]:
-    """The tokens, or where there are none the first of those that may begin a document.
+    """The tokens, or if there are none, the first token that may begin a document.
 
-    An empty text has no token to continue from; a document start is the usual stand-in. Raises
-    ModelError where there is none.
+    An empty text has no token to continue from; the usual substitute is a document start. Raises
+    ModelError if there is none.
     """
     if token_ids:
         return token_ids
@@ -82,7 +82,7 @@ def or_document_start(token_ids: list[int], first: Iterable[int | None]) -> list
 
 
 def no_chat_template() -> ModelError:
-    """What messages raise where nothing says how to write them."""
+    """The error for messages if no chat format is known."""
     return ModelError(
         "the tokenizer has no chat template, so it cannot read a list of messages: "
         "give the prompt as one str"
@@ -90,7 +90,7 @@ def no_chat_template() -> ModelError:
 
 
 def stop_token_ids(*owners: Any) -> list[int]:
-    """Every token that ends a text, by whichever of the owners names it, ascending."""
+    """Every token that ends a text, whichever of the owners declares it, ascending."""
     found: set[int] = set()
     for owner in owners:
         for name in ("eos_token_id", "eos_token_ids"):
@@ -103,12 +103,12 @@ def stop_token_ids(*owners: Any) -> list[int]:
 
 
 def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
-    """Chat messages as the tokenizer's chat template writes them, up to the model's answer.
+    """Chat messages in the tokenizer's chat template, up to the model's answer.
 
-    Raises ModelError where there is no template or it takes no such messages, LimitExceeded where
-    it takes too much time or memory, and ValueError for half of a surrogate pair.
+    Raises ModelError if there is no template or it does not accept these messages, LimitExceeded if
+    it takes too much time or memory, and ValueError for a lone surrogate.
     """
-    # mlx-lm's wrapper may know a format that the tokenizer within has no template for.
+    # mlx-lm's wrapper may have a format without a template in the inner tokenizer.
     known = ("chat_template", "has_chat_template")
     if not any(getattr(tokenizer, name, None) for name in known):
         raise no_chat_template()
@@ -124,9 +124,9 @@ def chat_text(tokenizer: Any, messages: Iterable[Any]) -> str:
 
 @contextmanager
 def reported_as_template() -> Iterator[None]:
-    """Runs what renders a chat template; what fails in it is a ModelError.
+    """Convert exceptions in the rendering of a chat template to ModelError.
 
-    LimitExceeded comes through, which names the template itself.
+    LimitExceeded is passed through; it names the template itself.
     """
 
     def reported(error: BaseException) -> ModelError:
@@ -135,17 +135,17 @@ def reported_as_template() -> Iterator[None]:
     with reported_as(reported):
         try:
             yield
-        except GrammarSyntaxError as error:  # it is no template
+        except GrammarSyntaxError as error:  # not a valid template
             raise reported(error) from error
 
 
 def switches_of(messages: Iterable[Any]) -> dict[str, bool]:
-    """The variables that the chat template is given beside the messages."""
+    """The variables for the chat template besides the messages."""
     return messages.switches if isinstance(messages, Conversation) else {}
 
 
 def with_text(messages: Sequence[dict[str, Any]], text: str) -> list[dict[str, Any]]:
-    """The messages with a text after what the user said last."""
+    """The messages with a text appended to the user's last message."""
     place = next(
         (at for at in reversed(range(len(messages))) if messages[at].get("role") == "user"), None
     )
@@ -160,9 +160,9 @@ def with_text(messages: Sequence[dict[str, Any]], text: str) -> list[dict[str, A
 
 
 def text_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Chat messages whose contents are text: parts of text are joined.
+    """Chat messages whose contents are text: parts that are texts are joined.
 
-    Raises ModelError for a part that is no text, such as a picture.
+    Raises ModelError for any other part, such as an image.
     """
     made = []
     for message in messages:

@@ -1,7 +1,7 @@
-"""The little that a decode loop asks of a language model.
+"""The minimal interface of a language model for a decode loop.
 
-One idea: a sequence is a list of tokens that can grow and be cut; what the backend keeps for it (a
-key-value cache, a handle on a server) is its own business.
+One idea: a sequence is a list of tokens that can grow and be cropped. What the backend stores for
+it (a key-value cache, a handle on a server) is up to the backend.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Prompt: TypeAlias = str | Sequence[Mapping[str, object]]
 
 
 def checked_prompt(prompt: Any) -> Prompt:
-    """The prompt, if it is one.
+    """Check a prompt and return it.
 
-    Raises TypeError for what is neither text nor chat messages, and ValueError for half of a
-    surrogate pair, which no tokenizer can read.
+    Raises TypeError if it is neither text nor chat messages, and ValueError for a lone surrogate,
+    which no tokenizer can read.
     """
     if isinstance(prompt, str):
         check_characters(prompt, "the prompt", "no tokenizer can read")
@@ -63,7 +63,7 @@ class TokenSequence(Protocol):
 
 @runtime_checkable
 class DraftSequence(TokenSequence, Protocol):
-    """A sequence that can check several tokens in one forward pass; loops make use of it."""
+    """A sequence that can check several tokens in one forward pass, if the loop supports that."""
 
     def append_rows(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
         """Add tokens, and return the logits after each of the last `rows` tokens.
@@ -78,17 +78,17 @@ class LanguageModel(Protocol):
 
     @property
     def tokenizer_info(self) -> TokenizerInfo:
-        """The vocabulary that the logits speak of."""
+        """The vocabulary of the logits."""
 
     @property
     def context_size(self) -> int | None:
-        """The most tokens that one sequence may hold; None when there is no such limit."""
+        """The most tokens that one sequence may hold; None if there is no such limit."""
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """The tokens of a prompt, with the beginning-of-text policy of the tokenizer itself.
+        """The tokens of a prompt, with a beginning-of-text token if the tokenizer adds one.
 
-        Raises ModelError for a prompt without a single token, and for chat messages where the
-        tokenizer knows no chat format.
+        Raises ModelError for a prompt without any token, and for chat messages if the tokenizer has
+        no chat format.
         """
 
     def start(self, prompt_ids: Sequence[int]) -> TokenSequence:

@@ -1,8 +1,8 @@
 """Reasoning before the answer, for every model.
 
-One idea: a model whose chat template shows how it reasons does so in its own markers, in the text
-itself (`stencilm.matching.reasoning`); any other model is called twice, first to reason and then
-for the answer, and so is a model that is to write a draft first.
+One idea: a model whose chat template shows how it reasons does so in its own markers, within the
+text (`stencilm.matching.reasoning`). Any other model is called twice, first to reason and then to
+answer; so is a model that writes a draft first.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from stencilm.models.protocol import LanguageModel, Prompt
 from stencilm.whole_numbers import MOST, as_whole, shown
 
 Reasoning: TypeAlias = Literal["auto", "draft"] | bool | int
-"""Whether a model reasons before its answer. "auto": where its chat template has it reason, or the
-prompt ends with its marker. True: it does. False: it does not, as far as its template can say so. A
-number: it does, with at most so many tokens. "draft": it writes a free answer first, and then that
-answer in the form asked for."""
+"""Whether a model reasons before its answer.
+
+"auto": if its chat template makes it reason, or the prompt ends with its marker. True: it does.
+False: it does not, if its template can express that. A number: it does, with at most this many
+tokens. "draft": it writes a free answer first, then the same answer in the requested form.
+"""
 
 
 def checked_reasoning(value: Any) -> Reasoning:
-    """The option. Raises ValueError for what is none."""
+    """Check the option. Raises ValueError for an invalid one."""
     is_word = isinstance(value, str) and value in ("auto", "draft")
     if is_word or isinstance(value, bool):
         checked: Reasoning = value
@@ -58,7 +60,7 @@ def budget_of(reasoning: Reasoning) -> int:
 
 
 def format_of(backend: LanguageModel) -> ReasoningFormat | None:
-    """How a model reasons in its own markers; None where that is not known."""
+    """The markers in which a model reasons; None if they are not known."""
     form: ReasoningFormat | None = getattr(backend, "reasoning_format", None)
     return form
 
@@ -70,15 +72,15 @@ def begin(
     reasoning: Reasoning,
     max_tokens: int,
 ) -> tuple[list[int], GrammarMatcher | ReasoningMatcher]:
-    """The tokens of a prompt, and the matcher of the text after it, with its reasoning.
+    """The tokens of a prompt, and the matcher of the text after it, including its reasoning.
 
     Args:
         backend: The model.
         matcher: The matcher of the answer.
-        prompt: Text, or chat messages, which the template is told to have reasoning or not.
-        reasoning: As for a call; "draft" counts as False, for the draft is there.
-        max_tokens: The most tokens of the answer: as many stay free in the model's context, or half
-            of what is left of it.
+        prompt: Text, or chat messages; the template is told whether to allow reasoning.
+        reasoning: As for a call; "draft" counts as False, because the draft already exists.
+        max_tokens: The most tokens of the answer: this many stay free in the model's context, or
+            half of the rest of it.
     """
     form = format_of(backend)
     if form is None or (isinstance(prompt, Conversation) and prompt.has_reasoning_format):
@@ -106,13 +108,13 @@ def begin(
 
 @dataclass(frozen=True, slots=True)
 class Reasoned:
-    """A prompt with what the model wrote before its answer.
+    """A prompt with the text that the model wrote before its answer.
 
     Attributes:
         prompt_ids: The tokens after which the answer begins.
-        text: The reasoning, or the draft; None where there is none.
-        num_tokens: How many tokens it took, markers included.
-        passes: How many forward passes it took.
+        text: The reasoning, or the draft; None if there is none.
+        num_tokens: Its number of tokens, including markers.
+        passes: Its number of forward passes.
     """
 
     prompt_ids: list[int]
@@ -129,16 +131,16 @@ def reason(
     max_tokens: int,
     sampling: Sampling | None = None,
 ) -> Generator[Event, None, Reasoned]:
-    """Have a local model write what comes before its answer, for loops that write that themselves.
+    """Let a local model reason before its answer, for callers that generate the answer themselves.
 
     Args:
         backend: The model.
         new_matcher: Makes a fresh matcher of free text.
         prompt: Text, or chat messages.
         reasoning: As for a call.
-        max_tokens: The most tokens of the answer: as many stay free in the model's context, or half
-            of what is left of it; and the most tokens of a draft.
-        sampling: How it is drawn; None takes the most probable tokens.
+        max_tokens: The most tokens of the answer: this many stay free in the model's context, or
+            half of the rest of it; also the most tokens of a draft.
+        sampling: The sampling; None takes the most probable tokens.
 
     Yields:
         A `Reasoned` event for each part.
@@ -184,7 +186,7 @@ def reason(
 def after_reasoning(
     generation: Generation[Any], reasoned: Reasoned, events: Sequence[Event]
 ) -> Generation[Any]:
-    """A text that was written after reasoning, with that, its events, and what it cost."""
+    """An answer that was generated after reasoning, with the reasoning, its events and its cost."""
     if not reasoned.num_tokens:
         return generation
     prompt, *rest = generation.trace
@@ -217,11 +219,11 @@ def _as_reasoning(event: Sampled | Forced | ReasonedEvent) -> ReasonedEvent:
 
 @dataclass(frozen=True, slots=True)
 class TwoSteps:
-    """A text that is asked for first, and the answer that is asked for after it.
+    """Two requests: a first text, then the answer.
 
     Attributes:
-        is_draft: The first text is a draft of the answer, and not the reasoning.
-        as_text: A prompt that is a text is gone on with; else it is a message.
+        is_draft: The first text is a draft of the answer, not reasoning.
+        as_text: A prompt that is a text is continued; otherwise it becomes a message.
     """
 
     is_draft: bool

@@ -1,8 +1,8 @@
-"""One sequence of tokens over a cache of what the model has read of it.
+"""One sequence of tokens over a cache of the part that the model has read.
 
-One idea: a sequence remembers its tokens, and its cache how many of them it has seen; cropping,
-appending and asking again all come down to "run what the cache has not seen". So a backend only
-needs a forward pass and a cache that can be cut.
+One idea: a sequence stores its tokens, and its cache how many of them it has seen. Cropping,
+appending and asking again all become "run the tokens that the cache has not seen". So a backend
+only needs a forward pass and a cache that can be cropped.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from stencilm.errors import ModelError
 
 
 class TokenCache(Protocol):
-    """What a model remembers of the first tokens of a sequence."""
+    """The state of a model after the first tokens of a sequence."""
 
     @property
     def num_tokens(self) -> int:
-        """How many tokens that are."""
+        """The number of these tokens."""
 
     def crop(self, num_tokens: int) -> bool:
-        """Keep the first `num_tokens` positions; False where that fails.
+        """Keep the first `num_tokens` positions; False if that is not possible.
 
-        What failed is dropped, and a new cache takes its place.
+        A cache that failed is replaced by a new one.
         """
 
 
@@ -35,20 +35,20 @@ class CachedModel(Protocol):
 
     @property
     def context_size(self) -> int | None:
-        """The most tokens that one sequence may hold; None when there is no such limit."""
+        """The most tokens that one sequence may hold; None if there is no such limit."""
 
     def new_cache(self) -> Any:
-        """An empty `TokenCache`; None for a model that knows none."""
+        """An empty `TokenCache`; None if the model has no cache."""
 
     def read(self, token_ids: Sequence[int], cache: Any, rows: int) -> NDArray[np.float32]:
-        """Run tokens after what the cache holds: the logits of the last `rows` positions.
+        """Run tokens after those in the cache; returns the logits of the last `rows` positions.
 
         The result is float32, shape [rows, width], in memory of its own.
         """
 
 
 class CachedSequence:
-    """The tokens of one sequence, and how many of them its key-value cache has seen."""
+    """The tokens of one sequence, with its key-value cache."""
 
     def __init__(self, model: CachedModel, prompt_ids: Sequence[int]) -> None:
         self._model = model
@@ -70,9 +70,9 @@ class CachedSequence:
         return row
 
     def append_rows(self, token_ids: Sequence[int], rows: int) -> NDArray[np.float32]:
-        """Add tokens in one forward pass; the logits after each of the last `rows` tokens.
+        """Add tokens in one forward pass; returns the logits after each of the last `rows` tokens.
 
-        Raises what `append` raises, and ValueError for more rows than there are tokens.
+        Raises the errors of `append`, and ValueError for more rows than there are tokens.
         """
         length = len(self._token_ids) + len(token_ids)
         limit = self._model.context_size
@@ -86,7 +86,7 @@ class CachedSequence:
                 "shorten the prompt"
             )
         self._token_ids.extend(token_ids)
-        # Tokens that the cache has seen are run again where their logits are asked for once more.
+        # Cached tokens are run again if their logits are requested again.
         self._keep_cached(length - rows)
         return self._model.read(self._token_ids[self.num_cached :], self._cache, rows)
 
@@ -101,11 +101,11 @@ class CachedSequence:
 
     @property
     def num_cached(self) -> int:
-        """How many tokens the next forward pass need not run again."""
+        """The number of tokens that the next forward pass need not run again."""
         return 0 if self._cache is None else self._cache.num_tokens
 
     def _keep_cached(self, num_tokens: int) -> None:
-        """Shorten the cache, or start a fresh one where its layers cannot go back."""
+        """Crop the cache, or start a new one if its layers cannot go back."""
         cache = self._cache
         if cache is None or cache.num_tokens <= num_tokens:
             return
@@ -114,7 +114,7 @@ class CachedSequence:
 
 
 def context_size_of(config: Any) -> int | None:
-    """The number of positions, under the name that a family of configurations uses."""
+    """The number of positions; its name depends on the family of configurations."""
     for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):
         size = getattr(config, name, None)
         if isinstance(size, int) and size > 0:

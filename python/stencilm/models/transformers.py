@@ -1,7 +1,7 @@
 """Models of Hugging Face transformers: any causal language model, with its key-value cache.
 
-One idea: a runner turns tokens into rows of logits, for one sequence or a batch of them, and knows
-no tokenizer; a model is a runner with one.
+One idea: a runner turns tokens into rows of logits, for one sequence or a batch, without a
+tokenizer; a model is a runner with a tokenizer.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ from stencilm.whole_numbers import count, shown
 
 _HUB_TIMEOUT = 10.0  # seconds
 _FEW_TOKENS = 32
-# What models call the cache that they are given: all before transformers 5.24, most since then.
+# The parameter of `forward` that takes the cache: one name before transformers 5.24, mostly the
+# other since.
 _CACHE_ARGUMENTS = ("past_key_values", "cache")
 
 
 class TransformersRunner:
-    """The forward passes of a transformers causal language model; knows no tokenizer.
+    """The forward passes of a transformers causal language model, without a tokenizer.
 
-    The model is put in evaluation mode and stays on its device; logits come back as float32 on
+    The model is put in evaluation mode and stays on its device; logits are returned as float32 on
     the CPU.
     """
 
@@ -70,18 +71,18 @@ class TransformersRunner:
         self._is_small = num_parameters <= SMALL_MODEL and model.device.type == "cpu"
         self._cache_argument = next((name for name in _CACHE_ARGUMENTS if name in parameters), None)
         self._takes_positions = {"attention_mask", "position_ids"} <= parameters.keys()
-        self._takes_own_masks: bool | None = None  # found out when it first matters
+        self._takes_own_masks: bool | None = None  # determined when it is first needed
         weight = getattr(model.get_input_embeddings(), "weight", None)
         self._num_embeddings = None if weight is None else int(weight.shape[0])
 
     @property
     def context_size(self) -> int | None:
-        """The number of positions that the model was built for, None when it names none."""
+        """The number of positions that the model was built for; None if it is not declared."""
         return self._context_size
 
     @property
     def runs_batches(self) -> bool:
-        """Whether rows of different lengths may share a pass: a cache that can be masked."""
+        """Whether rows of different lengths may share a pass: the cache can be masked."""
         if not self._takes_positions or self._static_cache is not None:
             return False
         cache = self.new_cache()
@@ -92,7 +93,7 @@ class TransformersRunner:
         return TransformersBatch(self, prompts)
 
     def new_cache(self) -> KeyValueCache | None:
-        """An empty cache; None for a model that knows none."""
+        """An empty cache; None if the model has no cache."""
         if self._cache_argument is None:
             return None
         return KeyValueCache(self.model.config, static_size=self._static_cache)
@@ -104,14 +105,14 @@ class TransformersRunner:
         rows: int,
         **more: Any,
     ) -> NDArray[np.float32]:
-        """Run tokens after what the cache holds: the logits of the last `rows` positions.
+        """Run tokens after those in the cache; returns the logits of the last `rows` positions.
 
-        `token_ids` holds one list for each sequence of the batch, all of one length. The result is
-        float32, shape [batch, rows, width].
+        `token_ids` holds one list for each sequence of the batch, all of the same length. The
+        result is float32, shape [batch, rows, width].
         """
         count = len(token_ids[0])
         if cache is not None and not more and cache.num_tokens and count > 1 and cache.is_recurrent:
-            # Of several tokens such layers begin anew, as if nothing had been read before.
+            # Given several tokens, recurrent layers would start again from an empty state.
             passes = [
                 self._run([[row[at]] for row in token_ids], cache, 1, {}) for at in range(count)
             ]
@@ -139,13 +140,14 @@ class TransformersRunner:
             logits = self.model(input_ids=input_ids, **options).logits[:, -rows:]
         if cache is not None:
             cache.num_tokens += input_ids.shape[1]
-        # A copy: the loop writes into the rows, and a float32 CPU tensor would share its memory.
+        # A copy, because the loop writes into the rows, and a float32 CPU tensor would share its
+        # memory.
         return np.array(logits.float().cpu().numpy(), dtype=np.float32)
 
     def _check_ids(self, token_ids: Sequence[Sequence[int]]) -> None:
-        """Raises ModelError for a token that the model has no row for.
+        """Raise ModelError for a token that has no embedding.
 
-        On a GPU such a token breaks the whole process: every later pass fails.
+        On a GPU, such a token would make all later passes of the process fail.
         """
         largest = max(map(max, token_ids))
         if self._num_embeddings is not None and largest >= self._num_embeddings:
@@ -156,11 +158,11 @@ class TransformersRunner:
             )
 
     def _is_worth_a_mask(self, token_ids: Sequence[Sequence[int]], cache: KeyValueCache) -> bool:
-        """Whether to make the attention mask here: for few tokens that follow many.
+        """Whether to build the attention mask here: for few tokens after many.
 
-        transformers makes one by a rule of indices, and each layer turns it into numbers; measured
-        with the embedded model, a pass over two tokens then costs 1.28 times one over a single
-        token, and 1.21 times with a mask that is made of numbers once.
+        transformers builds a mask from a rule on indices, which each layer converts to numbers.
+        Measured with the embedded model, a pass over two tokens then costs 1.28 times one over a
+        single token, and 1.21 times with a mask that is converted once.
         """
         if not self._is_small or len(token_ids) > 1 or not 1 < len(token_ids[0]) <= _FEW_TOKENS:
             return False
@@ -171,7 +173,7 @@ class TransformersRunner:
         return self._takes_own_masks
 
     def _own_masks_work(self) -> bool:
-        """Try whether the model reads a mask of numbers as its own: not all of them do."""
+        """Test whether the model accepts a numeric mask: not all models do."""
         results = []
         tries: list[dict[str, Any]] = [{}, {"attention_mask": _mask_behind(3, 2)}]
         for more in tries:
@@ -179,15 +181,15 @@ class TransformersRunner:
             self._run([[0, 1, 2]], cache, 1, {})
             try:
                 results.append(self._run([[1, 0]], cache, 2, more))
-            except Exception:  # whatever a model says of a mask that it does not expect
+            except Exception:  # an unexpected mask may raise anything
                 return False
         return bool(np.allclose(results[0], results[1], atol=1e-4))
 
 
 class TransformersModel(TransformersRunner):
-    """A transformers causal language model that a decode loop can drive.
+    """A transformers causal language model for a decode loop.
 
-    Stop tokens are those of the tokenizer, the configuration and the generation configuration
+    Its stop tokens are those of the tokenizer, the configuration and the generation configuration
     together.
 
     Args:
@@ -220,7 +222,7 @@ class TransformersModel(TransformersRunner):
 
     @property
     def reasoning_format(self) -> ReasoningFormat | None:
-        """How the model reasons, by its chat template."""
+        """The model's format of reasoning, taken from its chat template."""
         return reasoning_format(self.tokenizer)
 
     def encode(self, prompt: Prompt) -> list[int]:
@@ -249,12 +251,12 @@ def load_transformers(
 ) -> TransformersModel:
     """The model and tokenizer of a folder (a Path) or a hub id (a str).
 
-    dtype names a torch type such as "float32"; "auto" and None take the one that the weights were
-    saved in. No code of the folder or of the hub is run, and weights are read from safetensors
-    only, for reading a pickle runs what is in it.
+    dtype names a torch type such as "float32"; "auto" and None take the type in which the weights
+    were saved. No code of the folder or of the hub is run, and weights are only read from
+    safetensors, because reading a pickle runs code in it.
 
     Raises:
-        ModelError: Either cannot be loaded, with one sentence of reason, or only by running code.
+        ModelError: Either cannot be loaded, with a reason, or only by running code.
     """
     torch_dtype = _torch_dtype(dtype)
     _check_trust(options)
@@ -293,9 +295,9 @@ def _not_loaded(source: str | Path, error: BaseException) -> ModelError:
 
 
 def _check_tokenizer(source: str | Path) -> None:
-    """Raises ModelError where the tokenizers library would abort the process.
+    """Raise ModelError if the tokenizers library would abort the process.
 
-    The loader takes one of several files by its own version, so all of them are looked at.
+    The loader chooses one of several files by its own version, so all of them are checked.
     """
     folder = source
     if isinstance(folder, str):
@@ -303,7 +305,7 @@ def _check_tokenizer(source: str | Path) -> None:
 
         try:
             folder = Path(snapshot_download(folder, allow_patterns="tokenizer*.json"))
-        except Exception:  # the loader has more ways to come by its files, and says what is wrong
+        except Exception:  # the loader knows other ways to find files, and reports errors
             return
     for file in sorted(folder.glob("tokenizer*.json")):
         try:
@@ -313,14 +315,15 @@ def _check_tokenizer(source: str | Path) -> None:
 
 
 def _check_layers(folder: Path) -> None:
-    """Raises ModelError where the weights cannot be read, or are fewer than the model has layers.
+    """Raise ModelError if the weights cannot be read, or are fewer than the model's layers.
 
-    The loader makes all layers before it looks at weights: of a damaged number, for ever.
+    The loader creates all layers before it reads weights: with a corrupt number of layers, it would
+    never end.
     """
     num_weights = 0
     files = sorted(folder.glob("*.safetensors"))
     if not files or not (folder / "config.json").is_file():
-        return  # they are elsewhere, and who loads them says what is wrong
+        return  # the weights are elsewhere; the loader reports errors
     for file in files:
         with (
             reported_as(lambda error, file=file: _not_loaded(file, error)),  # type: ignore[misc]
@@ -337,7 +340,7 @@ def _check_layers(folder: Path) -> None:
 
 
 def _check_complete(source: str | Path, found: dict[str, Any]) -> None:
-    """Raises ModelError for weights that the loader made up, at random, because it found none."""
+    """Raise ModelError if the loader did not find some weights, and initialised them at random."""
     missing = sorted(found["missing_keys"])
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -356,7 +359,7 @@ _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle")
 
 
 def _check_trust(options: dict[str, Any]) -> None:
-    """Raises ModelError where the options ask to run code or to read pickles."""
+    """Raise ModelError if the options ask to run code or to read pickles."""
     for name, safe in _SAFE.items():
         if name in options and options[name] not in (safe, None):
             raise ModelError(
@@ -366,7 +369,7 @@ def _check_trust(options: dict[str, Any]) -> None:
 
 
 def _check_weights(folder: Path) -> None:
-    """Raises ModelError where the weights of a folder are pickled."""
+    """Raise ModelError if the weights of a folder are pickled."""
     if any(folder.glob("*.safetensors")):
         return
     pickled = sorted(path.name for pattern in _PICKLED for path in folder.glob(pattern))
@@ -379,7 +382,7 @@ def _check_weights(folder: Path) -> None:
 
 
 def _mask_behind(past: int, length: int) -> NDArray[np.float32]:
-    """What is added to the scores of attention so that no token sees those after it."""
+    """The mask that is added to attention scores, so that no token attends to later ones."""
     mask = np.zeros((1, 1, length, past + length), dtype=np.float32)
     for row in range(length - 1):
         mask[..., row, past + row + 1 :] = -np.inf
@@ -387,9 +390,9 @@ def _mask_behind(past: int, length: int) -> NDArray[np.float32]:
 
 
 def _require_on_hub(name: str) -> None:
-    """Ask the hub once, because the loader would retry for a minute before it says the same.
+    """Ask the hub once, because the loader would retry for a minute before the same error.
 
-    Raises ModelError when the model is neither in the local cache nor on the hub.
+    Raises ModelError if the model is neither in the local cache nor on the hub.
     """
     from huggingface_hub import HfApi, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
@@ -404,9 +407,9 @@ def _require_on_hub(name: str) -> None:
             "name, or log in"
         ) from error
     except HfHubHTTPError:
-        pass  # the hub is there but answers otherwise; the loader knows more ways in
+        pass  # the hub responds, but with another error; the loader has other ways to download
     except Exception as error:
-        # No name service, no route, a proxy, offline mode: each HTTP client has its own classes.
+        # No DNS, no route, a proxy, offline mode: each HTTP client has its own exception classes.
         raise ModelError(
             f"the model {name!r} is not in the local cache and the hub cannot be reached: "
             "check the network, or give a folder that holds the model"
@@ -415,8 +418,8 @@ def _require_on_hub(name: str) -> None:
 
 @contextmanager
 def _progress_bars(show: bool) -> Iterator[None]:
-    """Run the body without the loader's bars, unless they are to be shown."""
-    bars: Any = transformers_logging  # its switches carry no types
+    """Hide the loader's progress bars for the duration of the body, unless they are enabled."""
+    bars: Any = transformers_logging  # its functions are not typed
     if show or not bars.is_progress_bar_enabled():
         yield
         return
@@ -439,7 +442,7 @@ def _torch_dtype(name: str | None) -> Any:
 
 
 def _logits_width(model: Any) -> int:
-    """The width of the output layer, which may be padded past the tokenizer."""
+    """The width of the output layer, which may be padded beyond the tokenizer."""
     head = model.get_output_embeddings()
     weight = getattr(head, "weight", None)
     if weight is not None:

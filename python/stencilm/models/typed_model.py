@@ -1,8 +1,8 @@
-"""What every model offers, wherever it runs: typed values, texts, streams, batches, asyncio.
+"""The interface of every model: typed values, texts, streams, batches, asyncio.
 
-One idea: a model only says how one text is written and shown as it comes (`_pieces`). Values,
-retries if a type's validators refuse a text, partial values, batches and awaited calls are built on
-that here, once for all models.
+One idea: a model only defines how one text is generated and streamed (`_pieces`). Values, retries
+after a validator refuses a text, partial values, batches and awaited calls are built on that here,
+once for all models.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ else:
 
 OnEvent: TypeAlias = Callable[[Event], None]
 Check: TypeAlias = Callable[[], None]
-"""Asked between two steps; it raises where no more of them are wanted."""
+"""Called between two steps; raises an exception to stop generating."""
 
 
 def go_on() -> None:
@@ -68,7 +68,7 @@ def go_on() -> None:
 
 
 class _Stop:
-    """Ends what is written in another thread at its next step."""
+    """Stops generation in another thread at its next step."""
 
     is_wanted = False
 
@@ -84,12 +84,12 @@ _MOST_TEXTS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A text that is to be written.
+    """A text to generate.
 
     Attributes:
-        number: The place of its prompt among those of the call; it draws with `seed + number`.
-        prompt: What it is about.
-        first: What was asked for before it; None where nothing was.
+        number: The index of its prompt in the call; its seed is `seed + number`.
+        prompt: Its prompt.
+        first: The text that was requested before it; None if there was none.
     """
 
     number: int
@@ -99,13 +99,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Texts that are written at once.
+    """Texts that are generated at the same time.
 
     Attributes:
         jobs: The texts.
         output_type: Their type.
-        options: How they are written.
-        is_first: They are asked for before the answers: reasoning, or drafts.
+        options: Their options.
+        is_first: They precede the answers: reasoning, or drafts.
     """
 
     jobs: list[Job]
@@ -115,7 +115,7 @@ class Round:
 
 
 Piece: TypeAlias = str | Generation[Any] | None
-"""A part of a text as it comes; None where all that came is taken back; the result last."""
+"""A part of a text as it is generated; None if all parts are taken back; the result is last."""
 
 
 class TypedModel(ABC):
@@ -157,11 +157,11 @@ class TypedModel(ABC):
     """
 
     def __init__(self) -> None:
-        # The latest last.
+        # The most recently used last.
         self._ready: dict[Any, tuple[Output, Any]] = {}
         self._lock = RenewedLock()
 
-    # What a caller sees
+    # Public interface
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -597,7 +597,7 @@ class TypedModel(ABC):
         )
         return await achat(self, talk, options)
 
-    # What a model says of itself
+    # Interface for subclasses
 
     @abstractmethod
     def _pieces(
@@ -608,14 +608,14 @@ class TypedModel(ABC):
         on_event: OnEvent | None,
         known: Known | None = None,
     ) -> Iterator[Piece]:
-        """Write a text: its parts as they come, and its `Generation`, with its value, last.
+        """Generate a text: yields its parts, then its `Generation` with the value.
 
-        `known` has the value of the text where the parts were read as they came.
+        `known` receives the value of the text if the parts were already read.
         """
 
     @abstractmethod
     def _compile(self, output_type: Any, limits: Limits | None) -> tuple[Output, Any]:
-        """The reader of a type, and what this model makes of its grammar; called once for each."""
+        """The reader of a type, and this model's form of its grammar; called once for each type."""
 
     def _apieces(
         self, job: Job, output_type: Any, options: Drawing, known: Known | None = None
@@ -626,13 +626,13 @@ class TypedModel(ABC):
     def _write_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing, check: Check = go_on
     ) -> list[Generation[Any]]:
-        """Write several texts; what `check` raises between two steps ends all of them."""
+        """Generate several texts; an exception of `check` between two steps stops all of them."""
         return [self._write(job, output_type, options, lambda _: check()) for job in jobs]
 
     async def _awrite_all(
         self, jobs: Sequence[Job], output_type: Any, options: Drawing
     ) -> list[Generation[Any]]:
-        """`_write_all`, awaited: where the task is cancelled, the step that runs is the last."""
+        """`_write_all`, awaited: if the task is cancelled, the current step is the last."""
         stop = _Stop()
         try:
             return await in_thread(self._write_all, jobs, output_type, options, stop.check)
@@ -641,9 +641,9 @@ class TypedModel(ABC):
             raise
 
     def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
-        """The prompt with which a text is asked for again that the type's validators refused.
+        """The prompt that asks again for a text that the type's validators refused.
 
-        None where the model has no room for it.
+        None if the model's context has no room for it.
         """
         messages = [
             *as_messages(prompt),
@@ -658,7 +658,7 @@ class TypedModel(ABC):
         """The options of `samples`."""
         return {"temperature": 1.0, **options}
 
-    # How it is put together
+    # Implementation
 
     def _run(
         self,
@@ -714,9 +714,9 @@ class TypedModel(ABC):
     def _attempts(
         self, prompts: Sequence[Prompt], output_type: Any, options: Drawing
     ) -> Generator[Round, list[Generation[Any]], list[Generation[Any]]]:
-        """What is to be written, until no validator refuses it or `max_retries` are used up.
+        """Rounds of texts to generate, until no validator refuses any or `max_retries` are used up.
 
-        Before that the texts that are asked for first, where there are some.
+        The first round holds the texts that precede the answers, if there are any.
         """
         retries = count(
             "max_retries",
@@ -755,7 +755,7 @@ class TypedModel(ABC):
         return [with_first(*both) for both in zip(done, first, strict=True)] if first else done
 
     def _asked_first(self, jobs: list[Job], options: Drawing) -> tuple[TwoSteps, Round] | None:
-        """What is asked for before the answers; None where nothing is."""
+        """The texts that precede the answers; None if there are none."""
         reasoning = checked_reasoning(options.get("reasoning", "auto"))
         is_draft = reasoning == "draft"
         if not jobs or (not is_draft and (self._has_markers or reasoning == "auto")):
@@ -773,19 +773,19 @@ class TypedModel(ABC):
         return steps, Round(asked, str, first, is_first=True)
 
     _after_a_draft: Reasoning = False
-    """Whether it reasons between the text that was asked for first and the answer."""
+    """Whether it reasons between the first text and the answer."""
 
     @property
     def name(self) -> str:
-        """What the model is called."""
+        """The name of the model."""
         return type(self).__name__
 
     def _facts(self) -> dict[str, str | None]:
-        """What a reader may want to know of the model."""
+        """Facts about the model for display."""
         return {}
 
     def __repr__(self) -> str:
-        """The model's name, in a line."""
+        """The model's name, in one line."""
         return f"<{type(self).__name__}: {self.name}>"
 
     def _repr_html_(self) -> str:
@@ -794,18 +794,18 @@ class TypedModel(ABC):
         return model_card(self.name, self._facts())
 
     def _signed(self, written: list[Generation[Any]], output_type: Any) -> list[Generation[Any]]:
-        """Texts whose traces say which model wrote them, and within what."""
+        """Texts with the names of the model and the type added to their traces."""
         for generation in written:
             generation.trace.model = self.name
             generation.trace.grammar = None if output_type is str else name_of(output_type)
         return written
 
     _continues_texts = False
-    """Whether a prompt that is a text is gone on with."""
+    """Whether a prompt that is a text is continued."""
 
     @property
     def _has_markers(self) -> bool:
-        """Whether it reasons in markers of its own, within the text."""
+        """Whether it reasons in its own markers, within the text."""
         return False
 
     def _room_to_reason(self, prompt: Prompt, budget: int) -> int:
@@ -813,18 +813,21 @@ class TypedModel(ABC):
         return budget
 
     def _prepare(self, output_type: Any, limits: Limits | None = None) -> tuple[Output, Any]:
-        """The reader of a type and what `_compile` makes of it; the latest types are kept."""
+        """The reader of a type and the result of `_compile`.
+
+        Those of the latest types are cached.
+        """
         if limits is not None:
             checked_limits(limits)
-        # With the repr, because 1 == True and Union[A, B] == Union[B, A], though they read apart.
-        # A grammar's limits are no part of either.
+        # The repr is part of the key, because 1 == True and Union[A, B] == Union[B, A], though they
+        # are read differently. Neither contains a grammar's limits.
         own = output_type.limits if isinstance(output_type, Grammar) else None
         try:
             key = (output_type, repr(output_type), limits or own)
             hash(key)
-        except Exception:  # it cannot be hashed, or holds what Python does not write
+        except Exception:  # it is not hashable, or its repr fails
             return self._compile(output_type, limits)
-        if self._lock.is_mine:  # The handler of a signal came in the middle of a look.
+        if self._lock.is_mine:  # A signal handler interrupted a holder of the lock.
             return self._compile(output_type, limits)
         with self._lock.held:
             known = self._ready.pop(key, None)
@@ -839,11 +842,11 @@ class TypedModel(ABC):
         return ready
 
 
-_CHARACTERS_FOR_A_PART = 64  # of a text that are copied in the time of an element of a list
+_CHARACTERS_FOR_A_PART = 64  # of text: copying them takes as long as copying an element of a list
 
 
 class Partials:
-    """The partial values of a text that comes in pieces."""
+    """The partial values of a text that arrives in pieces."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -854,12 +857,12 @@ class Partials:
         self._length = 0
         self._reader = PartialReader(self._output.json_type) if self._output.is_json else None
         self._pace = Pace()
-        self._is_new = False  # something has come since a value was shown
+        self._is_new = False  # new text has arrived since the last value was shown
 
     def feed(self, piece: str | None) -> Any:
-        """What is to be shown after one more piece; `MISSING` for nothing new.
+        """The value to show after one more piece; `MISSING` if there is nothing new.
 
-        What is new of a very long value waits for a later piece.
+        New parts of a very long value wait for a later piece.
         """
         if piece is None:
             self._start()
@@ -888,7 +891,7 @@ class Partials:
         return text
 
     def whole(self, text: str) -> Any:
-        """The value of the whole text, where it was read; else `MISSING`."""
+        """The value of the whole text if it was already read, else `MISSING`."""
         return MISSING if self._reader is None else self._reader.whole(text)
 
 
@@ -900,7 +903,7 @@ def as_messages(prompt: Prompt) -> list[dict[str, Any]]:
 
 
 def complaint_of(refused: Generation[Any]) -> str:
-    """What a model is told of a text that the type's validators refused."""
+    """The message to the model about a text that the type's validators refused."""
     error = refused.error
     said = error.complaint if isinstance(error, InvalidOutput) else str(error)
     return f"That was refused: {said}. Write the whole of it again, corrected."
@@ -933,9 +936,9 @@ def _checked_number(n: Any) -> int:
 
 
 async def _stepped(steps: Iterator[Piece]) -> AsyncGenerator[Piece, None]:
-    """Each step in a thread; where the task is cancelled, the step that runs is the last.
+    """Run each step in a thread; if the task is cancelled, the current step is the last.
 
-    One that waits for a thread then never runs, and nothing is left in the event loop.
+    A step that still waits for a thread never runs, and nothing is left in the event loop.
     """
     end = object()
     while True:

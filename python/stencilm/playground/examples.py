@@ -1,4 +1,4 @@
-"""Grammars to begin with, one or more of each notation."""
+"""Example grammars, one or more for each notation."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from stencilm.playground.questions import Notation
 
 
 class Example(NamedTuple):
-    """A grammar with its tables of names, and a text that shows something in it.
+    """A grammar with its tables of names, and a text that demonstrates it.
 
-    Where text stands after the text, that fills a hole.
+    If there is text after the text, the latter fills a hole.
     """
 
     name: str

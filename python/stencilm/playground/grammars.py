@@ -1,8 +1,8 @@
 """The grammar that a state of the page describes.
 
-One idea: the text in the editors is untrusted, including SQL. Tables are made in an in-memory
-database by a connection that may do nothing else: it attaches no file, loads no code, and ends when
-its time or its memory is used up.
+One idea: the text in the editors is untrusted, including SQL. Tables are created in an in-memory
+database, through a connection that can do nothing else: it attaches no files, loads no code, and
+stops when its time or its memory is used up.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from stencilm.limits import Limits
 from stencilm.playground.questions import State
 
 SECONDS_FOR_TABLES = 2.0
-# A row holds 2,000 values, and the authorizer is not asked while one function works: `instr` and
-# LIKE take time in proportion to the product of their texts.
+# A row holds at most 2,000 values. The authorizer is not called while a function runs, and the time
+# of `instr` and LIKE is the product of the lengths of their texts.
 _MOST_VALUE_BYTES = 1 << 17
 _MOST_PATTERN_BYTES = 100
 _MOST_DATABASE_PAGES = 8 << 10  # of 4 KiB; each table takes one or more
@@ -46,11 +46,11 @@ _OF_TABLES = frozenset(
 
 
 def grammar_of(state: State, limits: Limits) -> Grammar:
-    """The grammar; that of the hole, where text stands after one.
+    """The grammar, or the grammar of a hole if there is text after it.
 
     Raises:
-        StencilError: The grammar, the names or the tables are not well formed, or nothing fits
-            before the text after the hole.
+        StencilError: The grammar, the names or the tables are not well-formed, or no text fits
+            before the one after the hole.
     """
     grammar = _whole(state, limits)
     return grammar.fill([HOLE, state.behind]) if state.behind else grammar
@@ -112,7 +112,7 @@ def _symbols(names: str) -> dict[str, SymbolTable] | None:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; raises ValueError where a name stands in it twice."""
+    """A JSON object; raises ValueError if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
@@ -122,10 +122,10 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def _tables(script: str) -> Iterator[sqlite3.Connection]:
-    """A database in memory that has the tables and views of a script.
+    """An in-memory database with the tables and views of a script.
 
-    Reading them is under the same bounds, since views that name views take long to read; what fails
-    in it is reported as what fails in making them.
+    Reading them has the same bounds, since views on views may take long to read; errors in reading
+    are reported like errors in creating them.
     """
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_VALUE_BYTES)
@@ -138,7 +138,8 @@ def _tables(script: str) -> Iterator[sqlite3.Connection]:
             return time.monotonic() > deadline
 
         def may(action: int, *_: Any) -> int:
-            # SQLite asks for every part of a statement before it runs, and so ends in time there.
+            # SQLite calls this for every part of a statement before running it, so the deadline
+            # holds.
             is_allowed = not is_over() and (allowed is None or action in allowed)
             return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
 

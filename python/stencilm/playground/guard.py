@@ -1,9 +1,9 @@
-"""What every request passes: who may ask, how much, and what the browser may do with the answer.
+"""Checks of every request: who may ask, how much, and what the browser may do with the answer.
 
 One idea: the page belongs to the person at this machine. Another page, open in the same browser,
-must be able neither to ask nor to read. Such a page is recognised by its own address in the Host
-header if a name was rebound to this machine, by its Origin if it asks across, and by the type of
-its body if it sends a form.
+must be able neither to ask nor to read. Such a page is recognised by the Host header if its name
+was rebound to this machine, by its Origin if it makes a cross-origin request, and by the content
+type of the body if it sends a form.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ HEADERS = {
 
 
 def is_own_host(header: str, host: str) -> bool:
-    """Whether a Host header can be meant for a server that was started on `host`.
+    """Whether a Host header may belong to a server that was started on `host`.
 
-    A foreign name may be bound to this machine's address at any time; an address may not. So every
-    address passes, and of the names only `localhost` and the one that was given.
+    Anyone can bind a name of their own to this machine's address, but not an address. So every
+    address is accepted, but only two names: `localhost` and the given one.
     """
     name = urlsplit(f"//{header}").hostname if header else None
     if name is None:
@@ -53,14 +53,14 @@ def is_own_host(header: str, host: str) -> bool:
 
 
 class Guard:
-    """Refuses requests that are not the page's own, and adds the headers that keep it so."""
+    """Refuses requests from other pages, and adds headers that protect the answers."""
 
     def __init__(self, app: App, *, host: str) -> None:
         self._app = app
         self._host = host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -108,7 +108,7 @@ class Guard:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body; None where it is too long, of which no more than that is read."""
+    """The whole body; None if it is too long: then no more than the limit is read."""
     body = bytearray()
     while True:
         message = await receive()
@@ -122,7 +122,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body that was read already."""
+    """A `receive` that returns the body that was already read."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def give() -> MutableMapping[str, Any]:

@@ -1,7 +1,7 @@
-"""Where in a text an error is: from the location that it names to a stretch of the editor.
+"""From the location that an error names to a range of the editor's text.
 
 One idea: an error's location is text for people (`line 2, column 6`, `offset 5`,
-`#/properties/age`). An editor needs a stretch, counted in the UTF-16 units in which browsers count.
+`#/properties/age`). An editor needs a range, in UTF-16 units, which browsers use.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ _WORD = re.compile(r"\w+|[^\w\s]|\s")
 
 
 class Stretch(NamedTuple):
-    """A stretch of a text, in UTF-16 units."""
+    """A range of a text, in UTF-16 units."""
 
     start: int
     end: int
 
 
 class Position(NamedTuple):
-    """A place as editors tell it, both counted from 1."""
+    """A position in an editor's terms, both numbers counted from 1."""
 
     line: int
     column: int
 
 
 def find_place(text: str, place: str | None) -> Stretch | None:
-    """The stretch of `text` that `place` names; None where it names none.
+    """The range of `text` that `place` names; None if it names none.
 
-    Never empty where the text is not: a place after the end is its last character.
+    It is never empty unless the text is: a position after the end means the last character.
     """
     if place is None or not text:
         return None
@@ -55,10 +55,10 @@ def find_place(text: str, place: str | None) -> Stretch | None:
 
 
 def nearest_place(place: str | None, message: str) -> str | None:
-    """The place of an error, or the deepest one within it that its sentence names.
+    """The place of an error, or the deepest place within it that its sentence names.
 
-    That a schema has no value is said of the whole, and the reason of a part: `#: required names
-    "age", but no value is possible there: at #/properties/age, ...`.
+    That a schema has no value is reported for the whole, with the reason in a part: `#: required
+    names "age", but no value is possible there: at #/properties/age, ...`.
     """
     if place is None or not place.startswith("#"):
         return place
@@ -68,13 +68,13 @@ def nearest_place(place: str | None, message: str) -> str | None:
 
 
 def position_of(text: str, stretch: Stretch) -> Position:
-    """Line and column, in characters, of where a stretch begins."""
+    """Line and column, in characters, of the start of a range."""
     before = text.encode("utf-16-le")[: stretch.start * 2].decode("utf-16-le", "ignore")
     return Position(before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
 
 
 def utf16_length(text: str) -> int:
-    """How many UTF-16 units a text has."""
+    """The length of a text in UTF-16 units."""
     return len(text.encode("utf-16-le")) // 2
 
 
@@ -82,7 +82,7 @@ def _word_at(text: str, at: int) -> Stretch:
     at = min(at, len(text))
     word = _WORD.match(text, at)
     if word is None or (word.group() == "\n" and at > 0):
-        # After the last character of the text or the line: that one shows where it is.
+        # After the last character of the text or the line, show that character.
         return _units(text, max(at - 1, 0), max(at, 1))
     return _units(text, at, word.end())
 
@@ -93,15 +93,17 @@ def _units(text: str, start: int, end: int) -> Stretch:
 
 
 def _pointer_span(text: str, pointer: str) -> tuple[int, int] | None:
-    """The value that a JSON pointer names, or the nearest one around it; None where nothing is.
+    """The range of the value that a JSON pointer names, or of the nearest one around it.
 
-    A scanner with a stack of its own, since depth is up to whoever wrote the text.
+    None if there is no value at all.
+
+    A scanner with an explicit stack, because the author of the text decides how deep it is nested.
     """
     wanted = [_unescape(part) for part in pointer.split("/")[1:]]
     best: tuple[int, int, int] | None = None  # depth, start, end
     path: list[str | int | None] = []
     opened: list[int] = []
-    matched: list[bool] = []  # of each open container: its path is the beginning of the wanted one
+    matched: list[bool] = []  # of each open container: its path is a prefix of the wanted one
     at = 0
 
     def is_wanted() -> bool:

@@ -1,7 +1,7 @@
-"""What the page asks, read from JSON and checked before anything works on it.
+"""Queries of the page, parsed from JSON and validated before they are used.
 
-One idea: a query holds the whole state of the page, so that answers depend on nothing else, and a
-link that holds the state shows the same again.
+One idea: a query holds the whole state of the page, so answers depend on nothing else, and a link
+with the state shows the same page again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOTATIONS: dict[Notation, str] = {
     "structural-tag": "Structural tag",
     "sql": "SQL over tables",
 }
-"""The notations and what the page calls them."""
+"""The notations, and their names on the page."""
 
 MOST_GRAMMAR_BYTES = 256 << 10
 MOST_TEXT_BYTES = 16 << 10
@@ -33,25 +33,25 @@ MOST_GENERATED = 512
 
 
 class BadQuestion(ValueError):
-    """A question is not of the form that the page sends; the sentence says why."""
+    """A query is not of the form that the page sends; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What the page shows.
+    """The state of the page.
 
     Attributes:
-        notation: How the grammar is written.
-        grammar: Its text.
+        notation: The notation of the grammar.
+        grammar: The text of the grammar.
         tokenizer: The name of a tokenizer that the playground was started with.
-        text: The text that is read; None where it is given by tokens.
-        token_ids: The tokens that are read; None where the text is split by the tokenizer.
-        position: How many tokens are read before the question is answered; None for all.
+        text: The text to read; None if it is given as tokens.
+        token_ids: The tokens to read; None if the tokenizer splits the text.
+        position: The number of tokens to read before the query is answered; None for all.
         compact: A schema's texts have no whitespace between their parts.
-        strict: Objects of a schema have only the properties that are named.
-        relax: What a schema asks for in vain is dropped and reported.
+        strict: Objects of a schema have only declared properties.
+        relax: Parts of a schema that cannot be enforced are dropped and reported.
         names: The tables of names that the grammar uses, a JSON object of lists; empty for none.
-        after: What stands after the text, which then fills a hole; empty for no hole.
+        after: The text after the hole that the text fills; empty for no hole.
     """
 
     notation: Notation
@@ -69,7 +69,7 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """Which tokens to list: those whose text holds `search`, or whose id it is."""
+    """Which tokens to list: those whose text contains `search`, or that have it as id."""
 
     search: str
     which: Which
@@ -79,7 +79,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """How to generate."""
+    """The options of generation."""
 
     prompt: str
     max_tokens: int
@@ -88,7 +88,7 @@ class Drawing:
 
 
 def read_state(record: Mapping[str, Any]) -> State:
-    """The state in a question. Raises BadQuestion."""
+    """The state in a query. Raises BadQuestion."""
     token_ids = record.get("token_ids")
     if token_ids is not None:
         if not isinstance(token_ids, list) or len(token_ids) > MOST_TOKENS:
@@ -119,7 +119,7 @@ def read_state(record: Mapping[str, Any]) -> State:
 
 
 def read_listing(record: Mapping[str, Any]) -> Listing:
-    """Which tokens a question asks for. Raises BadQuestion."""
+    """The tokens that a query asks for. Raises BadQuestion."""
     which = record.get("which", "allowed")
     kinds = ("allowed", "refused", "all")
     if which not in kinds:
@@ -133,12 +133,12 @@ def read_listing(record: Mapping[str, Any]) -> Listing:
 
 
 def read_token_id(record: Mapping[str, Any]) -> int:
-    """The token that a question is about. Raises BadQuestion."""
+    """The token that a query is about. Raises BadQuestion."""
     return _check_number("token_id", record.get("token_id"), 0, 2**31 - 1)
 
 
 def read_drawing(record: Mapping[str, Any]) -> Drawing:
-    """How a question wants a text generated. Raises BadQuestion."""
+    """The options of generation in a query. Raises BadQuestion."""
     temperature = record.get("temperature", 0)
     is_number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
     if not is_number or not 0 <= temperature <= 5:

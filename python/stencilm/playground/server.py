@@ -1,7 +1,7 @@
 """The playground as an ASGI application, and a server for it.
 
-One idea: five routes that translate. A query comes in as JSON, the session answers it in a separate
-thread, and the answer goes out as JSON. If the client is gone, the query is dropped.
+One idea: five routes that only translate. A query arrives as JSON, the session answers it in a
+separate thread, and the answer is sent as JSON. If the client disconnects, the query is dropped.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def create_app(session: Session, *, host: str = "127.0.0.1") -> App:
     """The application.
 
     Args:
-        session: What answers the questions.
-        host: What the server listens on; its name is taken in a request's Host header.
+        session: Answers the queries.
+        host: The name that the server listens on, which is accepted in the Host header.
     """
     room = threading.BoundedSemaphore(MOST_AT_ONCE)
 
@@ -92,7 +92,10 @@ def create_app(session: Session, *, host: str = "127.0.0.1") -> App:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; raises OSError where the port is taken or the host is none of ours."""
+    """A listening socket.
+
+    Raises OSError if the port is taken or the host is not one of this machine.
+    """
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -116,10 +119,10 @@ def serve(session: Session, listening: socket.socket, *, host: str) -> None:
         log_level="warning",
         ws="none",
         server_header=False,
-        # A request that never comes whole must not keep Ctrl-C from ending the server.
+        # A request that never completes must not prevent Ctrl-C from stopping the server.
         timeout_graceful_shutdown=1,
     )
-    # That it is given up then is no error to show.
+    # Giving it up at that point is not an error to display.
     logging.getLogger("uvicorn.error").addFilter(_is_no_end_of_a_request)
     uvicorn.Server(config).run(sockets=[listening])
 
@@ -129,7 +132,7 @@ def _is_no_end_of_a_request(record: logging.LogRecord) -> bool:
 
 
 async def _cancel_when_gone(request: Request, cancel: CancelToken) -> None:
-    """Ends the work on a question that nobody waits for any more, so that others have its room."""
+    """Stop the work on a query whose client has disconnected, so that others can use its slot."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     cancel.cancel()

@@ -1,10 +1,10 @@
-"""The page's queries, answered; no HTTP here.
+"""Answers to the page's queries, without HTTP.
 
-One idea: a query brings the whole state with it, and each answer begins at the empty text. What is
-kept between queries is what took time to make: tokenizers, compiled grammars, the model.
+One idea: a query brings the whole state with it, and each answer starts at the empty text. Only
+objects that take time to make are kept between queries: tokenizers, compiled grammars, the model.
 
 Every operation of the engine has a deadline, and so has a query as a whole: a hostile grammar gets
-an error, and the page stays.
+an error, and the page keeps working.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LIMITS = Limits(
     lexicon_bytes=64 << 20,
     milliseconds=2_000,
 )
-"""What one operation for the page may cost; tighter than in a program, which nobody waits for."""
+"""The limits of one operation for the page; tighter than the defaults, because a person waits."""
 
 EMBEDDED = "tiny"
 SECONDS_FOR_TEXT = 8.0
@@ -67,12 +67,12 @@ def embedded_tokenizer() -> TokenizerInfo:
 
 
 class Session:
-    """Answers questions; any number of threads may ask at the same time.
+    """Answers queries; any number of threads may ask at the same time.
 
     Args:
-        tokenizers: How to load each tokenizer, by the name that the page shows. They are loaded
-            when a question first names them. The embedded one is always there.
-        limits: What one operation may cost.
+        tokenizers: Functions that load the tokenizers, by the names that the page shows. They are
+            called when a query first names them. The embedded one is always available.
+        limits: The limits of one operation.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class Session:
         return list(self._loaders)
 
     def read(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
-        """How the text stands in the grammar, token by token, and what may come next.
+        """The state of the text in the grammar, token by token, and what may come next.
 
         Args:
             record: The state of the page.
-            cancel: Ends the work between two operations of the engine when it is cancelled, as
-                it does in the other answers.
+            cancel: Stops the work between two operations of the engine when it is cancelled, as it
+                does in the other answers.
 
         Returns:
             `ok`, and then what the page shows; or `error` with kind, message, place and stretch.
@@ -112,7 +112,7 @@ class Session:
         )
 
     def tokens(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
-        """The tokens that may come, or may not, after the tokens that the state has read.
+        """The tokens that are allowed, or not, after the tokens that the state has read.
 
         Raises:
             BadQuestion: The record is not of this form.
@@ -124,7 +124,7 @@ class Session:
         )
 
     def explain(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
-        """Why one token may come, or may not.
+        """Why one token is allowed or not.
 
         Raises:
             BadQuestion: The record is not of this form.
@@ -136,7 +136,7 @@ class Session:
         )
 
     def generate(self, record: Mapping[str, Any], cancel: CancelToken | None = None) -> Answer:
-        """A text that the embedded model writes within the grammar, with its trace.
+        """A text that the embedded model generates within the grammar, with its trace.
 
         Raises:
             BadQuestion: The record is not of this form.
@@ -276,7 +276,7 @@ class Session:
         }
 
     def _place(self, state: State, compiled: CompiledGrammar, asker: _Asker) -> _Walk:
-        """The walk to where the question is asked, and no further."""
+        """Walk to the position of the query, and no further."""
         walk = self._walk(state, compiled, asker)
         if walk.cut:
             raise LimitExceeded(
@@ -331,18 +331,18 @@ class Session:
 
 
 class _Asker:
-    """Whoever waits for an answer, for as long as they do."""
+    """The client of a query, while it is connected."""
 
     def __init__(self, cancel: CancelToken | None) -> None:
         self._cancel = cancel
 
     def check(self) -> None:
-        """Raises OperationCancelled where nobody waits any more."""
+        """Raise OperationCancelled if the client has disconnected."""
         if self._cancel is not None and self._cancel.is_cancelled:
             raise OperationCancelled("nobody waits for this answer any more: ask again")
 
     def asked(self, question: Callable[[], Any]) -> Answer:
-        """One of several answers: where it fails, the others still stand."""
+        """One of several answers: if it fails, the others are still given."""
         self.check()
         try:
             return {"value": question()}
@@ -360,14 +360,14 @@ class _Tokenizer:
         self._special = frozenset((*info.special_token_ids, *info.stop_token_ids))
 
     def shown(self, token_id: int) -> str:
-        """What a token spells, or its name, with escapes for what has no sign of its own."""
+        """The text or the name of a token, with escapes for invisible characters."""
         spelled = self._vocabulary[token_id]
         if token_id in self._special or not spelled:
             return visible(self.info.dbg_tokens([token_id]), keep="")
         return visible(readable(spelled), keep="")
 
     def search(self, token_ids: list[int], wanted: str) -> list[int]:
-        """Those of the tokens whose text holds what is wanted, or whose id it is."""
+        """Those of the tokens whose text contains the search text, or that have it as id."""
         if not wanted:
             return token_ids
         spelled = wanted.encode()
@@ -383,7 +383,7 @@ class _Tokenizer:
 
 
 class _Walk:
-    """A text read token by token, to the place where a question is asked, and the rest of it."""
+    """A text read token by token, up to the position of the query, and the rest of it."""
 
     def __init__(self, tokenizer: _Tokenizer, matcher: GrammarMatcher, asker: _Asker) -> None:
         self.tokenizer = tokenizer
@@ -396,7 +396,7 @@ class _Walk:
         self._words = np.zeros((1, -(-tokenizer.info.vocab_size // 32)), dtype=np.int32)
 
     def mask(self) -> tuple[NDArray[np.bool_], float]:
-        """Which tokens may come next, and how long the engine took to tell."""
+        """The tokens that may come next, and how long the engine took."""
         start = time.perf_counter()
         self.matcher.fill_next_token_bitmask(self._words)
         seconds = time.perf_counter() - start
@@ -404,7 +404,7 @@ class _Walk:
         return bits[: self.tokenizer.info.vocab_size].astype(bool), seconds
 
     def read(self, token_ids: list[int], until: int | None) -> None:
-        """Go through the tokens; leave the matcher where the first `until` of them end."""
+        """Read the tokens; leave the matcher after the first `until` of them."""
         deadline = time.monotonic() + SECONDS_FOR_TEXT
         info, matcher = self.tokenizer.info, self.matcher
         self.written = info.decode_bytes(token_ids)

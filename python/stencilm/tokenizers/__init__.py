@@ -1,7 +1,7 @@
-"""Tokenizers: what each token id of a model spells, read from real tokenizers and tested at load.
+"""Tokenizers: the bytes of each token of a model, read from a real tokenizer and tested at load.
 
-A tokenizer library becomes a `Source` (bytes per id), the self-test compares the source with the
-tokenizer it came from, and `TokenizerInfo` freezes what passed.
+A tokenizer library becomes a `Source` (bytes per id). The self-test compares the source with the
+tokenizer that it came from, and `TokenizerInfo` freezes the result.
 """
 
 from stencilm.tokenizers.facts import TokenizerFacts

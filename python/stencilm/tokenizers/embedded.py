@@ -1,7 +1,7 @@
-"""The tokenizer of the embedded model, as it was saved: it needs no package that reads tokenizers.
+"""The tokenizer of the embedded model, saved so that no package for reading tokenizers is needed.
 
-`python -m stencilm.tokenizers.embedded` writes the file anew from the tokenizer.json beside it; a
-test says when that is due.
+`python -m stencilm.tokenizers.embedded` generates the file from the tokenizer.json next to it; a
+test reports when the file is out of date.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def embedded_tokenizer() -> TokenizerInfo:
 
 
 def saved() -> str:
-    """What the file must hold."""
+    """The text that the file must hold."""
     info = TokenizerInfo.from_file(FOLDER)
     info.learn_encoding()
     return info.serialize_json()

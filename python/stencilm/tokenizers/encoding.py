@@ -1,7 +1,7 @@
-"""Text and bytes to tokens: by the tokenizer if it can, otherwise by the shortest spelling.
+"""Encode text and bytes: by the tokenizer if possible, otherwise by the shortest spelling.
 
-Tokenizers that put a space before a text are asked to encode it after a sentinel, whose tokens are
-then cut off. The result is accepted only if its tokens spell exactly what was asked for.
+If a tokenizer puts a space before each text, it encodes the text after a sentinel, whose tokens are
+then cut off. The result is accepted only if its tokens spell exactly the given text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BROKEN = re.compile("([\udc80-\udcff]+)")
 
 
 class Encoder:
-    """Encodes for one vocabulary; only the index for broken bytes is made late."""
+    """Encodes for one vocabulary; the index for invalid bytes is only built when needed."""
 
     __slots__ = ("_codec", "_is_lost", "_prefixed", "_segmenter", "_tokens", "own")
 
@@ -36,10 +36,10 @@ class Encoder:
         is_lost: bool = False,
         saved: str | None = None,
     ) -> None:
-        """Keeps the tokens by id and the tokenizer that encodes.
+        """Keep the tokens by id and the tokenizer that encodes.
 
-        `is_lost` says that there is such a tokenizer, but not here: its tokens are known only as
-        far as `saved` tells how it encodes.
+        `is_lost` means that there is a tokenizer, but it was not serialized with the vocabulary:
+        its encoding is known only if `saved` holds it.
         """
         self.own = OwnEncoding(core, codec, self._asked, saved)
         self._is_lost = is_lost
@@ -73,7 +73,7 @@ class Encoder:
         return encode_with(self._codec, text)
 
     def tokenize_bytes(self, data: bytes) -> list[int]:
-        """Tokens that spell exactly `data`, no space put before it.
+        """Tokens that spell exactly `data`, without a leading space.
 
         Raises:
             TokenizerError: No tokens spell it.
@@ -81,8 +81,8 @@ class Encoder:
         if not self.reads_text:
             return self._segment(data)
         ids: list[int] = []
-        # Escaping turns broken bytes, and only those, into U+DC80 to U+DCFF: one pass finds the
-        # text between.
+        # Surrogate escapes map invalid bytes, and no others, to U+DC80 to U+DCFF, so one pass finds
+        # the valid text between them.
         for piece in _BROKEN.split(data.decode("utf-8", "surrogateescape")):
             spelled = piece.encode("utf-8", "surrogateescape")
             found = None if _BROKEN.match(piece) else self.own_tokens(spelled)
@@ -91,14 +91,14 @@ class Encoder:
 
     @property
     def reads_text(self) -> bool:
-        """Whether a tokenizer encodes, which reads whole characters only."""
+        """Whether a tokenizer encodes, and so reads only whole characters."""
         return self._codec is not None or self.own.was_saved
 
     def own_tokens(self, data: bytes) -> list[int] | None:
         """The tokens that spell exactly `data`, as the tokenizer itself writes them.
 
-        None where the tokenizer has no tokens for it: broken UTF-8, or text that it changes; and
-        where it stayed behind. Where there never was one, the fewest tokens are its own.
+        None if the tokenizer has no tokens for it (invalid UTF-8, or text that it changes), or if
+        its encoding is lost. If there never was a tokenizer, its own tokens are the fewest.
 
         Raises:
             TokenizerError: There is no tokenizer, and no tokens spell it.
@@ -114,11 +114,11 @@ class Encoder:
         return self._asked(data)
 
     def _asked(self, data: bytes) -> list[int] | None:
-        """The tokens of text as the tokenizer itself says."""
+        """The tokens of a text, straight from the tokenizer."""
         return None if self._codec is None else self._own_tokens(data.decode(), data, self._codec)
 
     def _own_tokens(self, text: str, data: bytes, codec: Codec) -> list[int] | None:
-        """The tokenizer's tokens of just this text; None if they spell something else."""
+        """The tokenizer's tokens of exactly this text; None if they spell something else."""
         if not text:
             return []
         for sentinel in _SENTINELS if self._prefixed else ("",):
@@ -151,5 +151,5 @@ class Encoder:
         if self._segmenter is None:
             self._segmenter = Segmenter(
                 self._tokens
-            )  # threads may both make it; they make the same
+            )  # two threads may both build it, with the same result
         return self._segmenter.segment(data)

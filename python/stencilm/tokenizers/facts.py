@@ -1,7 +1,6 @@
-"""What is known about a loaded vocabulary: gaps, duplicates, how it spells spaces and bytes.
+"""Facts about a loaded vocabulary: gaps, duplicates, how it spells spaces and bytes.
 
-None of it is an error by itself. It is what a reader wants to know before wondering why a grammar
-cannot be spelled.
+None of them is an error by itself. They help to find out why a grammar cannot be spelled.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class TokenizerFacts:
 
 @dataclass(frozen=True)
 class Notes:
-    """The facts that cannot be counted from the bytes: what the tokenizer showed at load."""
+    """Facts that cannot be computed from the bytes: the tokenizer's behaviour at load."""
 
     space_symbol: str = " "
     adds_prefix_space: bool = False
@@ -83,7 +82,7 @@ def count_facts(
     has_stop_token: bool,
     notes: Notes,
 ) -> TokenizerFacts:
-    """Counts the facts of a vocabulary.
+    """Compute the facts of a vocabulary.
 
     Args:
         tokens: Bytes by id; None for special tokens and holes.
@@ -92,7 +91,7 @@ def count_facts(
         decode_shows_bytes: The tokenizer's own `decode` writes byte tokens out as `<0x0A>`; use
             `TokenizerInfo.decode_str`.
         has_stop_token: Whether any token ends a text.
-        notes: What cannot be counted.
+        notes: The facts that cannot be computed.
     """
     spelled = [token for token in tokens if token]
     distinct = set(spelled)

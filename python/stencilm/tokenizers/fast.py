@@ -1,9 +1,9 @@
-"""The `tokenizers` library (the fast classes of transformers): tokenizer.json in memory.
+"""The `tokenizers` library (the fast classes of transformers), and tokenizer.json in memory.
 
-The decoder is the truth about what tokens spell, so the spelling is read off its parts; whatever
-the parts claim is tested afterwards. Encoding goes through a plain copy that shares the model
-(microseconds, no second vocabulary), so that truncation, padding and special tokens of the user's
-tokenizer stay out of it, and it stays as the user left it.
+The decoder determines what tokens spell, so the spelling is derived from its parts, and tested
+afterwards. Encoding uses a bare copy that shares the model (it takes microseconds, and no second
+vocabulary). So the truncation, padding and special tokens of the user's tokenizer have no effect,
+and the user's tokenizer is not changed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FastCodec:
     def __init__(self, tokenizer: Any) -> None:
         self._original = tokenizer
         self._plain = plain_copy(tokenizer)
-        # The copy may number added tokens anew where the original left gaps: map those back.
+        # The copy may renumber added tokens if the original has gaps: map those ids back.
         meant = {
             token.content: token_id
             for token_id, token in tokenizer.get_added_tokens_decoder().items()
@@ -48,30 +48,30 @@ class FastCodec:
         return text
 
     def recipe(self) -> Recipe:
-        """How it encodes.
+        """The recipe of its encoding.
 
         Raises:
-            TokenizerError: A part of it is of a kind that is not known.
+            TokenizerError: A part of it is of an unknown kind.
         """
         return read_recipe(self._original)
 
 
 def plain_copy(tokenizer: Any) -> Any:
-    """The same model and text stages, but no truncation, padding, template or decoder."""
+    """A copy with the same model and text stages, but no truncation, padding, template, decoder."""
     copy = type(tokenizer)(tokenizer.model)
     for stage in ("normalizer", "pre_tokenizer"):
         part = getattr(tokenizer, stage)
         if part is not None:
             setattr(copy, stage, part)
     copy.add_tokens([token for _, token in sorted(tokenizer.get_added_tokens_decoder().items())])
-    copy.encode_special_tokens = True  # a special token's name in a text is text
+    copy.encode_special_tokens = True  # the name of a special token is plain text here
     return copy
 
 
 def read_fast(
     tokenizer: Any, *, label: str, special: dict[int, str], stop: tuple[int, ...] = ()
 ) -> Source:
-    """A source from a `tokenizers.Tokenizer` and the special tokens that its wrapper knows.
+    """Read a source from a `tokenizers.Tokenizer` and the special tokens that its wrapper knows.
 
     Raises:
         TokenizerError: The decoder is of a kind whose tokens do not spell bytes, or the library is
@@ -106,7 +106,7 @@ def read_fast(
 
 
 def spelling_of_decoder(tokenizer: Any, *, label: str) -> Spelling:
-    """How the tokens are written, read off the decoder's parts.
+    """The spelling of the tokens, derived from the parts of the decoder.
 
     Raises:
         TokenizerError: A part is of a kind whose tokens do not spell bytes by themselves.
@@ -114,9 +114,7 @@ def spelling_of_decoder(tokenizer: Any, *, label: str) -> Spelling:
     parts = _parts(tokenizer.decoder)
     kinds = [part.get("type") for part in parts]
     if not parts:
-        return Spelling(
-            word_prefix=""
-        )  # the library joins tokens by spaces where there is no decoder
+        return Spelling(word_prefix="")  # then the library joins tokens by spaces
     if "ByteLevel" in kinds:
         return Spelling(alphabet="byte_level")
     if kinds == ["WordPiece"]:
@@ -144,7 +142,7 @@ def spelling_of_decoder(tokenizer: Any, *, label: str) -> Spelling:
 
 def _parts(decoder: Any) -> list[dict[str, Any]]:
     """The decoder as a flat list."""
-    # Its pickled state is JSON of that part alone, where to_str() would write 6 MB.
+    # The pickled state is the JSON of this part alone; `to_str()` would write 6 MB.
     if decoder is None:
         return []
     try:

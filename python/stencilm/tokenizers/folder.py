@@ -1,7 +1,7 @@
 """Tokenizers on disk: a tokenizer.json, a tekken.json, a SentencePiece model, or a folder with one.
 
-The settings read beside it are those that transformers and vLLM read: which tokens are special,
-which ones end a text, and how many logits the model has. transformers itself is not needed.
+The settings next to it are those that transformers and vLLM read: which tokens are special, which
+ones end a text, and how many logits the model has. transformers itself is not needed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _SPECIAL_ROLES = (
 
 
 def read_file(path: str | PathLike[str]) -> Source:
-    """A source from a tokenizer.json, a tekken.json, a SentencePiece .model, or a folder of one.
+    """Read a source from a tokenizer.json, tekken.json, SentencePiece .model, or a folder of one.
 
     Raises:
-        TokenizerError: Nothing there can be read as a tokenizer, or its settings contradict it.
+        TokenizerError: Nothing there can be read as a tokenizer, or the settings contradict it.
     """
     if not isinstance(path, (str, PathLike)):
         raise TypeError(f"path is {shown_value(path):.60}, but must be a str or a Path")
@@ -56,7 +56,7 @@ def read_file(path: str | PathLike[str]) -> Source:
 
 
 def _tokenizer_file(place: Path) -> Path:
-    # What is no name at all, such as the text of a file, is one of no file.
+    # A string that cannot be a path, such as the text of a file, is treated as a missing file.
     if os.path.isfile(place):
         return place
     if not os.path.isdir(place):
@@ -80,10 +80,10 @@ def _tokenizer_file(place: Path) -> Path:
 
 
 def _is_there(file: Path) -> bool:
-    """Whether there is such a file. Raises TokenizerError for what has its name and is none.
+    """Whether the file exists. Raises TokenizerError if the path exists but is not a file.
 
-    A link into a download that was cut short leads nowhere, and to pass it by would lose what it
-    says, such as the tokens that end a text.
+    A link into an incomplete download leads nowhere; ignoring it would lose settings, such as the
+    tokens that end a text.
     """
     if file.is_file():
         return True
@@ -132,7 +132,7 @@ def _read_tekken(file: Path) -> Source:
 
 
 def _parsed(file: Path) -> Any:
-    """What a file holds as JSON; None where it is none."""
+    """The JSON value in a file; None if it is not JSON."""
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError, MemoryError):
@@ -167,7 +167,8 @@ def _with_settings(source: Source, folder: Path) -> Source:
     id_of = {name: token_id for token_id, name in source.special.items()}
     for token_id, name in _added_tokens(settings):
         if token_id >= len(source.tokens) or source.tokens[token_id] is None:
-            # Only the settings know it, so the encoder never gives it and it never spells text.
+            # Only the settings know this token: the encoder never produces it, and it never spells
+            # text.
             special.setdefault(token_id, name)
             id_of.setdefault(name, token_id)
     for token_id, name in _written_plainly(source, set(_special_names(settings)) - id_of.keys()):

@@ -1,8 +1,8 @@
-"""Tokenizers of transformers, distinguished by what they are made of, so without importing it.
+"""Tokenizers of transformers, recognised by their parts, so that it need not be imported.
 
-Fast classes carry a `tokenizers.Tokenizer`. Slow ones are Python: some wrap tiktoken, some
-SentencePiece, some spell bytes with their own alphabet. For those, each known spelling is tried,
-and only one that passes the whole self-test is used.
+Fast classes hold a `tokenizers.Tokenizer`. Slow ones are Python: some wrap tiktoken, some
+SentencePiece, some spell bytes with an alphabet of their own. For slow ones each known spelling is
+tried, and used only if it passes the whole self-test.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _BYTE_NAMES = re.compile("(?:<0x[0-9A-F]{2}>)+")
 
 
 def read_huggingface(tokenizer: Any) -> list[Source]:
-    """The ways to read a transformers or a bare `tokenizers.Tokenizer`, the likeliest first.
+    """The ways to read a transformers tokenizer or a bare `tokenizers.Tokenizer`, likeliest first.
 
     Raises:
-        TokenizerError: It is no tokenizer, or of a kind whose tokens do not spell bytes.
+        TokenizerError: It is not a tokenizer, or of a kind whose tokens do not spell bytes.
     """
     label = f"the {type(tokenizer).__name__}"
     mistral = _mistral_common(tokenizer)
@@ -53,7 +53,7 @@ def read_huggingface(tokenizer: Any) -> list[Source]:
 
 
 class WrapperCodec:
-    """A transformers tokenizer, asked through the calls that its users make."""
+    """A transformers tokenizer, used through the methods that its users call."""
 
     __slots__ = ("_read_bytes", "_tokenizer")
 
@@ -62,7 +62,7 @@ class WrapperCodec:
         self._read_bytes = read_bytes
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of plain text; some remote classes read special tokens in it nonetheless.
+        """The tokens of plain text; some remote classes nevertheless read special tokens in it.
 
         Raises:
             TokenizerError: The tokenizer's own code fails.
@@ -73,7 +73,7 @@ class WrapperCodec:
         return [int(token_id) for token_id in ids]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens, special ones included, spaces as they are.
+        """The text of tokens, including special ones, without clean-up of spaces.
 
         Raises:
             TokenizerError: The tokenizer's own code fails.
@@ -90,7 +90,7 @@ class WrapperCodec:
             try:
                 return method(argument, **needed, **wanted)
             except TypeError:
-                return method(argument, **needed)  # a remote class with a narrower signature
+                return method(argument, **needed)  # a remote class with fewer parameters
         except Exception as error:  # remote code may fail in any way
             kind = type(self._tokenizer).__name__
             raise TokenizerError(
@@ -103,10 +103,10 @@ def _bytes_of_names(names: re.Match[str]) -> str:
 
 
 def special_tokens(tokenizer: Any) -> dict[int, str]:
-    """Names of special tokens by id: those that are declared, and added ones marked so."""
+    """Names of special tokens by id: declared ones, and added ones that are marked as special."""
     names = [str(name) for name in getattr(tokenizer, "all_special_tokens", [])]
     ids = [tokenizer.convert_tokens_to_ids(name) for name in names]
-    # A name that the vocabulary lacks gets the id of the unknown token, whose name is another.
+    # A name that is not in the vocabulary gets the id of the unknown token, which has another name.
     found = {
         token_id: name
         for token_id, name in zip(ids, names, strict=True)
@@ -120,10 +120,10 @@ def special_tokens(tokenizer: Any) -> dict[int, str]:
 
 
 def stop_tokens(tokenizer: Any) -> tuple[int, ...]:
-    """The end-of-sequence ids that the tokenizer declares: all of them where there are several.
+    """The end-of-sequence ids that the tokenizer declares; there may be several.
 
-    Names are not searched for other tokens that often end a turn: a generation loop stops at the
-    ids it was told, and a mask that offers more than those would let it run on after the end.
+    Other tokens that often end a turn are not guessed from their names. A generation loop stops
+    only at the ids that it was given; if a mask allowed others, the text would go on after its end.
     """
     return ids_of(getattr(tokenizer, "eos_token_id", None), what="eos_token_id of the tokenizer")
 
@@ -140,7 +140,7 @@ def _hint(given: Any) -> str:
 
 def _backend(tokenizer: Any) -> Any | None:
     """The `tokenizers.Tokenizer` in or under an object, or None."""
-    library = sys.modules.get("tokenizers")  # whoever holds such an object has imported it
+    library = sys.modules.get("tokenizers")  # such an object exists only if its library is imported
     if library is None:
         return None
     for candidate in (
@@ -164,7 +164,7 @@ def _mistral_common(tokenizer: Any) -> Any | None:
 
 
 def _read_mistral_common(tokenizer: Any, inner: Any, *, label: str) -> Source:
-    """A tokenizer of mistral-common, which wraps tiktoken or SentencePiece.
+    """Read a tokenizer of mistral-common, which wraps tiktoken or SentencePiece.
 
     Raises:
         TokenizerError: It wraps neither.
@@ -177,8 +177,8 @@ def _read_mistral_common(tokenizer: Any, inner: Any, *, label: str) -> Source:
     encoding = _embedded(inner, "tiktoken", "Encoding")
     processor = _embedded(inner, "sentencepiece", "SentencePieceProcessor")
     if processor is not None:
-        # Its own decode writes the pieces of SentencePiece where special tokens are kept, so it is
-        # no measure of what tokens spell.
+        # Its own decode writes SentencePiece's piece names if special tokens are kept, so the
+        # self-test cannot compare with it.
         return replace(read_sentencepiece(processor), label=label)
     if encoding is None or sorted(special) != list(range(len(special))):
         raise TokenizerError(
@@ -202,7 +202,8 @@ def _read_slow(
     codec = WrapperCodec(tokenizer)
     encoding = _embedded(tokenizer, "tiktoken", "Encoding")
     if encoding is not None:
-        # Such classes keep tiktoken's ids; get_vocab() is text, which loses broken characters.
+        # Such classes keep tiktoken's ids; get_vocab() is text, and loses tokens with invalid
+        # UTF-8.
         source = read_tiktoken(encoding)
         special = source.special | special
         tokens = [None if i in special else token for i, token in enumerate(source.tokens)]
@@ -234,7 +235,7 @@ def _spelled(plain: Source, vocabulary: dict[Any, int], spelling: Spelling) -> S
 def _over_pieces(
     plain: Source, vocabulary: dict[Any, int], processor: Any, byte_reader: WrapperCodec
 ) -> list[Source]:
-    """A wrapper of SentencePiece: its own ids, but the processor knows which pieces are what."""
+    """A wrapper of SentencePiece with ids of its own; the processor knows what each piece is."""
     pieces = [(processor.id_to_piece(piece), piece) for piece in range(processor.get_piece_size())]
     special = dict(plain.special)
     for name, piece in pieces:
@@ -247,12 +248,12 @@ def _over_pieces(
     source = _spelled(replace(plain, special=special), vocabulary, spelling)
     if not has_bytes:
         return [source]
-    # Some classes write byte pieces out by name. SentencePiece itself says that they are bytes.
+    # Some classes write byte pieces by name. SentencePiece itself says that they are bytes.
     return [source, replace(source, codec=byte_reader, decode_shows_bytes=True)]
 
 
 def _embedded(tokenizer: Any, module: str, name: str) -> Any | None:
-    """The object of an imported library that a wrapper keeps, or keeps one level down."""
+    """An object of an imported library that a wrapper holds, directly or one level down."""
     library = sys.modules.get(module)
     if library is None:
         return None

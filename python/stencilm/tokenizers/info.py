@@ -1,7 +1,7 @@
-"""`TokenizerInfo`: what each token id of a model spells, tested at load and frozen.
+"""`TokenizerInfo`: what each token id of a model spells, tested when loaded, then frozen.
 
-Engines mask ids, grammars describe bytes; this is the one place where the two meet. The bytes and
-the special and stop tokens are also in Rust (`core`), where masks are computed; what stays here is
+Engines mask ids, grammars describe bytes; this is the only place where the two meet. The bytes and
+the special and stop tokens are also in Rust (`core`), where masks are computed. What stays here is
 for people and for encoding.
 """
 
@@ -225,10 +225,10 @@ class TokenizerInfo:
 
     @classmethod
     def _of_model(cls, tokenizer: Any, logits: int, stop_token_ids: _Ids = None) -> Self:
-        """A tokenizer of transformers as an engine has it: exactly as wide as the model's logits.
+        """A transformers tokenizer in an engine, exactly as wide as the model's logits.
 
-        Some tokenizers have tokens for which their model has no logits, such as the `<|image|>` of
-        Llama 3.2 Vision. No model writes them, and a mask of the engine has no place for them.
+        Some tokenizers have tokens without logits, such as the `<|image|>` of Llama 3.2 Vision. No
+        model generates them, and the engine's mask has no bits for them.
 
         Raises:
             TokenizerError: As in `from_huggingface`.
@@ -376,7 +376,7 @@ class TokenizerInfo:
 
     @property
     def joint(self) -> JointTokenizer:
-        """What splits texts that go on, for the rest of this library."""
+        """The tokenizer for incomplete texts, for the rest of this library."""
         return self._state.joint
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -460,5 +460,5 @@ class TokenizerInfo:
 def _checked_bytes(data: Any) -> bytes:
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data)
-    # Numbers of NumPy have a buffer, too, and are no bytes of a text.
+    # NumPy's numbers support the buffer protocol, too, but are not bytes of a text.
     raise TypeError(f"data is a {type(data).__name__}, but must be bytes: text.encode() makes them")

@@ -1,16 +1,15 @@
-r"""Bytes to the tokens that every continuation shares.
+r"""From bytes to the tokens that all continuations share.
 
-What a tokenizer makes of the end of a text depends on what follows: `order` alone is one token, and
-the beginning of `orderId`. So the last tokens of a text are not known before more of it is.
+The tokens at the end of a text depend on what follows: `order` alone is one token, but also the
+beginning of `orderId`. So the last tokens of an incomplete text are not known yet.
 
-One idea: a tokenizer that sees the whole text puts some token over the end of what is known, or
-begins one there; let it begin at `p`. What it has before `p` is then what it makes of the text up
-to `p` alone, because a token does not depend on those after it. So the tokens that stand in all
-cases are the common beginning of its tokens for each possible `p`, and these places are few: from
-there to the end must be the beginning of a longer token.
+One idea: in a longer text, some token begins at or before the end of the known part and reaches it;
+let it begin at `p`. The tokens before `p` are those of the text up to `p` alone, because a token
+does not depend on later ones. So the certain tokens are the common prefix over every possible `p`.
+There are few of these: the bytes from `p` to the end must begin a longer token.
 
-One exception: pre-tokenizers split the last of a run of whitespace off where something else follows
-(`\s+(?!\S)`). After whitespace that is a second case.
+One exception: pre-tokenizers split off the last character of a run of whitespace if something else
+follows (`\s+(?!\S)`). This is a second case after whitespace.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from itertools import accumulate
 from stencilm.errors import TokenizerError
 from stencilm.tokenizers.encoding import Encoder
 
-# How many tokens that span the end are asked for at one place.
+# How many tokens that cross the end are requested for each start.
 MAX_SPANNING = 8
 # How many tokens before a text are tokenized with it.
 RECENT_TOKENS = 8
 
 Spans = list[tuple[int, list[int]]]
-"""Where tokens begin that span the end of a text, each with a few of them."""
+"""The starts of tokens that cross the end of a text, each with a few such tokens."""
 
 
 class JointTokenizer:
-    """Tokens of texts that go on, for one vocabulary."""
+    """Tokenizes incomplete texts, for one vocabulary."""
 
     __slots__ = ("_encoder", "_ids", "_longest", "_spans", "_tokens")
 
@@ -41,7 +40,7 @@ class JointTokenizer:
         encoder: Encoder,
         spans: Callable[[bytes, int], Spans],
     ) -> None:
-        """Keeps the tokens by id, their encoder, and what finds spanning tokens."""
+        """Keep the tokens by id, their encoder, and the function that finds crossing tokens."""
         self._tokens = tokens
         self._encoder = encoder
         self._spans = spans
@@ -55,10 +54,10 @@ class JointTokenizer:
 
         Args:
             data: The text; it may end within a character.
-            recent_tokens: What stands before it. As many as are themselves what the tokenizer
-                would write are tokenized together with the text.
-            spans: Where tokens may begin that span the end of `data`; None for wherever the
-                vocabulary has one.
+            recent_tokens: The tokens before it. As many of them as are the tokenizer's own are
+                tokenized together with the text.
+            spans: Starts of tokens that may cross the end of `data`; None for all starts that the
+                vocabulary has.
         """
         if not data:
             return [], b""
@@ -73,9 +72,9 @@ class JointTokenizer:
         return tokens, data[len(self._bytes(tokens)) :]
 
     def whole(self, data: bytes, recent_tokens: Sequence[int]) -> list[int]:
-        """The tokens of `data` after others as if nothing followed; none where there are none.
+        """The tokens of `data` after others as if nothing followed; empty if there are none.
 
-        An unfinished character at the end is left out.
+        An incomplete character at the end is left out.
         """
         recent = self._spelled(recent_tokens)
         for count in dict.fromkeys((len(recent), 4, 2, 1, 0)):
@@ -86,7 +85,7 @@ class JointTokenizer:
         return []
 
     def _spelled(self, recent_tokens: Sequence[int]) -> list[int]:
-        """The last few tokens: after the last that spells nothing, beginning with a character."""
+        """The last few tokens: after the last one without bytes, from the start of a character."""
         recent = list(recent_tokens)[-RECENT_TOKENS:]
         for at in range(len(recent) - 1, -1, -1):
             token = self._tokens[recent[at]] if 0 <= recent[at] < len(self._tokens) else None
@@ -101,26 +100,26 @@ class JointTokenizer:
         return b"".join([self._tokens[token_id] or b"" for token_id in ids])
 
     def _shared(self, data: bytes, context: list[int], spans: Spans) -> list[int] | None:
-        """The common beginning of all cases; None where the context fits none of them."""
+        """The common prefix of all cases; None if the context fits none of them."""
         behind = _Behind(self._encoder, self._tokens, context, data)
         if behind.readable < len(data):
-            # The end is not text yet, so what may span the end of what is text is not known.
+            # The end is not complete UTF-8; look for tokens that cross the end of the complete
+            # part.
             spans = self._spans(data[: behind.readable], MAX_SPANNING)
         places: list[tuple[int, list[int] | None]] = [(behind.readable, None)]
         places += sorted(((start, ids) for start, ids in spans), reverse=True)
         seen = {start for start, _ in places}
         shared: list[int] | None = None
-        for start, spanning in places:  # grows while it is walked
+        for start, spanning in places:  # the loop may append to it
             if start > 0 and not behind.is_boundary(start):
-                # No encoder reads half a character: the tokens that may end here are given
-                # instead.
+                # No encoder reads half a character, so try the starts of tokens that may end here.
                 for earlier in self._begins_of(data, start):
                     if earlier not in seen:
                         seen.add(earlier)
                         places.append((earlier, None))
                 continue
-            # Before the first byte stands nothing, also after spaces that are tokens of their own
-            # only because something follows.
+            # Before the first byte there are no tokens, even if the case is missing because the
+            # context ends in spaces that are separate tokens only before more text.
             for found in behind.cases(start) or ([[]] if start == 0 and shared else []):
                 if shared is None:
                     shared = found
@@ -134,7 +133,7 @@ class JointTokenizer:
         return shared
 
     def _begins_of(self, data: bytes, end: int) -> list[int]:
-        """Where a token may begin that ends at this byte."""
+        """The starts of tokens that may end at this byte."""
         if self._ids is None:
             self._longest = max((len(token) for token in self._tokens if token), default=0)
             self._ids = frozenset(token for token in self._tokens if token)
@@ -146,7 +145,7 @@ class JointTokenizer:
 
 
 class _Behind:
-    """A text after some tokens, encoded together with them up to any place."""
+    """A text after some tokens, encoded together with them up to any position."""
 
     __slots__ = (
         "_context",
@@ -187,10 +186,10 @@ class _Behind:
         return self._data[place] & 0xC0 != 0x80
 
     def cases(self, place: int) -> list[list[int]]:
-        """The tokens up to a place of the text, without the context, one list for each case.
+        """The tokens up to a position of the text, without the context, one list for each case.
 
-        None where the tokenizer joins context and text in a token. The empty list where it does not
-        bring the text back.
+        No list if the tokenizer joins the end of the context and the text in one token. An empty
+        list stands for a case in which the tokens do not spell the text.
         """
         found = self._encode(place)
         cases = [] if found is None else [found]
@@ -201,11 +200,12 @@ class _Behind:
         return cases
 
     def can_go_on(self, place: int, found: list[int], spanning: list[int]) -> bool:
-        """Whether one of these tokens can come at a place, after the tokens found there."""
+        """Whether one of these tokens can come at a position, after the tokens found there."""
         for token_id in spanning:
             token = self._tokens[token_id] or b""
             behind = self._encoder.own_tokens(self._text + self._data[:place] + token)
-            # What ends within a character cannot be tried, and whitespace is not decided yet.
+            # A token that ends within a character cannot be tried, and after whitespace the split
+            # is not known yet.
             if (
                 behind is None
                 or behind == [*self._context, *found, token_id]
@@ -215,31 +215,32 @@ class _Behind:
         return len(spanning) >= MAX_SPANNING
 
     def tokens_to_end(self) -> list[int] | None:
-        """The tokens of all that can be read, as if nothing followed."""
+        """The tokens of the complete characters, as if nothing followed."""
         return self._encode(self.readable)
 
     def _encode(self, place: int) -> list[int] | None:
-        """The tokens up to a place; None where none ends with the context."""
+        """The tokens up to a position; None if no token ends with the context."""
         if place in self._ends and self._last_space(place) is None:
             return self._whole[: self._ends[place]]
         try:
             ids = self._encoder.own_tokens(self._text + self._data[:place])
         except TokenizerError:
-            return []  # a vocabulary that does not spell it at all
+            return []  # the vocabulary cannot spell it at all
         if ids is None:
             return []
         count = len(self._context)
         if ids[:count] != self._context:
             return None
         if place == self.readable:
-            # Where one of these tokens ends, those before it are the tokens up to there.
+            # If one of these tokens ends at a position, those up to it are the tokens of that
+            # position.
             self._whole = ids[count:]
             ends = accumulate(len(self._tokens[token_id] or b"") for token_id in self._whole)
             self._ends = {end: at for at, end in enumerate(ends, 1)}
         return ids[count:]
 
     def _last_space(self, place: int) -> int | None:
-        """Where the character before a place begins, if it is whitespace."""
+        """The start of the character before a position, if it is whitespace."""
         if not self._encoder.reads_text:
             return None
         character = self._data[:place].decode("utf-8", "ignore")[-1:]
@@ -247,6 +248,6 @@ class _Behind:
 
 
 def _common(one: list[int], other: list[int]) -> int:
-    """How many tokens two lists have in common at their beginning."""
+    """The length of the common prefix of two lists."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))

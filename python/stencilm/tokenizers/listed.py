@@ -1,8 +1,8 @@
-"""Vocabularies given as a list, with nothing to test them against but the list itself.
+"""Vocabularies given as a list, with nothing to test them against except the list itself.
 
-So the list is read strictly: an entry that is not written as the type says is refused, and so is
-one that shows another type plainly (text marked with `Ġ` or `▁` read as RAW would make every word
-one that no grammar knows).
+So the list is read strictly. An entry that does not match the given type is refused, and so is a
+list that is clearly of another type: read as RAW, words marked with `Ġ` or `▁` would match no
+grammar.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def read_list(
     special: Sequence[int],
     stop: Sequence[int],
 ) -> Source:
-    """A source from written tokens by id.
+    """Read a source from written tokens by id.
 
     Raises:
-        TokenizerError: An entry is of a wrong kind or not written as the type says, or an id is out
-            of the list.
+        TokenizerError: An entry is of a wrong kind or not written as the type says, or an id is not
+            in the list.
     """
     if not isinstance(vocab_type, VocabType):
         raise TokenizerError(
@@ -50,7 +50,7 @@ def read_list(
                 f"special_token_ids has {shown(token_id)}, but the list ends at "
                 f"{len(encoded_vocab) - 1}; give ids of its entries"
             )
-    # Stop tokens out of range are refused later, when the width is known: they may lie in padding.
+    # Stop tokens beyond the list may be padding; they are checked later, when the width is known.
     never_text = {*special, *(token_id for token_id in stop if 0 <= token_id < len(encoded_vocab))}
     names = {token_id: _name(encoded_vocab[token_id], token_id) for token_id in sorted(never_text)}
     texts: dict[int, str] = {}
@@ -97,8 +97,8 @@ def _check_written(texts: dict[int, str], vocab_type: VocabType) -> None:
             )
     if vocab_type is VocabType.BYTE_LEVEL:
         return
-    # A vocabulary that writes no space, but many tokens that begin with a stand-in for it, is of
-    # another type.
+    # If no token writes a space, but many begin with a symbol that stands for one, the vocabulary
+    # is of another type.
     stands_in = {"\u0120": VocabType.BYTE_LEVEL}
     if vocab_type is VocabType.RAW:
         stands_in[METASPACE] = VocabType.BYTE_FALLBACK

@@ -1,7 +1,7 @@
-"""Vocabularies of GGUF files, as llama.cpp reads them: it says itself which bytes a token spells.
+"""Vocabularies of GGUF files, read by llama.cpp, which reports the bytes that each token spells.
 
-One idea: how the entries of the file are written depends on its kind of tokenizer, so they are not
-read here; the bytes are those that llama.cpp writes out for a token.
+One idea: the form of the file's entries depends on the kind of tokenizer, so they are not parsed
+here; the bytes are those that llama.cpp writes for a token.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from stencilm.errors import TokenizerError
 from stencilm.tokenizers.source import Source
 from stencilm.tokenizers.spelling import METASPACE, Spelling
 
-_LONGEST = 256  # bytes; most tokens have fewer, and for a longer one llama.cpp says how many
+_LONGEST = 256  # bytes; most tokens have fewer, and for a longer one llama.cpp returns the size
 
 
 class LlamaCppCodec:
-    """A `llama_cpp.Llama`, asked for plain text."""
+    """A `llama_cpp.Llama`, used for plain text."""
 
     __slots__ = ("_llama", "_pieces")
 
     def __init__(self, llama: Any, pieces: Sequence[bytes]) -> None:
-        """Keeps the model, and the bytes of each token, special ones with their names."""
+        """Keep the model, and the bytes of each token, special ones with their names."""
         self._llama = llama
         self._pieces = pieces
 
@@ -39,14 +39,14 @@ class LlamaCppCodec:
 
 
 def read_llama_cpp(llama: Any) -> Source:
-    """A source from a `llama_cpp.Llama`.
+    """Read a source from a `llama_cpp.Llama`.
 
-    Its stop tokens are all that end a text for llama.cpp itself.
+    Its stop tokens are all tokens that end a text for llama.cpp itself.
 
     Raises:
-        TokenizerError: It is no `Llama`.
+        TokenizerError: It is not a `Llama`.
     """
-    library: Any = sys.modules.get("llama_cpp")  # whoever holds such an object has imported it
+    library: Any = sys.modules.get("llama_cpp")  # imported if such an object exists
     if library is None or not isinstance(llama, library.Llama):
         raise TokenizerError(
             f"a {type(llama).__name__} is no llama_cpp.Llama; give llama_cpp.Llama(model_path=...)"
@@ -73,7 +73,7 @@ def read_llama_cpp(llama: Any) -> Source:
 
 
 def _spelling(library: Any, kind: int) -> Spelling:
-    """How the file writes tokens: shown to people, but not needed for the bytes."""
+    """How the file writes tokens: for display, not needed for the bytes."""
     if kind == library.LLAMA_VOCAB_TYPE_BPE:
         return Spelling(alphabet="byte_level")
     if kind in (library.LLAMA_VOCAB_TYPE_SPM, library.LLAMA_VOCAB_TYPE_UGM):
@@ -82,7 +82,7 @@ def _spelling(library: Any, kind: int) -> Spelling:
 
 
 def _piece(library: Any, vocab: Any, token_id: int) -> bytes:
-    """The bytes that llama.cpp writes for a token, its leading space included."""
+    """The bytes that llama.cpp writes for a token, including its leading space."""
     size = _LONGEST
     while True:
         buffer = ctypes.create_string_buffer(size)

@@ -1,9 +1,9 @@
-"""A tokenizer.json that ends the process, refused before the tokenizers library reads it.
+"""Refuse a tokenizer.json on which the tokenizers library would abort the process.
 
-One idea: a BPE model may say by which prefix pieces within a word are written
-(`continuing_subword_prefix`), and the library cuts so many bytes off the second part of each merge,
-whatever that part begins with. A cut within a character leaves what is no UTF-8; the library
-cannot even say so, for the error's text is none either, and aborts. No handler sees that.
+One idea: a BPE model may name a prefix of pieces within a word (`continuing_subword_prefix`). The
+library cuts that many bytes off the second part of each merge, whatever it begins with. A cut
+within a character leaves invalid UTF-8. The library aborts, because the text of the error itself
+would be invalid, and no handler can catch that.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any
 
 from stencilm.errors import TokenizerError
 
-# What has no such prefix need not be parsed, and most files are large: a key that is not empty, or
-# letters written as escapes, by which a key may be hidden.
+# A file without such a prefix need not be parsed, and most files are large. So look for a nonempty
+# value, or for escaped letters, which may hide the key.
 _SUSPECT = re.compile(
     rb'"continuing_subword_prefix"\s*:\s*"[^"]|\\u00(?:5f|6[1-9a-f]|7[0-9a])', re.IGNORECASE
 )
 
 
 def check_tokenizer_file(file: Path) -> None:
-    """Refuses a tokenizer.json by which the tokenizers library would abort the process.
+    """Refuse a tokenizer.json on which the tokenizers library would abort the process.
 
-    What cannot be read is left to the library, which says what is wrong with it.
+    A file that cannot be read is left to the library, which reports what is wrong.
 
     Raises:
-        TokenizerError: A merge of it is cut within a character.
+        TokenizerError: One of its merges would be cut within a character.
     """
     try:
         text = file.read_bytes()
@@ -38,10 +38,10 @@ def check_tokenizer_file(file: Path) -> None:
 
 
 def check_tokenizer_text(text: bytes, *, place: str | None = None) -> None:
-    """The same of the text of a tokenizer.json, in UTF-8.
+    """Refuse the UTF-8 text of such a tokenizer.json.
 
     Raises:
-        TokenizerError: A merge of it is cut within a character.
+        TokenizerError: One of its merges would be cut within a character.
     """
     if not _SUSPECT.search(text):
         return
@@ -49,7 +49,8 @@ def check_tokenizer_text(text: bytes, *, place: str | None = None) -> None:
     merges: list[Any] = []
 
     def note(pairs: list[tuple[str, Any]]) -> None:
-        # Wherever they stand, and however often: which of them count is the library's to say.
+        # Wherever the keys are and however often they occur; the library decides which of them
+        # count.
         for key, value in pairs:
             if key == "continuing_subword_prefix" and isinstance(value, str):
                 prefixes.append(value)
@@ -67,7 +68,7 @@ def check_tokenizer_text(text: bytes, *, place: str | None = None) -> None:
             if not isinstance(parts, list) or len(parts) != 2 or not isinstance(parts[1], str):
                 continue
             second = parts[1].encode("utf-8", "surrogatepass")
-            # What goes on within a character begins with the bits 10.
+            # Continuation bytes of a character begin with the bits 10.
             if second[length : length + 1] and second[length] & 0xC0 == 0x80:
                 raise TokenizerError(
                     f"its continuing_subword_prefix {prefix[:40]!r} takes {length} bytes off "

@@ -1,8 +1,8 @@
-"""The encoding of a tokenizer in the core: byte-pair merges, and the pattern that cuts texts.
+"""The encoding of a tokenizer in the core: byte-pair merges, and the pattern that splits texts.
 
 Building the merge tables takes up to a second for a large vocabulary, so it is done when first
-needed: for canonical masks, and to save the encoding with the vocabulary as text. The result is
-compared with the tokenizer itself before it is used, and then also encodes in its place.
+needed: for canonical masks, and for saving the encoding with the vocabulary. The result is compared
+with the tokenizer before it is used; then it also encodes in its place.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from stencilm.renewed_lock import RenewedLock
 from stencilm.tokenizers.selftest import SAMPLES
 from stencilm.tokenizers.source import Codec
 
-# What GPT-2 cuts texts with, and the byte-level pre-tokenizer where it is told no other pattern.
+# GPT-2's pre-tokenizer pattern, and the default of the byte-level pre-tokenizer.
 GPT_2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-# Texts that distinguish patterns and orders of merges, beside the samples.
+# Texts that distinguish patterns and orders of merges, in addition to the samples.
 _HARD = (
     "I'll we've 'REally' they'D 12 123 1234 12345678  9",
     "x  1   2\t\t3 \n 4\r\n\r\n  y \n\n\n z   ",
@@ -37,9 +37,9 @@ class Recipe:
 
     Attributes:
         model: The model of its tokenizer.json.
-        byte_level: Whether bytes are spelled by the visible characters of GPT-2.
-        space: What it writes for a space, where it spells characters.
-        pattern: What cuts texts into pieces; None where a text is one piece.
+        byte_level: Whether bytes are spelled with GPT-2's visible characters.
+        space: The symbol for a space, if it spells characters.
+        pattern: The pattern that splits texts; None if a text is not split.
     """
 
     model: bytes
@@ -49,7 +49,7 @@ class Recipe:
 
 
 class OwnEncoding:
-    """How one vocabulary encodes, learned when it is first asked for."""
+    """The encoding of one vocabulary, built when it is first needed."""
 
     __slots__ = ("_codec", "_core", "_expected", "_lock", "_reason", "_saved", "is_learned")
 
@@ -60,7 +60,7 @@ class OwnEncoding:
         expected: Callable[[bytes], list[int] | None],
         saved: str | None,
     ) -> None:
-        """Learns nothing yet; `expected` asks the tokenizer, `saved` is what was kept."""
+        """Build nothing yet; `expected` calls the tokenizer, `saved` is the serialized encoding."""
         self._core = core
         self._codec = codec
         self._expected = expected
@@ -70,10 +70,10 @@ class OwnEncoding:
         self.is_learned = False
 
     def learn(self) -> None:
-        """Hands the encoding to the core, once.
+        """Pass the encoding to the core, once.
 
         Raises:
-            UnsupportedFeature: It is not known how to; the sentence says what is in the way.
+            UnsupportedFeature: The encoding is not known; the message names the obstacle.
         """
         with self._lock.held:
             if self._reason is None and not self.is_learned:
@@ -89,7 +89,7 @@ class OwnEncoding:
             )
 
     def can_learn(self) -> bool:
-        """Whether the encoding is known; learns it."""
+        """Whether the encoding is known; builds it."""
         try:
             self.learn()
         except UnsupportedFeature:
@@ -97,11 +97,11 @@ class OwnEncoding:
         return True
 
     def encode(self, text: str) -> list[int] | None:
-        """The tokens of a text that nothing stands before; None where they are not known."""
+        """The tokens of a text at the beginning; None if they are not known."""
         return self._core.encode(text) if self.is_learned else None
 
     def save(self) -> str | None:
-        """The encoding as text, None where it is not known."""
+        """The encoding as text; None if it is not known."""
         if self._saved is None and self.can_learn():
             saved = self._core.saved_encoding()
             self._saved = None if saved is None else b64encode(saved).decode()
@@ -109,7 +109,7 @@ class OwnEncoding:
 
     @property
     def was_saved(self) -> bool:
-        """Whether the encoding came with the text of a vocabulary."""
+        """Whether the encoding was deserialized with the vocabulary."""
         return self._codec is None and self._saved is not None
 
     def _learn(self) -> None:
@@ -137,7 +137,7 @@ class OwnEncoding:
 
 
 def read_recipe(tokenizer: Any) -> Recipe:
-    """The recipe of a `tokenizers.Tokenizer`.
+    """Read the recipe of a `tokenizers.Tokenizer`.
 
     Raises:
         TokenizerError: A part of it is of a kind that is not known here.

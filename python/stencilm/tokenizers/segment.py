@@ -1,10 +1,10 @@
-"""Bytes to tokens without an encoder: the fewest tokens that spell them.
+"""From bytes to tokens without an encoder: the fewest tokens that spell them.
 
-Used where a vocabulary came without its tokenizer, and for bytes that no encoder takes (broken
-UTF-8). Shortest by dynamic programming, so it never runs into a dead end as longest-match would.
-Ties go to the shortest last token, and so on from there to the beginning, then to the smallest id:
-the answer is always the same, and the tokens before any one of them are the answer for the text
-before it, as with real tokenizers.
+Used for a vocabulary without its tokenizer, and for bytes that no encoder reads (invalid UTF-8).
+Dynamic programming finds the fewest tokens, and never runs into a dead end as longest-match would.
+Ties go to the shortest last token, and so on back to the beginning, then to the smallest id. So the
+result is deterministic, and its first tokens are the result for the text that they spell, as in
+real tokenizers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Segmenter:
     __slots__ = ("_id_of", "_lengths")
 
     def __init__(self, tokens: Sequence[bytes | None]) -> None:
-        """Indexes the tokens; None and empty ones are left out."""
+        """Index the tokens, except None and empty ones."""
         id_of: dict[bytes, int] = {}
         lengths: dict[bytes, set[int]] = {}
         for token_id, token in enumerate(tokens):
@@ -34,8 +34,8 @@ class Segmenter:
         """The fewest tokens that spell `data`.
 
         Raises:
-            TokenizerError: No sequence of tokens spells it; the place is the byte that none reaches
-                past.
+            TokenizerError: No sequence of tokens spells it; the position is that of the first byte
+                that none can spell.
         """
         size = len(data)
         unreachable = size + 1

@@ -1,8 +1,8 @@
-"""The test of a vocabulary at load: every token spells what the tokenizer itself decodes.
+"""The test of a vocabulary when loaded: every token spells what the tokenizer itself decodes.
 
-All tokens are decoded in one call, each between two copies of a plain ASCII token. This neighbour
-keeps halves of characters apart and prevents the stripping of leading spaces, so equal texts mean
-that every single token agrees. Then texts of many kinds go through `encode` and must come back.
+All tokens are decoded in one call, each between two copies of a plain ASCII token. This separator
+prevents partial characters from joining, and leading spaces from being stripped; so equal texts
+mean that every token agrees. Then texts of many kinds must survive `encode` and decoding.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from stencilm.tokenizers.source import Codec, Source, encode_with
 
 Decode = Callable[[Sequence[int]], str]
 
-# The first must be a plain word: what an encoder cannot even bring this back from, nothing
-# explains.
+# The first is a plain word: no normaliser explains a failure to restore it.
 SAMPLES: dict[str, str] = {
     "a plain word": "hello",
     "upper case": "Hello World",
@@ -40,11 +39,11 @@ WRAPPER_SAMPLE = 512
 
 @dataclass(frozen=True)
 class Findings:
-    """What the round trips showed.
+    """The results of encoding and decoding samples.
 
     Attributes:
         adds_prefix_space: Encoded texts begin with a space that was not there.
-        lossy: Names of the samples that encoding does not bring back.
+        lossy: Names of the samples that are not restored.
     """
 
     adds_prefix_space: bool = False
@@ -52,10 +51,10 @@ class Findings:
 
 
 def choose(sources: Sequence[Source]) -> tuple[Source, Findings]:
-    """The first way to read a tokenizer that passes the test, with what the test showed.
+    """The first way to read a tokenizer that passes the test, with the results of the test.
 
     Raises:
-        TokenizerError: None passes; it says what each failed on.
+        TokenizerError: None passes; says why each of them failed.
     """
     refusals = []
     for source in sources:
@@ -73,11 +72,11 @@ def choose(sources: Sequence[Source]) -> tuple[Source, Findings]:
 
 
 def examine(source: Source) -> Findings:
-    """Holds a source against its own tokenizer.
+    """Compare a source with its own tokenizer.
 
     Raises:
-        TokenizerError: A token decodes to something else than the bytes it was read as, or encoded
-            text comes back as something that no normaliser explains.
+        TokenizerError: A token decodes to something else than the bytes it was read as, or an
+            encoded text is decoded to something that no normaliser explains.
     """
     if not any(source.tokens):
         raise TokenizerError(
@@ -96,7 +95,7 @@ def examine(source: Source) -> Findings:
 
 
 def _separator(tokens: Sequence[bytes | None]) -> int | None:
-    """A short plain word, or a letter; a byte token would join the broken bytes beside it."""
+    """A short plain word, or a letter; a byte token would join the invalid bytes beside it."""
     words = [
         (len(token) == 1, len(token), token_id)
         for token_id, token in enumerate(tokens)
@@ -108,7 +107,7 @@ def _separator(tokens: Sequence[bytes | None]) -> int | None:
 def _agree(source: Source, decode: Decode, ids: Sequence[int], separator: int | None) -> None:
     if _decodes_to_bytes(source, decode, ids, separator):
         return
-    # Halve to the first token at fault: the whole disagrees, so some half does, down to one token.
+    # Bisect to the first wrong token: the whole disagrees, so one of the halves does.
     low, high = 0, len(ids)
     while high - low > 1:
         middle = (low + high) // 2
@@ -133,7 +132,7 @@ def _decodes_to_bytes(
 ) -> bool:
     tokens = source.tokens
     if separator is None:
-        # Nothing keeps the tokens apart, so they are asked for one by one: a sample must do.
+        # Without a separator, decode the tokens one by one; a sample must suffice.
         step = max(1, len(ids) // WRAPPER_SAMPLE)
         return all(
             _same_text(tokens[token_id] or b"", decode([token_id])) for token_id in ids[::step]
@@ -145,7 +144,7 @@ def _decodes_to_bytes(
 
 
 def _same_text(expected: bytes, decoded: str) -> bool:
-    """Equal, but for how broken characters are shown and for one leading space."""
+    """Equal, except for the display of invalid characters and for one leading space."""
     text = expected.decode("utf-8", "replace")
     if text == decoded:
         return True
@@ -155,7 +154,7 @@ def _same_text(expected: bytes, decoded: str) -> bool:
 
 
 def _agree_on_characters(source: Source, decode: Decode, separator: int | None) -> None:
-    """Bytes above 127 show nothing alone, so they are tested as parts of characters."""
+    """Bytes above 127 do not decode alone, so they are tested as parts of characters."""
     single = {
         token[0]: token_id
         for token_id, token in enumerate(source.tokens)
@@ -182,10 +181,10 @@ def _agree_on_characters(source: Source, decode: Decode, separator: int | None) 
 
 
 def _characters_of_all_bytes() -> Iterator[str]:
-    """Characters that together hold each lead byte and each trailing byte of UTF-8."""
+    """Characters that together contain each lead byte and each continuation byte of UTF-8."""
     yield from (bytes([lead, 0x80 + lead % 0x40]).decode() for lead in range(0xC2, 0xE0))
     yield from (bytes([0xC3, trail]).decode() for trail in range(0x80, 0xC0))
-    # 0xA0 as second byte avoids overlong forms; 0xED would begin a surrogate with it, so it takes
+    # 0xA0 as second byte avoids overlong forms; after 0xED it would form a surrogate, so 0xED takes
     # 0x80.
     yield from (
         bytes([lead, 0x80 if lead == 0xED else 0xA0, 0x80]).decode() for lead in range(0xE0, 0xF0)
@@ -210,7 +209,7 @@ def _round_trips(source: Source, codec: Codec, separator: int | None) -> Finding
             for token_id in ids
         ]
         if None in spelled:
-            lossy.append(name)  # an unknown-token: the vocabulary lacks a character
+            lossy.append(name)  # an unknown token: the vocabulary lacks a character
             continue
         joined = b"".join(token for token in spelled if token)
         if separator is not None:
@@ -227,7 +226,7 @@ def _round_trips(source: Source, codec: Codec, separator: int | None) -> Finding
 
 
 def _agree_together(source: Source, decode: Decode, ids: Sequence[int], separator: int) -> None:
-    """Tokens must agree side by side too: some decoders mend spaces between neighbours."""
+    """Tokens must also agree side by side: some decoders change spaces between neighbours."""
     framed = [separator, *ids, separator]
     expected = b"".join([source.tokens[token_id] or b"" for token_id in framed])
     decoded = decode(framed)
@@ -242,10 +241,10 @@ def _agree_together(source: Source, decode: Decode, ids: Sequence[int], separato
 
 
 def _explain(source: Source, text: str, ids: Sequence[int], joined: bytes) -> None:
-    """Passes over what encoders lose: case, whitespace, marks, controls, forms, unknown letters."""
+    """Normalise what encoders lose: case, whitespace, marks, controls, forms, unknown letters."""
     spelled = joined.decode("utf-8", "replace")
     left = iter(_folded(text))
-    if all(char in left for char in _folded(spelled)):  # in order, some perhaps dropped
+    if all(char in left for char in _folded(spelled)):  # a subsequence: some may be dropped
         return
     raise TokenizerError(
         f"{source.label} encodes {text!r} as {list(ids)[:12]}, whose tokens spell {spelled!r}; the "

@@ -1,4 +1,4 @@
-"""SentencePiece processors: pieces with `▁` for a space, and bytes as pieces of their own."""
+"""SentencePiece processors: pieces with `▁` for a space, and bytes as separate pieces."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from stencilm.tokenizers.spelling import METASPACE, Spelling
 
 
 class SentencePieceCodec:
-    """A `sentencepiece.SentencePieceProcessor`, asked for plain text."""
+    """A `sentencepiece.SentencePieceProcessor`, used for plain text."""
 
     __slots__ = ("_processor",)
 
     def __init__(self, processor: Any) -> None:
-        """Keeps the processor."""
+        """Keep the processor."""
         self._processor = processor
 
     def encode(self, text: str) -> list[int]:
@@ -25,16 +25,16 @@ class SentencePieceCodec:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens; SentencePiece gives control pieces no text."""
+        """The text of tokens; for SentencePiece, control pieces have no text."""
         text: str = self._processor.decode([int(token_id) for token_id in ids])
         return text
 
 
 def read_sentencepiece(processor: Any) -> Source:
-    """A source from a `sentencepiece.SentencePieceProcessor` with a loaded model.
+    """Read a source from a `sentencepiece.SentencePieceProcessor` with a loaded model.
 
     Raises:
-        TokenizerError: It is no processor, or has no model.
+        TokenizerError: It is not a processor, or has no model.
     """
     if not all(
         hasattr(processor, name)

@@ -1,6 +1,6 @@
-"""What a loader returns: the bytes of every token id, and the tokenizer to test them with.
+"""The result of a loader: the bytes of every token id, and the tokenizer to test them against.
 
-Every tokenizer library ends here, so nothing after this file knows where a vocabulary came from.
+Every loader returns a `Source`, so no later code knows which library a vocabulary came from.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from stencilm.shown import shown_value
 from stencilm.tokenizers.spelling import Spelling
 from stencilm.whole_numbers import as_whole, listed, shown
 
-# Far above any model (the largest known vocabularies have 262,144 entries): what is wider is a
-# mistake, and would ask for bitmasks and lists of that width.
+# Far above any model (the largest known vocabularies have 262,144 entries). A larger width is a
+# mistake, and would allocate bitmasks and lists of that size.
 MAX_VOCAB_SIZE = 1 << 24
 
 
 class Codec(Protocol):
-    """The tokenizer itself, asked for text in and text out."""
+    """A tokenizer that encodes and decodes text."""
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of plain text: none added, and special names in it are text too."""
+        """The tokens of plain text: none are added, and names of special tokens are plain text."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens, special ones included, with no clean-up of spaces."""
+        """The text of tokens, including special ones, without clean-up of spaces."""
 
 
 def encode_with(codec: Codec, text: str) -> list[int]:
@@ -52,17 +52,17 @@ class Source:
         label: What it was read from, for messages.
         tokens: Bytes by id; None for special tokens and holes.
         special: Names of the special tokens, by id.
-        stop: The ids that end a text, as far as the tokenizer says.
-        stop_file: The file that names those of `stop` which the tokenizer's own does not.
-        own_stop: The ids that the tokenizer's own file names, where there is another.
+        stop: The ids that end a text, if the tokenizer declares any.
+        stop_file: The file that names those of `stop` which the tokenizer's own file does not.
+        own_stop: The ids that the tokenizer's own file names, if there is another file.
         spelling: How the tokenizer writes its tokens.
-        codec: The tokenizer itself, or None where there is only a list.
-        wrapper_decode: The decode that users call, where it is another than the codec's (it is
+        codec: The tokenizer itself, or None if there is only a list.
+        wrapper_decode: The decode method that users call, if it differs from the codec's (it is
             tested on a sample).
-        cleans_up_spaces: The tokenizer's own decode drops spaces before punctuation unless told
-            not to.
+        cleans_up_spaces: The tokenizer's own decode drops spaces before punctuation unless told not
+            to.
         decode_shows_bytes: The tokenizer's own decode writes byte tokens as `<0x0A>`.
-        width: The number of logits of the model, where the source knows it.
+        width: The number of the model's logits, if the source knows it.
     """
 
     label: str
@@ -79,15 +79,15 @@ class Source:
     own_stop: tuple[int, ...] = ()
 
     def name_of(self, token_id: int) -> str:
-        """The name of a special token; of another one its text, of a hole `<[id]>`."""
+        """The name of a special token, the text of any other token, or `<[id]>` for a hole."""
         token = self.tokens[token_id] if token_id < len(self.tokens) else None
         text = f"<[{token_id}]>" if token is None else token.decode("utf-8", "backslashreplace")
         return self.special.get(token_id, text)
 
     def within(self, width: int) -> Source:
-        """The vocabulary without the tokens for which a model of so many logits has none.
+        """The vocabulary without the tokens that have no logits in a model of this width.
 
-        The tokenizer stays where it writes none of them for plain text.
+        The tokenizer is kept if it encodes no plain text with these tokens.
         """
         if width >= len(self.tokens):
             return self
@@ -112,11 +112,11 @@ def place_tokens(
 ) -> list[bytes | None]:
     """Bytes by id from a mapping of written tokens to ids; None for special tokens and holes.
 
-    Two ids with the same written form share a key in such a mapping, so ids that are missing from
-    it are asked for one by one through `written_by_id`.
+    Two ids with the same written form share a key of such a mapping, so ids missing from it are
+    looked up one by one through `written_by_id`.
 
     Raises:
-        TokenizerError: An id is negative or absurdly large, or the mapping is empty.
+        TokenizerError: An id is negative or far too large, or the mapping is empty.
     """
     if not vocabulary and not special:
         raise TokenizerError(f"{label} has no tokens; load a tokenizer that was trained")
@@ -171,10 +171,10 @@ def ids_of(value: object, *, what: str) -> tuple[int, ...]:
 
 
 def settle_width(source: Source, vocab_size: object) -> int:
-    """The number of ids, padding included: what was asked for, or what the source knows.
+    """The number of ids, padding included: the requested width, or the one that the source knows.
 
     Raises:
-        TokenizerError: It is no size, or too small for the tokens.
+        TokenizerError: It is not a valid size, or too small for the tokens.
     """
     size = len(source.tokens)
     if vocab_size is None:
@@ -198,10 +198,10 @@ def settle_width(source: Source, vocab_size: object) -> int:
 
 
 def settle_stop(source: Source, stop_token_ids: object, width: int) -> tuple[int, ...]:
-    """The ids that end a text, ascending: those asked for, or those the source declares.
+    """The ids that end a text, ascending: the requested ones, or those that the source declares.
 
     Raises:
-        TokenizerError: One is no id of the vocabulary.
+        TokenizerError: One is not an id of the vocabulary.
     """
     asked = stop_token_ids is not None
     stop = ids_of(stop_token_ids, what="stop_token_ids") if asked else source.stop

@@ -1,9 +1,9 @@
-"""From the way a vocabulary writes its tokens to the bytes they spell.
+"""From the way a vocabulary writes its tokens to the bytes that they spell.
 
-Three conventions cover the field: byte-level alphabets (GPT-2: every byte has a printable
+There are three common conventions: byte-level alphabets (GPT-2: every byte has a printable
 character), byte fallback with a visible space (SentencePiece: `▁` and `<0x0A>`), and words joined
-by spaces (WordPiece). A `Spelling` is one of them as data; it works on whole lists, because a call
-for each of 128,256 tokens costs more than all the rest of loading.
+by spaces (WordPiece). A `Spelling` is one of them as data. It converts whole lists, because a call
+for each of 128,256 tokens would take longer than all the rest of loading.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def byte_level_alphabet() -> dict[str, int]:
 
 
 BYTE_LEVEL_ALPHABET = byte_level_alphabet()
-# Latin-1 characters outside the alphabet map to one that Latin-1 cannot encode: they must not pass
-# for bytes.
+# Map Latin-1 characters outside the alphabet to one that Latin-1 cannot encode, so that they are
+# not taken for bytes.
 _BYTE_LEVEL_TABLE: dict[int, int | str] = {byte: "\uffff" for byte in range(256)} | {
     ord(char): byte for char, byte in BYTE_LEVEL_ALPHABET.items()
 }
@@ -61,12 +61,12 @@ class Spelling:
 
     Attributes:
         alphabet: One character stands for one byte: "byte_level" (GPT-2's alphabet), "latin" (the
-            character of the same number, as in ByT5), or None where characters stand for
+            character with the byte's number, as in ByT5), or None if characters stand for
             themselves.
-        replaced: Texts written for other texts, in order, such as `▁` for a space.
+        replaced: Texts and their replacements, in order, such as `▁` by a space.
         byte_fallback: `<0x0A>` stands for the byte 10.
-        word_prefix: Words are joined by a space, except to what begins with this mark (WordPiece's
-            `##`); "" where every token is a word. None where tokens are simply joined.
+        word_prefix: Words are joined by a space, except before tokens with this prefix (WordPiece's
+            `##`); "" if every token is a word. None if tokens are simply joined.
     """
 
     alphabet: str | None = None
@@ -76,7 +76,7 @@ class Spelling:
 
     @property
     def vocab_type(self) -> VocabType:
-        """The nearest of the three public names."""
+        """The nearest of the three public types."""
         if self.alphabet == "byte_level":
             return VocabType.BYTE_LEVEL
         if self.byte_fallback or any(content == " " for _, content in self.replaced):
@@ -85,7 +85,7 @@ class Spelling:
 
     @property
     def space_symbol(self) -> str:
-        """What the vocabulary writes for a space."""
+        """The symbol that the vocabulary writes for a space."""
         if self.alphabet == "byte_level":
             return "\u0120"
         return next((written for written, content in self.replaced if content == " "), " ")
@@ -127,7 +127,7 @@ BY_TYPE = {
 
 
 def _spell_by_alphabet(written: Sequence[str], table: dict[int, int | str]) -> list[bytes]:
-    # One translation of the whole vocabulary, cut up again: one character is one byte, so the
+    # Translate the whole vocabulary at once, then split it: one character is one byte, so the
     # lengths stay the same.
     try:
         joined = "".join(written).translate(table).encode("latin-1")

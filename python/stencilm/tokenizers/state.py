@@ -1,7 +1,7 @@
-"""All that a `TokenizerInfo` holds, made in one go: from a tested source, or from its own text.
+"""The contents of a `TokenizerInfo`, from a tested source or from their serialized form.
 
-Here the wishes of the caller (width, stop tokens) meet what the source knows, the core is built,
-and the facts are counted.
+Here the caller's options (width, stop tokens) are combined with the source, the core is built, and
+the facts are computed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from stencilm.tokenizers.spelling import VocabType
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A settled vocabulary.
+    """A complete vocabulary.
 
     Attributes:
         tokens: Bytes by id; None for special tokens and holes. Padding is left out.
-        names: What special and stop tokens are called, by id, ascending.
+        names: The names of special and stop tokens, by id, ascending.
         vocab_type: How the tokenizer writes its tokens.
-        notes: What the tokenizer showed at load.
-        facts: The notes, and what can be counted.
+        notes: The tokenizer's behaviour when it was loaded.
+        facts: The notes, and what can be computed.
         core: The vocabulary in Rust.
-        encoder: Text and bytes to tokens.
-        joint: Texts that go on to tokens.
+        encoder: Encodes text and bytes.
+        joint: Encodes incomplete texts.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -48,7 +48,7 @@ class State:
 
     @cached_property
     def decoded(self) -> tuple[bytes, ...]:
-        """The bytes of every id: of special tokens their name, of holes and padding nothing."""
+        """The bytes of every id: the names of special tokens, nothing for holes and padding."""
         held = [token or b"" for token in self.tokens]
         held += [b""] * (self.core.vocab_size - len(held))
         for token_id, name in self.names.items():
@@ -57,10 +57,10 @@ class State:
 
 
 def settle(source: Source, notes: Notes, vocab_size: object, stop_token_ids: object) -> State:
-    """Fits what was asked for to the source; a stop token spells no text, whatever it looks like.
+    """Apply the caller's options to a source; a stop token never spells text, whatever its bytes.
 
     Raises:
-        TokenizerError: A width or an id does not fit, or nothing is left that spells text.
+        TokenizerError: A width or an id is not valid, or no remaining token spells text.
     """
     width = settle_width(source, vocab_size)
     stop = settle_stop(source, stop_token_ids, width)
@@ -70,7 +70,7 @@ def settle(source: Source, notes: Notes, vocab_size: object, stop_token_ids: obj
 
 
 def restore(text: str) -> State:
-    """The state that `dump` wrote, without the tokenizer, but with its merges where they are known.
+    """Restore what `dump` wrote: without the tokenizer, but with its merges if they were known.
 
     Raises:
         TokenizerError: The text was cut short, changed, or written by another version.
@@ -93,7 +93,7 @@ def restore(text: str) -> State:
     except TokenizerError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        # A checksum shows damage, not malice: it can be made to fit any text.
+        # A checksum detects damage, not malice: anyone can compute it for any text.
         raise TokenizerError(
             f"the fields of this TokenizerInfo are not those that serialize_json() writes "
             f"({type(error).__name__}: {str(error)[:200]}); write it again"

@@ -15,7 +15,7 @@ from stencilm.errors import TokenizerError
 from stencilm.tokenizers.source import MAX_VOCAB_SIZE, Source
 from stencilm.tokenizers.tiktoken_source import token_bytes
 
-# The special tokens of files that do not name any, which are those up to version 7.
+# The special tokens of files without a list of them, that is, up to version 7.
 _UNNAMED = (
     "<unk>",
     "<s>",
@@ -47,7 +47,7 @@ class TekkenCodec:
     __slots__ = ("_encoding", "_special")
 
     def __init__(self, encoding: Any, special: Mapping[int, str]) -> None:
-        """Keeps the encoding and the names of the special tokens, whose ids are 0 and up."""
+        """Keep the encoding and the names of the special tokens, whose ids begin at 0."""
         self._encoding = encoding
         self._special = special
 
@@ -69,7 +69,7 @@ class TekkenCodec:
 
 
 def is_tekken(data: object) -> bool:
-    """Whether this is what a tekken.json holds."""
+    """Whether a value is the content of a tekken.json."""
     return (
         isinstance(data, dict)
         and isinstance(data.get("vocab"), list)
@@ -79,7 +79,7 @@ def is_tekken(data: object) -> bool:
 
 
 def read_tekken(data: Mapping[str, Any], *, label: str, place: str) -> Source:
-    """A source from what a tekken.json holds.
+    """Read a source from the content of a tekken.json.
 
     Raises:
         TokenizerError: tiktoken is not installed, or the file contradicts itself.
@@ -119,7 +119,7 @@ def read_tekken(data: Mapping[str, Any], *, label: str, place: str) -> Source:
 def tekken_source(
     encoding: Any, special: Mapping[int, str], *, label: str, stop: int | None = None
 ) -> Source:
-    """A source from the encoding of the ranks and the special tokens, whose ids are 0 and up."""
+    """Make a source from the encoding of the ranks and the special tokens, whose ids begin at 0."""
     names = {name: token_id for token_id, name in special.items()}
     if stop is None:
         stop = names.get(_STOP)
@@ -134,7 +134,7 @@ def tekken_source(
 
 
 def _special_names(entries: Sequence[Mapping[str, Any]] | None, count: int) -> dict[int, str]:
-    """The names by id: the given ones, then fillers as Mistral names them."""
+    """The names by id: the given ones, then fillers in Mistral's form."""
     if entries is None:
         given = dict(enumerate(_UNNAMED[:count]))
     else:

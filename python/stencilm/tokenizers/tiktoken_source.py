@@ -1,4 +1,4 @@
-"""tiktoken encodings: a vocabulary of plain bytes, so the easiest of all."""
+"""tiktoken encodings: their vocabulary already consists of bytes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from stencilm.tokenizers.source import Source
 
 
 class TiktokenCodec:
-    """A `tiktoken.Encoding`, asked for plain text."""
+    """A `tiktoken.Encoding`, used for plain text."""
 
     __slots__ = ("_encoding",)
 
     def __init__(self, encoding: Any) -> None:
-        """Keeps the encoding."""
+        """Keep the encoding."""
         self._encoding = encoding
 
     def encode(self, text: str) -> list[int]:
@@ -30,7 +30,10 @@ class TiktokenCodec:
 
 
 def token_bytes(encoding: Any) -> list[bytes | None]:
-    """Bytes by id, of special tokens too; None for holes, as between ranks and specials."""
+    """Bytes by id, also of special tokens.
+
+    None for holes, such as those before the special tokens.
+    """
     found: list[bytes | None] = []
     for token_id in range(encoding.n_vocab):
         try:
@@ -41,13 +44,13 @@ def token_bytes(encoding: Any) -> list[bytes | None]:
 
 
 def read_tiktoken(encoding: Any) -> Source:
-    """A source from a `tiktoken.Encoding`.
+    """Read a source from a `tiktoken.Encoding`.
 
-    Its stop token is `<|endoftext|>` where it has one; other turn ends (`<|im_end|>`, `<|return|>`)
-    are for the caller to name.
+    Its stop token is `<|endoftext|>` if it has one; the caller must name other ends of turns
+    (`<|im_end|>`, `<|return|>`).
 
     Raises:
-        TokenizerError: It is no encoding.
+        TokenizerError: It is not an encoding.
     """
     wanted = ("n_vocab", "decode_single_token_bytes", "special_tokens_set", "encode_ordinary")
     if not all(hasattr(encoding, name) for name in wanted):

@@ -1,4 +1,4 @@
-"""Tokens as people read them: separated from each other, nothing invisible, nothing lost."""
+"""Tokens for display: separated from each other, with invisible characters escaped."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A vocabulary as one line of JSON: versioned, and closed by a checksum of all before it.
+"""A vocabulary as one line of JSON, with a version and a checksum of everything before it.
 
-Token bytes travel as one base64 string with their lengths beside it; -1 stands for None.
+The bytes of all tokens are one base64 string, with a list of their lengths; -1 stands for None.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHECKSUM = ',"checksum":"'
 
 
 def write(fields: dict[str, Any], tokens: Sequence[bytes | None]) -> str:
-    """The line of some plain fields and the tokens."""
+    """Write a line from plain fields and the tokens."""
     payload = {
         "format": FORMAT,
         "version": VERSION,

@@ -1,6 +1,6 @@
-"""Tool calls of model families: a grammar of what may be written, and a parser of what was written.
+"""Tool calls of model families: a grammar of the model's output, and a parser of it.
 
 One idea: how a family writes calls is data (`template`, `families_json`, `families_marked`,
 `families_literal`), or learned from a model's chat template (`probing`). `tags` makes a structural
-tag from it, `parser` reads calls with the same data, `writer` writes them.
+tag from this data, `parser` reads calls with it, `writer` writes them.
 """

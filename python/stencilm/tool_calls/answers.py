@@ -1,4 +1,4 @@
-"""What a parser finds: calls, content and reasoning, whole and in pieces as they come."""
+"""The results of a parser: calls, content and reasoning, as a whole and as deltas."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ToolCall:
 def written_arguments(call: ToolCall) -> dict[str, Any]:
     """The arguments of a call with all digits of their numbers, as the model wrote them.
 
-    Arguments that were changed since are what is wanted, and given as they are.
+    Arguments that were changed later are returned as they are.
     """
     arguments = dict(call.arguments)
     if call.exact is None:

@@ -28,17 +28,17 @@ Arguments: TypeAlias = Generator[None, None, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Markers:
-    """What stands around one argument; the same words as in the grammar's table of styles.
+    """The text around one argument, under the names of the grammar's table of styles.
 
     Attributes:
         open: Before the name.
         middle: From the name to the value; `{}` is the word for the type.
         close: After the value; `{}` is the name.
-        string: The word for a string; None where strings are not distinguished from other values.
-        wrapped: What a value may stand between where it holds signs of XML.
+        string: The word for a string; None if strings are not distinguished from other values.
+        wrapped: What may surround a value that contains characters of XML.
         own_lines: One line break before a value and one after it are not part of it.
         nested: Objects and arrays are written between markers, too; the name of an element.
-        entities: Characters of names and what is written for them, those of `&` first.
+        entities: Characters of names and their replacements, those of `&` first.
     """
 
     open: str
@@ -51,13 +51,13 @@ class Markers:
     entities: tuple[tuple[str, str], ...] = ()
 
     def written_name(self, name: str) -> str:
-        """A name as it stands between markers."""
+        """A name as it is written between markers."""
         for plain, entity in self.entities:
             name = name.replace(plain, entity)
         return name
 
     def read_name(self, text: str) -> str:
-        """The name that was written so; what is none of the entities is as it stands."""
+        """The name that was written so; unknown entities stay as they are."""
         for plain, entity in reversed(self.entities):
             text = text.replace(entity, plain)
         return text if self.entities else text.strip()
@@ -124,12 +124,12 @@ MARKERS: dict[str, Markers] = {
         entities=_ATTRIBUTE,
     ),
 }
-# What begins a value of Cohere without a name: an element of a list.
+# The beginning of a Cohere value without a name: an element of a list.
 _COHERE_ELEMENT = '<cofl:value type="{}">'
 
 
 def read_arguments(text: Text, style: str, schema: Any, end: str, emit: Emit) -> Arguments:
-    """Reads the arguments of one call, up to `end`.
+    """Read the arguments of one call, up to `end`.
 
     Raises:
         Malformed: They are not written in this style.
@@ -151,13 +151,13 @@ def parse_object(raw: str) -> dict[str, Any]:
     """The arguments of a JSON text.
 
     Raises:
-        Malformed: It is no JSON object.
+        Malformed: It is not a JSON object.
     """
     try:
-        # Models write line breaks into strings as they are.
+        # Models write raw line breaks into strings.
         value = read_json(raw, strict=False, exact=True)
         if isinstance(value, str):
-            # Arguments that were written as a JSON text within a JSON text.
+            # Arguments that were written as JSON within a JSON string.
             value = read_json(value, strict=False, exact=True)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"the arguments {raw[:40]!r} are no JSON: {error}") from None
@@ -199,9 +199,9 @@ class _Marked:
         return arguments
 
     def _begins(self, literal: str, *, or_end: bool = False) -> Generator[None, None, bool]:
-        """Whether a marker comes next; stays before it.
+        """Whether a marker comes next; does not move past it.
 
-        One that ends something has a slash after its beginning. Where the end of the call may come,
+        A closing marker has a slash after its beginning. If the end of the call is possible here,
         the text may end after it.
         """
         if not (yield from self.text.skip_whitespace()):
@@ -224,12 +224,12 @@ class _Marked:
     def _value(
         self, name: str, word: str | None, schema: Any, emit: Emit | None
     ) -> Generator[None, None, Any]:
-        """The value of an argument, up to and over the marker after it."""
+        """The value of an argument, up to and including the marker after it."""
         if self.markers.nested is not None:
             return (yield from self._nested(name, schema, emit))
         if word == "dict" or word == "list":
             return (yield from self._cohere(word, schema, emit))
-        # An argument that is not declared may be of any type.
+        # An undeclared argument may have any type.
         types = types_of(schema, self.root)
         is_string = word == self.markers.string if word is not None else types == {"string"}
         plain = not self.markers.own_lines and self.markers.wrapped is None
@@ -245,7 +245,7 @@ class _Marked:
             raw = raw.removeprefix(begin).removesuffix(end)
         value: Any
         if word is None:
-            # An argument that is not declared is a string where it is no JSON.
+            # An undeclared argument is a string if it is not JSON.
             value = read_value(raw, schema, self.root)
         elif is_string:
             value = raw
@@ -259,7 +259,7 @@ class _Marked:
         return value
 
     def _string(self, emit: Emit) -> Generator[None, None, str]:
-        """A string, handed on while it comes."""
+        """A string, passed on while it arrives."""
         emit('"')
         raw, stop = yield from self.text.until(
             (self.markers.close,), lambda part: emit(json.dumps(part, ensure_ascii=False)[1:-1])
@@ -289,7 +289,7 @@ class _Marked:
         return value
 
     def _nested(self, name: str, schema: Any, emit: Emit | None) -> Generator[None, None, Any]:
-        """A value whose parts may be between markers of their own names."""
+        """A value whose parts may be between markers with their own names."""
         close = self.markers.close.replace("{}", name)
         namespace = self.markers.open[:-1]
         raw, stop = yield from self.text.until((namespace,))

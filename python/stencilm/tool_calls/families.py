@@ -1,6 +1,6 @@
 """The known families, as data: taken from their chat templates, encoders and guides.
 
-`docs/tool-calls.md` has them in a table, with what each was checked against.
+`docs/tool-calls.md` has them in a table, with the sources that each was checked against.
 """
 
 from __future__ import annotations

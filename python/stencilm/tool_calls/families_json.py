@@ -1,4 +1,4 @@
-"""Families whose calls have their arguments as JSON."""
+"""Families whose calls have JSON arguments."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from stencilm.tool_calls.template import CallVariant, ToolTemplate
 
 _THINK = ("<think>", "</think>")
 _HERMES = '<tool_call>\n{"name": $json_name, "arguments": $arguments}\n</tool_call>'
-# Models of the Hermes format write the arguments first now and then, as its prompt has the schema
-# of a call so.
+# Models of the Hermes format sometimes write the arguments first, because the schema of a call in
+# the prompt does.
 _HERMES_TURNED = (
     CallVariant(call='<tool_call>\n{"arguments": $arguments, "name": $json_name}\n</tool_call>'),
 )

@@ -254,7 +254,7 @@ MARKED_FAMILIES: dict[str, ToolTemplate] = {
         style="rfl_xml",
         separator="",
         one_line=True,
-        # Another call follows, in a message of its own.
+        # Another call follows, in a separate message.
         variants=(CallVariant(call=_BEAM + "<|end|><|start|>assistant"),),
         think=("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"),
         response=("<|channel|>final<|message|>", "<|return|>"),

@@ -1,7 +1,8 @@
-"""Values written without a mark of their type: of two readings of a text, the possible one.
+"""Values written without a mark of their type: chooses the possible one of two readings.
 
-One idea: only what is certain to fail is reported as failing. A text such as `1.5`, where an
-integer or string may stand, is then the string; what would take a validator is left to one.
+One idea: only a value that certainly violates the schema is rejected. So a text such as `1.5`,
+where an integer or a string is allowed, is the string; anything that would need a validator is left
+to one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from stencilm.tool_calls.schema_types import resolve, type_of, types_of
 
 _PYTHON_WORDS = {"True": True, "False": False, "None": None}
 _MAX_DEPTH = 64
-# Of these alone it is known on both sides whether a value fits.
+# Only for these keywords it is certain on both sides whether a value fits.
 _DECIDED = frozenset({"type", "const", "enum", "title", "description"})
 _BOUNDS: dict[str, Callable[[Any, Any], bool]] = {
     "minimum": lambda value, bound: bool(value >= bound),
@@ -33,29 +34,29 @@ _LENGTHS = {
 
 
 def read_value(text: str, schema: Any, root: Any) -> Any:
-    """A value that is written without a mark of its type: a string as it is, anything else as JSON.
+    """Read a value that is written without a mark of its type: a string as it is, others as JSON.
 
-    Where a string and something else may be meant, a text that reads as something else is that, if
-    the schema may allow it.
+    If both a string and another type are possible, a text that reads as another type is that type,
+    provided that the schema may allow it.
 
     Raises:
-        Malformed: It is a number that Python has no value for.
+        Malformed: It is a number that Python cannot represent.
     """
     types = types_of(schema, root)
     if types == {"string"}:
         return text
     value = _read(text, types)
     if isinstance(value, str) or type_of(value) not in types:
-        return text  # also where it is JSON of a string: quotes around a raw string are part of it
+        return text  # even if it is a JSON string: the quotes of a raw string belong to it
     is_text = "string" in types and not may_hold(schema, value, root)
     return text if is_text and may_hold(schema, text, root) else value
 
 
 def _read(text: str, types: frozenset[str]) -> Any:
-    # Whitespace of other scripts is none of JSON, so it may stand in a text.
+    # Whitespace of other scripts is not JSON whitespace, so it may occur in a text.
     word = text.strip(" \t\r\n" if "string" in types else None)
     if "boolean" in types or "null" in types:
-        # Templates that print a value as Python does.
+        # Some templates print a value as Python does.
         known = _PYTHON_WORDS.get(word, word)
         if known is not word and type_of(known) in types:
             return known
@@ -70,7 +71,7 @@ def _read(text: str, types: frozenset[str]) -> Any:
 
 
 def _python_value(word: str, text: str) -> Any:
-    """A list or dict that a template printed as Python does, else the text."""
+    """A list or dict that a template printed as Python does; otherwise the text."""
     try:
         value = ast.literal_eval(word)
         return json.loads(json.dumps(value, allow_nan=False))
@@ -79,18 +80,18 @@ def _python_value(word: str, text: str) -> Any:
 
 
 def may_hold(schema: Any, value: Any, root: Any) -> bool:
-    """False where a value is certainly none of a schema's.
+    """False if a value certainly violates a schema.
 
     Args:
-        schema: The schema; what is none allows everything.
+        schema: The schema; any other value allows everything.
         value: A JSON value.
-        root: The document that references of the schema lead into.
+        root: The document that references of the schema point into.
     """
     return _Fitting(root).may_hold(schema, value, 0)
 
 
 class _Fitting:
-    """What is known of values, each of which is held against a schema once."""
+    """Checks of values, each made against a schema only once."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
@@ -103,7 +104,7 @@ class _Fitting:
             return True
         key = (id(schema), id(value))
         if key not in self._known:
-            self._known[key] = True  # where it leads back to itself
+            self._known[key] = True  # for a recursive reference
             self._known[key] = (
                 _is_of_type(schema.get("type"), value)
                 and _is_listed(schema, value)
@@ -157,7 +158,7 @@ def _is_of_type(declared: Any, value: Any) -> bool:
 
 
 def _is_integer(value: Any) -> bool:
-    """Whether a number is an integer; one beyond floats is written by its digits then."""
+    """Whether a number is an integer; a number beyond floats is judged by its digits."""
     if isinstance(value, float):
         return value.is_integer()
     return isinstance(value, int) and not isinstance(value, bool)

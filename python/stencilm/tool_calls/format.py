@@ -117,9 +117,9 @@ class ToolFormat:
             first_id: The number of the first call, for ids that the model does not write.
 
         Raises:
-            ValueError: `first_id` is no number from 0 up, or the family is a function that was
+            ValueError: `first_id` is not a number from 0 up, or the family is a function that was
                 registered without a parser.
-            TypeError: `prompt` is no str, or `tokenizer_info` no TokenizerInfo.
+            TypeError: `prompt` is not a str, or `tokenizer_info` not a TokenizerInfo.
         """
         if prompt is not None and not isinstance(prompt, str):
             raise TypeError(f"prompt is a {type(prompt).__name__}, but must be a str or None")

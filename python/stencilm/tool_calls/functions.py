@@ -37,7 +37,7 @@ from stencilm.tool_calls.answers import ToolCall, written_arguments
 ToolSource: TypeAlias = Callable[..., Any] | Mapping[str, Any]
 
 _MOST_VALUES = 1 << 18
-"""Values of an iterator that a tool returns: more comes of those without an end."""
+"""The most values of an iterator that a tool returns; others might never end."""
 
 _SECTION = re.compile(
     r"^(args|arguments|parameters|params|returns?|raises|yields?|examples?|notes?|attributes)\s*:?\s*$",
@@ -54,8 +54,8 @@ class CallableTool:
     """A tool, with the function that it calls; None for one that the caller runs.
 
     Attributes:
-        definition: The tool as OpenAI's chat completions take it.
-        function: What runs it.
+        definition: The tool in the form of OpenAI's chat completions.
+        function: The function that runs it.
         arguments: Reads its arguments.
     """
 
@@ -65,17 +65,17 @@ class CallableTool:
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name of the tool."""
         name: str = self.definition["function"]["name"]
         return name
 
     def run(self, call: ToolCall) -> Any:
-        """What the function returns, with lists for iterators, which can be read once.
+        """Call the function; iterators, which can only be read once, become lists.
 
         Raises:
-            ValidationError: The arguments are not what its hints say.
+            ValidationError: The arguments do not match its hints.
             LimitExceeded: It returns an iterator of too many values.
-            Exception: What the function raises.
+            Exception: The function raises it.
         """
         if self.function is None or self.arguments is None:
             raise TypeError(f"{self.name!r} has no function to run")
@@ -85,9 +85,9 @@ class CallableTool:
         return _Values(self.name).all_listed(value)
 
     def outcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
-        """What the function returns, or what it raises.
+        """The result of the function, or its exception.
 
-        Raises UnsupportedFeature where it returns what is to be awaited, or a list or dict of it.
+        Raises UnsupportedFeature if the result, or a part of it, would have to be awaited.
         """
         value, error = self._outcome(call)
         if found := _to_be_awaited(value):
@@ -102,11 +102,11 @@ class CallableTool:
             return None, error
 
     async def aoutcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
-        """The same of an asynchronous function, which is awaited; any other runs in a thread."""
+        """The same for an asynchronous function, which is awaited; any other runs in a thread."""
         if inspect.iscoroutinefunction(self.function):
             value, error = self._outcome(call)
         else:
-            # No future can hold every exception, so the thread returns what was raised.
+            # A future cannot hold every exception, so the thread returns it.
             value, error = await asyncio.to_thread(self._outcome, call)
         try:
             if inspect.isawaitable(value):
@@ -122,16 +122,16 @@ class CallableTool:
 
 
 class _Values:
-    """The values of the iterators that a function returns, so many in all."""
+    """Counts the values of all iterators in a result."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._left = _MOST_VALUES
 
     def counted(self, value: Any) -> Any:
-        """One more value.
+        """Count one more value.
 
-        Raises LimitExceeded where there are too many.
+        Raises LimitExceeded if there are too many.
         """
         self._left -= 1
         if self._left < 0:
@@ -142,7 +142,7 @@ class _Values:
         return value
 
     def all_listed(self, value: Any) -> Any:
-        """The same as `listed`; what is nested without an end, or nearly so, as it is."""
+        """The same as `listed`, but a value that is nested too deeply is returned as it is."""
         try:
             return self.listed(value)
         except RecursionError:
@@ -151,13 +151,13 @@ class _Values:
             return value
 
     async def awaited(self, value: Any) -> Any:
-        """A listed value with what awaitables give, and with lists for asynchronous iterators."""
+        """A listed value with awaitables awaited, and lists for asynchronous iterators."""
         if inspect.isawaitable(value):
             return await self.awaited(self.listed(await value))
         if isinstance(value, AsyncIterator):
             try:
                 return [await self.awaited(self.listed(self.counted(each))) async for each in value]
-            finally:  # what it holds open is no more needed, also where it has not ended
+            finally:  # its resources are no longer needed, even if it has not ended
                 if isinstance(value, AsyncGenerator):
                     await value.aclose()
         if type(value) in (list, tuple):
@@ -167,11 +167,11 @@ class _Values:
         return value
 
     def listed(self, value: Any) -> Any:
-        """A value with lists for iterators, those within lists and dicts included."""
+        """A value in which iterators, also within lists and dicts, become lists."""
         if isinstance(value, Iterator):
             try:
                 return [self.listed(self.counted(each)) for each in value]
-            finally:  # what it holds open is no more needed, also where it has not ended
+            finally:  # its resources are no longer needed, even if it has not ended
                 if isinstance(value, Generator):
                     value.close()
         if type(value) in (list, tuple):
@@ -185,7 +185,7 @@ class _Values:
 
 
 def _to_be_awaited(value: Any) -> list[Any]:
-    """What is to be awaited in a value, or in lists and dicts within it."""
+    """The awaitables in a value, or in lists and dicts within it."""
     found = []
     seen = set()
     waiting = [value]
@@ -201,19 +201,19 @@ def _to_be_awaited(value: Any) -> list[Any]:
 
 
 def _close(awaitables: Iterable[Any]) -> None:
-    """Python warns of coroutines that nobody awaits."""
+    """Close coroutines, because Python warns about those that are never awaited."""
     for each in awaitables:
         if inspect.iscoroutine(each):
             each.close()
 
 
 def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> list[CallableTool]:
-    """Functions and tools in the form of OpenAI as one list.
+    """Functions and tools in the form of OpenAI, as one list.
 
     Raises:
         GrammarSyntaxError: Two have the same name, or one is neither.
-        UnsupportedFeature: A function cannot be called by the names of its parameters, or is
-            asynchronous where nothing awaits it.
+        UnsupportedFeature: A function cannot be called with keyword arguments, or is asynchronous
+            although nothing awaits it.
     """
     if isinstance(tools, (str, Mapping)) or not isinstance(tools, Sequence):
         raise GrammarSyntaxError(
@@ -254,12 +254,12 @@ def callable_tools(tools: Sequence[ToolSource], *, may_await: bool = False) -> l
 def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> CallableTool:
     """A function as a tool.
 
-    Its name is the tool's; the beginning of its docstring describes it, and what the docstring says
-    of parameters, in the form of Google, NumPy or Sphinx, describes these.
+    Its name becomes the tool's name, and the beginning of its docstring the description.
+    Descriptions of parameters are taken from a docstring in the form of Google, NumPy or Sphinx.
 
     Raises:
-        UnsupportedFeature: It cannot be called by the names of its parameters, or is asynchronous
-            where nothing awaits it.
+        UnsupportedFeature: It cannot be called with keyword arguments, or is asynchronous although
+            nothing awaits it.
     """
     if not may_await and (
         inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
@@ -271,7 +271,7 @@ def tool_of(function: Callable[..., Any], *, may_await: bool = False) -> Callabl
     schema.pop("description", None)
     schema["additionalProperties"] = False
     named = without_arguments(function)
-    # A class without a docstring would be described as its base, and an object as its class.
+    # A class without a docstring would inherit that of its base, and an object that of its class.
     if inspect.isroutine(named) or hasattr(named, "__wrapped__"):
         said = inspect.getdoc(named) or ""
     else:
@@ -301,7 +301,7 @@ def _asynchronous(name: str) -> UnsupportedFeature:
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """What a docstring says of a function, and of each of its parameters."""
+    """The description of a function in its docstring, and those of its parameters."""
     description: list[str] = []
     parameters: dict[str, list[str]] = {}
     current: list[str] | None = None
@@ -347,12 +347,12 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 def result_text(value: Any) -> str:
-    """What a tool returned, as the model is told it: a text as it is, anything else as JSON.
+    """A tool's result as text for the model: a text as it is, anything else as JSON.
 
-    Raises Exception where neither JSON nor Python's own words can be made of it.
+    Raises an exception if neither JSON nor `str` works.
     """
     if isinstance(value, str):
-        return str.__str__(value)  # of an Enum of texts, str() would be the member's name
+        return str.__str__(value)  # for an Enum of strings, str() would be the member's name
     try:
         return to_json(value).decode()
     except PydanticSerializationError:
@@ -360,13 +360,13 @@ def result_text(value: Any) -> str:
 
 
 def error_text(error: Exception) -> str:
-    """What went wrong, as the model is told it; the kind of an error that cannot be told."""
+    """An error as text for the model; only its type if it has no text."""
     try:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"]))
             return json.dumps({"error": f"{place}: {first['msg']}" if place else first["msg"]})
         said = f"{type(error).__name__}: {error}"
-    except Exception:  # whatever the text of somebody's error raises
+    except Exception:  # the `__str__` of a user's error may raise anything
         said = type(error).__name__
     return json.dumps({"error": said}, ensure_ascii=False)

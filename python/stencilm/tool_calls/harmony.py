@@ -39,8 +39,8 @@ MARKERS = (
     "<|return|>",
 )
 _TURN = "<|end|><|start|>assistant"
-# The words for the type of a call's text; the first is what the model's guide has, the second its
-# chat template.
+# The words for the type of a call's text: first that of the model's guide, then that of its chat
+# template.
 _TYPES = (" <|constrain|>json<|message|>", " json<|message|>", "<|message|>")
 _BUILTIN_TYPES = (" code<|message|>", *_TYPES)
 _ENDS = ("<|end|>", "<|call|>", "<|return|>", "<|start|>")
@@ -49,7 +49,7 @@ _CHANNEL = re.compile(r"<\|channel\|>(\w+)")
 
 
 def harmony_format(request: ToolRequest) -> Format:
-    """Analysis and a preamble first, then a call or the final answer."""
+    """First analysis and a preamble, then a call or the final answer."""
     before: list[Format] = []
     analysis = TagFormat(begin="<|channel|>analysis<|message|>", content=AnyTextFormat(), end=_TURN)
     if request.reasoning == "enabled":
@@ -72,7 +72,7 @@ def harmony_format(request: ToolRequest) -> Format:
 
 
 def _calls(tool: Tool) -> list[Format]:
-    """A call with its recipient after the channel, and before it."""
+    """A call with its recipient after the channel, or before it."""
     is_function = tool.kind == "function"
     recipient = f"functions.{tool.name}" if is_function else tool.name
     types = OrFormat(
@@ -80,12 +80,12 @@ def _calls(tool: Tool) -> list[Format]:
             ConstStringFormat(value=text) for text in (_TYPES if is_function else _BUILTIN_TYPES)
         )
     )
-    # The text of a call in Python is no JSON.
+    # The text of a call in Python is not JSON.
     text: Format = AnyTextFormat() if not is_function and tool.name == "python" else tool.arguments
     content = SequenceFormat(elements=(types, text))
-    # The built-in tools are called in the channel of the analysis.
+    # The built-in tools are called in the analysis channel.
     channels = ("commentary",) if is_function else ("analysis", "commentary")
-    # The last token stops in most setups, and then no text holds it.
+    # The last token is a stop token in most setups, and then it is not part of the text.
     ends = ("<|call|>", "")
     return [
         TagFormat(begin=begin, content=content, end=ends)
@@ -112,7 +112,7 @@ class HarmonyReader:
                     yield from text.comes("assistant")
                 header, stop = yield from text.until(("<|message|>", *_ENDS))
                 if stop != "<|message|>":
-                    # A text without a header is an answer as it is.
+                    # A text without a header is itself the answer.
                     out.say(header)
                     if stop is None:
                         return
@@ -145,7 +145,7 @@ class HarmonyReader:
         if not (yield from text.skip_whitespace()):
             raise CutShort
         if text.buffer[text.at] != "{":
-            # Code for the built-in tool that runs it.
+            # Code for the built-in Python tool.
             code, stop = yield from text.until(_ENDS)
             if recipient.startswith("functions.") or stop is None:
                 out.problems.append(f"the arguments {code[:40]!r} of {name!r} are no JSON")

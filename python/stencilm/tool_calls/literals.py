@@ -17,15 +17,15 @@ _PYTHON_STEP = re.compile(r"""[()\[\]{}"'\\,]""")
 _NAME = re.compile(r"\s*([^\s=,()]+)\s*=\s*")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _WHITESPACE = " \t\r\n"
-"""What may stand between the parts of the notation of Gemma; any other is part of a name."""
+"""What may separate the parts of Gemma's notation; any other character is part of a name."""
 _MAX_DEPTH = 200
 
 
 def read_python(text: Text, end: str) -> Generator[None, None, dict[str, Any]]:
-    """Arguments by keyword, up to the bracket that closes the call, which stays unread.
+    """Keyword arguments, up to the bracket that closes the call, which is not read.
 
     Raises:
-        Malformed: They are none.
+        Malformed: They are not keyword arguments.
         CutShort: The text ends.
     """
     arguments: dict[str, Any] = {}
@@ -45,7 +45,7 @@ def read_python(text: Text, end: str) -> Generator[None, None, dict[str, Any]]:
 
 
 def _python_value(text: Text) -> Generator[None, None, str]:
-    """The text of a value, up to a comma or a bracket that closes what is around it."""
+    """The text of a value, up to a comma or a bracket that closes its surroundings."""
     begin = text.at
     closing: list[str] = []
     while True:
@@ -73,7 +73,7 @@ def _python_value(text: Text) -> Generator[None, None, str]:
 
 
 def _python_string(text: Text, quote: str) -> Generator[None, None, None]:
-    """Goes over a string, in three quotes or one."""
+    """Skip a string, in triple or single quotes."""
     while len(text.buffer) - text.at < 3 and text.buffer[text.at :] in (quote, quote * 2):
         yield from text.more()
     quotes = quote * 3 if text.buffer.startswith(quote * 3, text.at) else quote
@@ -89,7 +89,7 @@ def _python_string(text: Text, quote: str) -> Generator[None, None, None]:
 
 def _literal(raw: str) -> Any:
     try:
-        # Line breaks within a string are written as they are.
+        # Raw line breaks within a string are accepted.
         source = _one_line(raw.strip())
         return _value(ast.parse(source, mode="eval").body, source)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
@@ -127,13 +127,13 @@ def _value(node: ast.expr, source: str) -> Any:
     if isinstance(value, float):
         value = _exact(value, ast.get_source_segment(source, node) or "")
     if isinstance(value, str):
-        # Two escapes of a pair of surrogates are one character, as in JSON.
+        # The two escapes of a surrogate pair are one character, as in JSON.
         value = whole_characters(value)
     return value
 
 
 def _exact(value: float, written: str) -> Any:
-    """A number with all digits that were written; Python's forms of floats are more than JSON's."""
+    """A number with all digits that were written; Python has more forms of floats than JSON."""
     try:
         return read_json(written, exact=True)
     except NumberTooLarge:
@@ -145,10 +145,10 @@ def _exact(value: float, written: str) -> Any:
 
 
 def read_gemma(text: Text, quote: str, end: str) -> Generator[None, None, dict[str, Any]]:
-    """Arguments of the form `name:value`, up to the brace that closes them, which stays unread.
+    """Arguments of the form `name:value`, up to the brace that closes them, which is not read.
 
     Raises:
-        Malformed: They are none.
+        Malformed: They do not have this form.
         CutShort: The text ends.
     """
     begin = text.at
@@ -177,7 +177,7 @@ def read_gemma(text: Text, quote: str, end: str) -> Generator[None, None, dict[s
 
 
 class _Gemma:
-    """Reads a whole text of the notation."""
+    """Reads a complete text in the notation."""
 
     def __init__(self, text: str, quote: str) -> None:
         self.text, self.quote, self.at = text, quote, 0

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from stencilm.tokenizers import TokenizerInfo
 
 _JSON_STRING = r'"(?:[^"\\]|\\.)*"'
-# What decides where strings of JSON are, and what they may hold only as an escape.
+# The characters that delimit JSON strings, and those that strings may only contain as escapes.
 _STRING_STEP = re.compile(r'\\.|["\x00-\x1f]', re.DOTALL)
-# A name that may not have come whole.
+# A name that may still be incomplete.
 _MAYBE_NAME = re.compile(r"\s*(?:[^\W\d][\w.-]*\s*)?")
-# Keys under which JSON calls have their parts, beside those of the template.
+# Keys of the parts of JSON calls, in addition to those of the template.
 _NAME_KEYS = frozenset({"name", "tool_name"})
 _ARGUMENT_KEYS = frozenset({"arguments", "parameters", "args"})
 _ID_KEYS = frozenset({"id", "tool_call_id", "call_id"})
@@ -47,7 +47,7 @@ _OTHER_KEYS = frozenset({"type"})
 
 
 class _Shape:
-    """One way to write a call, taken apart for reading."""
+    """One way to write a call, split for reading."""
 
     def __init__(self, way: ToolTemplate, *, may_be_object: bool = True) -> None:
         self.begin, self.end = way.section
@@ -78,7 +78,7 @@ class _Shape:
             self._take_apart(way.call)
 
     def _take_apart(self, call: str) -> None:
-        """A header up to the arguments, as a pattern, and what follows them."""
+        """Split a header: a pattern up to the arguments, and what follows them."""
         header, _, self.suffix = call.partition("$arguments")
         pieces: list[str] = []
         done = 0
@@ -100,7 +100,7 @@ class _Shape:
         ends: list[str] = []
         pieces.append(_loose(tail))
         if not tail.strip():
-            # The name ends where its arguments or what follows them begins.
+            # The name ends where its arguments, or what follows them, begin.
             after = self.suffix.partition("$id")[0].strip()
             ends = [after] if after else []
             if self.style == "json":
@@ -117,9 +117,10 @@ class _Shape:
             self._behind_name = [behind] if behind.strip() or len(found) > 1 else ends
 
     def differs(self, text: str) -> int | None:
-        """Where a text cannot be the beginning of this header any more; None while it may be.
+        """The position from which a text cannot be this header; None while it still may be.
 
-        What stands before the first placeholder is looked at, and a name there with what follows.
+        Only the text before the first placeholder, and a name there with what follows it, are
+        compared.
         """
         at, may_be = _go_over(text, 0, self._start)
         if not may_be:
@@ -132,7 +133,7 @@ class _Shape:
 
 
 def _go_over(text: str, at: int, literal: str) -> tuple[int, bool]:
-    """How far a text is a literal, whitespace left aside, and whether it may still be all of it."""
+    """How far a text matches a literal, without whitespace, and whether it may match all of it."""
     for character in "".join(literal.split()):
         while text[at : at + 1].isspace():
             at += 1
@@ -145,21 +146,21 @@ def _go_over(text: str, at: int, literal: str) -> tuple[int, bool]:
 
 
 def _loose(literal: str) -> str:
-    """A literal as a pattern in which white space is left aside."""
+    """A literal as a pattern that ignores whitespace."""
     return r"\s*".join(re.escape(word) for word in [literal[:0], *literal.split()]) + (
         r"\s*" if literal[-1:].isspace() else ""
     )
 
 
 class AnswerReader(Protocol):
-    """Reads a text to its end; what it finds goes to the parser that it is made for."""
+    """Reads a text to its end, and passes its findings to the parser that it is made for."""
 
     def read(self, out: Output) -> Generator[None, None, None]:
         """Reads the whole text."""
 
 
 class Output:
-    """What was found so far, and what of it is not handed on yet."""
+    """The findings so far, and those that have not been passed on yet."""
 
     def __init__(self, text: Text, tools: Sequence[Tool], first_id: int) -> None:
         self.text = text
@@ -176,7 +177,10 @@ class Output:
         self.is_open = False
 
     def say(self, text: str, *, reasoning: bool = False) -> None:
-        """More content or reasoning without white space before it; that after it waits."""
+        """Add content or reasoning without whitespace at its beginning.
+
+        That at its end is held back.
+        """
         if self.is_fresh:
             text = text.lstrip()
         if not text:
@@ -190,19 +194,20 @@ class Output:
             self.deltas.append(ReasoningDelta(kept) if reasoning else ContentDelta(kept))
 
     def section(self) -> None:
-        """Something else than content comes, or came: white space around it is no content."""
+        """Something other than content comes, or came: whitespace around it is not content."""
         self.whitespace = ""
         self.is_fresh = True
 
     def separate(self) -> None:
-        """What follows is another part of the content."""
+        """Begin another part of the content."""
         if self.content and not self.content[-1].endswith("\n"):
             self.whitespace = "\n"
         self.is_fresh = True
 
     def begin_call(self, name: str, written_id: str | None) -> None:
-        """A call begins. The id is the model's where it wrote one."""
-        # A call that turned out to be none keeps its number: its first deltas were handed on.
+        """Begin a call. The id is the model's if it wrote one."""
+        # A call that turned out to be invalid keeps its number, because its first deltas were
+        # passed on.
         self.begun += 1
         call_id = written_id or f"call_{self.first_id + self.begun}"
         self.is_open = True
@@ -212,18 +217,18 @@ class Output:
         self.in_string = False
 
     def more_arguments(self, part: str) -> None:
-        """More of the JSON text of the arguments, as the model wrote it.
+        """Add JSON text of the arguments, as the model wrote it.
 
-        A text of JSON within JSON waits for the end of the call, when it is the object in it.
+        JSON within a JSON string waits for the end of the call, when it becomes the object inside.
         """
         self.handed_on = self.handed_on or part.lstrip()[:1]
         if part and self.handed_on == "{":
             self.deltas.append(CallDelta(self.begun, arguments=self._escaped(part)))
 
     def _escaped(self, part: str) -> str:
-        """A part in which line breaks and the like within strings are escaped, as JSON has them.
+        """A part with raw line breaks and the like in strings escaped, as JSON requires.
 
-        It ends within no escape.
+        It does not end within an escape.
         """
 
         def step(match: re.Match[str]) -> str:
@@ -236,9 +241,9 @@ class Output:
         return _STRING_STEP.sub(step, part)
 
     def end_call(self, arguments: dict[str, Any]) -> None:
-        """The call is complete."""
+        """Complete the call."""
         name, call_id = self.current
-        # First what may be too deep for Python, so that nothing is half read.
+        # First the values that may be nested too deeply for Python, so that nothing is half done.
         call = ToolCall(name, rounded(arguments), call_id, exact=arguments)
         if self.handed_on != "{":
             text = write_json(arguments)
@@ -251,7 +256,7 @@ class Output:
         self.section()
 
     def schema(self, name: str) -> Any:
-        """The schema of a tool's arguments; None for a tool that is not known."""
+        """The schema of a tool's arguments; None for an unknown tool."""
         tool = self.tools.get(name)
         return tool.arguments.json_schema if tool is not None else None
 
@@ -312,7 +317,7 @@ class ToolCallParser:
         self._finished = False
 
     def __reduce__(self) -> NoReturn:
-        # A copy would share what has come with this one, and take it away from it.
+        # A copy would share the text with this parser, and take it away from it.
         raise TypeError(
             "a ToolCallParser can be neither copied nor pickled: make another one by "
             "tools.parser(), and feed it the text so far"
@@ -323,7 +328,7 @@ class ToolCallParser:
 
         Raises:
             ValueError: The answer was finished.
-            TypeError: `text` is no str.
+            TypeError: `text` is not a str.
         """
         if not isinstance(text, str):
             raise TypeError(
@@ -341,7 +346,7 @@ class ToolCallParser:
         Raises:
             ValueError: The parser has no tokenizer, a token is not in its vocabulary, or the answer
                 was finished.
-            TypeError: A token is no integer, or `token_ids` is not several.
+            TypeError: A token is not an integer, or `token_ids` is not several.
         """
         if self._info is None:
             raise ValueError("the parser knows no tokenizer: give tokenizer_info to parser()")
@@ -354,7 +359,7 @@ class ToolCallParser:
                 f"token_ids is a {type(token_ids).__name__}, but must be token ids, as in [1, 2]"
             )
         for given in token_ids:
-            # A tensor of torch is equal to its number, and has not its hash.
+            # A torch tensor equals its number, but has a different hash.
             token = whole_number("a token", given, least=0, most=len(self._decoded) - 1)
             if token not in stops:
                 spelled += self._decoded[token]
@@ -407,7 +412,7 @@ class TemplateReader:
                 self.sections.append(section)
         first = self.shapes[0]
         trigger = template.trigger.strip()
-        # JSON and lists of Python begin with a character that text may hold as well.
+        # JSON and Python lists begin with a character that text may contain as well.
         self.is_soft = trigger[:1] in "{[" and not re.match(r"\[[A-Z_]+\]", trigger)
         self.trigger = trigger[:1] if self.is_soft else trigger
         self.needs_known = self.is_soft
@@ -451,7 +456,8 @@ class TemplateReader:
                     out.section()
                     yield from self._think(out, think[1])
                 elif think and stop == think[1]:
-                    # The prompt had the beginning, and nobody said so: what came was reasoning.
+                    # The prompt contained the beginning without our knowing: so far, the text was
+                    # reasoning.
                     out.reasoning += out.content
                     out.content.clear()
                     out.section()
@@ -477,7 +483,7 @@ class TemplateReader:
         out.section()
 
     def _calls(self, out: Output) -> Generator[None, None, None]:
-        """One section of calls, after its trigger; where it is none it is text."""
+        """Read one section of calls, after its trigger; if it is not one, it is text."""
         begin = self.text.at - len(self.trigger)
         known = len(out.calls)
         whitespace, fresh = out.whitespace, out.is_fresh
@@ -492,7 +498,7 @@ class TemplateReader:
                 if not out.is_open:
                     out.problems.append("the text ends within a call")
                 raise
-            # What was handed on of a call that is none is no part of the next one.
+            # Deltas of an invalid call must not become a part of the next one.
             is_begun, out.is_open = out.is_open, False
             if len(out.calls) > known:
                 out.problems.append(reason)
@@ -529,7 +535,7 @@ class TemplateReader:
             yield from self._call(out)
             first = False
             if not is_section:
-                # The next call has a trigger of its own; what stands between two is no text.
+                # The next call has a trigger of its own; the text between two calls is not content.
                 if separator and (yield from self._next_is(separator)):
                     yield from self.text.expect(separator)
                 return
@@ -559,7 +565,7 @@ class TemplateReader:
         out.end_call(arguments)
 
     def _end_of(self, shape: _Shape) -> Generator[None, None, None]:
-        """Goes over the end of a call that began so; equal beginnings may have several ends."""
+        """Read the end of a call with this beginning; equal beginnings may have several ends."""
         of_pattern = (way for way in self.shapes if way.header.pattern == shape.header.pattern)
         for way in of_pattern:
             if way is not shape and way.suffix and (yield from self.text.comes(way.suffix)):
@@ -567,7 +573,7 @@ class TemplateReader:
         yield from self._literal(shape.suffix)
 
     def _literal(self, literal: str) -> Generator[None, None, str | None]:
-        """Goes over a part of a call that may hold an id, and gives this."""
+        """Read a part of a call that may contain an id; returns the id."""
         before, has_id, after = literal.partition("$id")
         yield from self.text.expect(before)
         if not has_id:
@@ -588,7 +594,7 @@ class TemplateReader:
         return match["id"]
 
     def _header(self) -> Generator[None, None, tuple[_Shape, re.Match[str]]]:
-        """The first of the ways to begin a call that is there."""
+        """The first of the possible headers that matches."""
         while True:
             for shape in self.shapes:
                 at = self.text.at
@@ -605,7 +611,7 @@ class TemplateReader:
             yield from self.text.more()
 
     def _is_named(self, match: re.Match[str]) -> bool:
-        """Whether a header has a name such as text before it could not be distinguished from."""
+        """Whether a header has a name that could not be distinguished from text before it."""
         name = match.groupdict().get("name")
         if not self.is_soft or name is None:
             return True
@@ -618,7 +624,7 @@ class TemplateReader:
         out.begin_call(name, written)
 
     def _object(self, out: Output, written: str | None) -> Generator[None, None, None]:
-        """A call that is one JSON object, its keys in any order; what id stood before it."""
+        """Read a call that is one JSON object, with keys in any order, after an optional id."""
         text = self.text
         yield from text.expect("{")
         name: str | None = None

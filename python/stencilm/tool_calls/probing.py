@@ -1,9 +1,9 @@
-"""The format of a model's calls, learned from its chat template by rendering marked calls with it.
+"""The format of a model's calls, learned from its chat template by rendering marked calls.
 
-One idea: a chat template writes earlier answers of the model as the model is to write them. So an
-answer with known names and values is rendered, and what surrounds the marks is the format. If a
-known family writes the very same text, it is that family, which knows more than a template shows;
-otherwise a `ToolTemplate` is made from it.
+One idea: a chat template writes earlier answers of the model in the form in which the model is to
+write them. So an answer with known names and values is rendered, and the text around these marks is
+the format. If a known family writes exactly the same text, it is that family, which has more
+information than a template shows. Otherwise a `ToolTemplate` is made from it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stencilm.tool_calls.tags import Builder
 from stencilm.tool_calls.template import MARKER, THINKS, ToolTemplate
 from stencilm.tool_calls.writer import write_arguments, write_calls
 
-# Of two calls the format is learnt, and it is tried on three.
+# The format is learned from two calls, and tested on three.
 _THREE_NAMES = ("mark_first", "mark_second", "mark_third")
 _THREE_VALUES = ("Value one", "Value two", "Value three")
 _NAMES, _VALUES = _THREE_NAMES[:2], _THREE_VALUES[:2]
@@ -48,11 +48,11 @@ _TOOLS = [
 
 
 def probe(model: Any) -> tuple[str, ToolTemplate | Builder]:
-    """The family of a tokenizer or of a chat template, or a template that was learnt.
+    """The family of a tokenizer or of a chat template, or a template that was learned.
 
     Raises:
-        GrammarSyntaxError: It has no chat template, or one that writes no calls, and its name is of
-            no family.
+        GrammarSyntaxError: It has no chat template, or one that writes no calls, and its name
+            belongs to no family.
     """
     source, special = template_source(model)
     if source is None:
@@ -89,7 +89,7 @@ def _by_name(model: Any, reason: str) -> tuple[str, ToolTemplate | Builder]:
 
 
 def template_source(model: Any) -> tuple[str | None, dict[str, str]]:
-    """The text of a chat template, and the special tokens that it may name."""
+    """The text of a chat template, and the special tokens that it may use."""
     if isinstance(model, str):
         return model, {}
     template = getattr(model, "chat_template", None)
@@ -104,7 +104,7 @@ def template_source(model: Any) -> tuple[str | None, dict[str, str]]:
 
 
 def _by_words(source: str) -> tuple[str, ToolTemplate] | None:
-    """The family whose markers a chat template tells the model, where it writes no calls itself."""
+    """The family whose markers a chat template describes in words, if it writes no calls itself."""
     found: list[tuple[int, str, ToolTemplate]] = []
     for name in model_structural_tags():
         template = family(name)
@@ -127,16 +127,16 @@ class _NoCalls(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a chat template writes.
+    """The output of a chat template.
 
     Attributes:
         one: An answer with one call.
         two: An answer with two calls.
-        three: An answer with three calls; None where there is none of so many.
-        end: What ends an answer without calls.
+        three: An answer with three calls; None if the template does not write as many.
+        end: The end of an answer without calls.
         prompt: The end of a prompt.
         source: The chat template.
-        think: What stands around reasoning; None where none was seen.
+        think: The text around reasoning; None if it shows none.
         ids: The ids of the calls.
     """
 
@@ -179,7 +179,8 @@ def _look(renderer: Renderer) -> Seen:
                 except LimitExceeded:
                     raise
                 except Exception as error:
-                    # What a template says of its own: a message that it does not take.
+                    # An error that the template itself raises, for a message that it does not
+                    # accept.
                     problem = (
                         problem or f"its chat template fails with {type(error).__name__}: {error}"
                     )
@@ -200,7 +201,7 @@ def _look(renderer: Renderer) -> Seen:
                     except LimitExceeded:
                         raise
                     except Exception:
-                        # Some templates take one call at a time.
+                        # Some templates accept only one call at a time.
                         several.append(None)
                 return _seen(renderer, user, prompt, answer, several, ids)
     raise _NoCalls(problem)
@@ -225,7 +226,7 @@ def _seen(
     except LimitExceeded:
         raise
     except Exception:
-        # A template that takes no plain answer shows no end of one.
+        # A template that does not accept plain answers does not show how they end.
         end = ""
     return Seen(
         one=one,
@@ -263,7 +264,7 @@ def _think(
 
 
 def _after(prompt: str, text: str) -> str:
-    """What a text has after a prompt, without reasoning that is empty or that the prompt begins."""
+    """The text after a prompt, without reasoning that is empty or that the prompt begins."""
     rest = rest_after(prompt, text)
     for begin, end in THINKS:
         rest = re.sub(rf"^\s*(?:{re.escape(begin.strip())})?\s*{re.escape(end)}\s*", "", rest)
@@ -271,20 +272,20 @@ def _after(prompt: str, text: str) -> str:
 
 
 def rest_after(prompt: str, text: str) -> str:
-    """What a text has after what it has in common with a prompt."""
+    """The text after the common beginning with a prompt."""
     common = 0
     for one, other in zip(prompt, text, strict=False):
         if one != other:
             break
         common += 1
-    # Where the prompt goes on otherwise, with the beginning of reasoning, both may
-    # begin with one marker.
+    # If the prompt continues differently, with the beginning of reasoning, both may begin with the
+    # same marker.
     begun = re.search(r"[<\[\]{][^<>\[\]{}\s]*\Z", text[:common]) if common < len(prompt) else None
     return text[common if begun is None else begun.start() :]
 
 
 def _known(seen: Seen) -> tuple[str, ToolTemplate] | None:
-    """The family whose writing is in the answers, the one with the longest text first."""
+    """The family whose output occurs in the answers, longest text first."""
     calls: list[tuple[str, Mapping[str, Any]]] = [
         (name, {_KEY: value}) for name, value in zip(_NAMES, _VALUES, strict=True)
     ]
@@ -301,7 +302,7 @@ def _known(seen: Seen) -> tuple[str, ToolTemplate] | None:
                 one = write_calls(way, calls[:1], schemas, ids=numbers)
                 two = write_calls(way, calls, schemas, ids=numbers)
                 if way.style == "python":
-                    # Either quote is the same string.
+                    # Both kinds of quotes write the same string.
                     one, two = one.replace('"', "'"), two.replace('"', "'")
                 if _within(one, seen.one) and (not both or _within(two, seen.two)):
                     same = template.think == seen.think
@@ -310,7 +311,7 @@ def _known(seen: Seen) -> tuple[str, ToolTemplate] | None:
                     break
     if not found:
         return None
-    # Of families that write the same, the one whose reasoning is that of the template.
+    # Of families with the same output, choose the one with the template's reasoning.
     _, name, template = max(found, key=lambda entry: entry[0])
     think = seen.think
     if think is None or (template.think and think[0].strip() == template.think[0].strip()):
@@ -327,13 +328,13 @@ def _is_open(seen: Seen, think: tuple[str, str] | None) -> bool:
 
 
 def _within(written: str, text: str) -> bool:
-    """Whether a text holds what was written, from the first line of it on."""
+    """Whether a text contains what was written, from its first line on."""
     written = written.strip()
     return written in text
 
 
 def _learnt(seen: Seen) -> ToolTemplate | None:
-    """A template put together from what stands around the marks."""
+    """Make a template from the text around the marks."""
     end = seen.end.strip()
     one = _with_ids(_cut_end(seen.one, end), seen.ids)
     two = _with_ids(_cut_end(seen.two, end), seen.ids)
@@ -384,16 +385,16 @@ def _learnt(seen: Seen) -> ToolTemplate | None:
 
 
 def _with_ids(text: str, ids: tuple[str, ...]) -> str:
-    """A text with the placeholder for the ids of calls, but for those that have a name in them."""
+    """A text in which ids of calls become the placeholder, except those that contain a name."""
     for call_id in ids:
         text = text if call_id in _NAMED_IDS else text.replace(call_id, "$id")
     return text
 
 
 def _writes(template: ToolTemplate, seen: Seen) -> bool:
-    """Whether a template writes what was seen: not what is another for each call, as a number is.
+    """Whether a template writes the same text, except for parts that differ between calls.
 
-    Whitespace and the kind of quotes are left aside.
+    Whitespace and the kind of quotes are ignored.
     """
     calls: list[tuple[str, Mapping[str, Any]]] = [
         (name, {_KEY: value}) for name, value in zip(_THREE_NAMES, _THREE_VALUES, strict=True)
@@ -414,14 +415,14 @@ def _plain(text: str) -> str:
 
 
 def _cut_end(text: str, end: str) -> str:
-    """An answer without what ends it."""
+    """An answer without its end."""
     if end and text.rstrip().endswith(end):
         text = text.rstrip()[: -len(end)]
     return text.rstrip()
 
 
 def _style(one: str) -> tuple[Style, list[str]] | None:
-    """The style in which the arguments are, and the arguments of both calls as they are written."""
+    """The style of the arguments, and the arguments of both calls as they are written."""
     for value in (
         json.dumps({_KEY: _VALUES[0]}),
         json.dumps({_KEY: _VALUES[0]}, separators=(",", ":")),
@@ -438,7 +439,7 @@ def _style(one: str) -> tuple[Style, list[str]] | None:
 
 
 def _split(text: str, shown: list[str], count: int) -> list[str] | None:
-    """A text around the names and arguments of its calls."""
+    """A text split at the names and arguments of its calls."""
     parts = []
     for name, arguments in zip(_NAMES[:count], shown, strict=True):
         before, found, text = text.partition(name)

@@ -1,7 +1,7 @@
-"""A text that comes in pieces, read by generators that wait for more of it.
+"""A text that arrives in pieces, read by generators that wait for more of it.
 
-One idea: a reader is written as if the whole text were there. Where it needs more, it yields, and
-goes on with the same local state when more has come, so no reader needs a hand-written state
+One idea: a reader is written as if the whole text were there. If it needs more, it yields, and
+continues with the same local state when more has arrived. So no reader needs a hand-written state
 machine.
 """
 
@@ -18,23 +18,23 @@ _WHITESPACE = re.compile(r"\s*")
 _TO_BRACKET = re.compile(r'["{}\[\]]')
 _TO_QUOTE = re.compile(r'["\\]')
 _SCALAR = re.compile(r"[^\s,\]}<:]*")
-# No marker with a name in it is longer; a text without its end is not looked through again and
-# again.
+# The longest marker with a name in it; without this bound, a text without its end would be searched
+# again and again.
 LONGEST_HEADER = 2048
-# Less than this is not worth moving the rest.
+# With less text than this before the position, moving the rest is not worth it.
 _MUCH = 1024
 
 
 class Malformed(Exception):
-    """The text is not what it began as; the message says what was expected."""
+    """The text is not what its beginning promised; the message says what was expected."""
 
 
 class CutShort(Exception):
-    """The text ends within what is being read."""
+    """The text ends within the current part."""
 
 
 class Text:
-    """What has come of a text, and the place up to which it was read."""
+    """The text so far, and the position up to which it was read."""
 
     __slots__ = ("_differs", "at", "buffer", "ended")
 
@@ -42,11 +42,11 @@ class Text:
         self.buffer = ""
         self.at = 0
         self.ended = False
-        # Where the last literal that did not come differs from the text.
+        # Where the text differs from the last literal that was expected.
         self._differs = 0
 
     def more(self) -> Waiting:
-        """Waits for more.
+        """Wait for more text.
 
         Raises:
             CutShort: There is none.
@@ -56,12 +56,12 @@ class Text:
         yield
 
     def drop(self, before: int) -> None:
-        """Forgets what stands before a place."""
+        """Forget the text before a position."""
         self.buffer = self.buffer[before:]
         self.at -= before
 
     def skip_whitespace(self) -> Generator[None, None, bool]:
-        """Goes to the next character that is no white space; False where the text ends first."""
+        """Move to the next character that is not whitespace; False if the text ends first."""
         while True:
             match = _WHITESPACE.match(self.buffer, self.at)
             self.at = match.end() if match else self.at
@@ -72,7 +72,7 @@ class Text:
             yield
 
     def comes(self, literal: str) -> Generator[None, None, bool]:
-        """Whether a literal comes next, white space left aside in both; goes over it if it does."""
+        """Move past a literal if it comes next, ignoring whitespace; returns whether it does."""
         at = self.at
         for character in literal:
             if character.isspace():
@@ -84,7 +84,7 @@ class Text:
         return True
 
     def expect(self, literal: str) -> Waiting:
-        """Goes over a literal, white space left aside.
+        """Move past a literal, ignoring whitespace.
 
         Raises:
             Malformed: Something else comes.
@@ -98,17 +98,17 @@ class Text:
             raise Malformed(f"{literal.strip()!r} is expected, not {self.other()!r}")
 
     def other(self) -> str:
-        """What came in place of the last literal that did not come, up to where it differs.
+        """The text in place of the last literal that was expected, up to the first difference.
 
-        However much of the text has come, it is the same.
+        It does not depend on how much of the text has arrived.
         """
         return self.buffer[self.at : self._differs + 1].lstrip()
 
     def match(self, pattern: re.Pattern[str]) -> Generator[None, None, re.Match[str]]:
-        """Waits for a pattern from here on, and goes over it.
+        """Wait for a pattern at the current position, and move past it.
 
         Raises:
-            Malformed: It does not come within the length of a header.
+            Malformed: It does not match within the length of a header.
             CutShort: The text ends.
         """
         while True:
@@ -121,7 +121,7 @@ class Text:
             yield from self.more()
 
     def json_value(self, emit: Callable[[str], None] | None = None) -> Reading:
-        """Reads the text of one JSON value, which goes to `emit` piece by piece.
+        """Read the text of one JSON value, which is passed to `emit` piece by piece.
 
         Raises:
             CutShort: The text ends.
@@ -163,7 +163,7 @@ class Text:
     def _scalar(self) -> Waiting:
         begin = self.at
         while True:
-            match = _SCALAR.match(self.buffer, self.at)  # only what is new is looked at
+            match = _SCALAR.match(self.buffer, self.at)  # only new text is searched
             self.at = match.end() if match else self.at
             if self.at < len(self.buffer) or self.ended:
                 break
@@ -179,11 +179,11 @@ class Text:
         *,
         keep: bool = True,
     ) -> Generator[None, None, tuple[str, str | None]]:
-        """Reads up to the first of some texts and over it: what stands before it, and which it is.
+        """Read through the first of some stops; returns the text before it, and the stop found.
 
-        What comes before goes to `emit` piece by piece, once it is certain that no stop begins in
-        it. Where the text ends first there is no stop. Without `keep` what was handed on is
-        forgotten, so that a long text costs what is new in it.
+        The text before it is passed to `emit` piece by piece, once it is certain that no stop
+        begins in it. If the text ends first, there is no stop. Without `keep`, text that was passed
+        on is forgotten, so the cost of a long text is that of its new parts.
         """
         begin = done = looked = self.at
         pattern = re.compile("|".join(map(re.escape, sorted(stops, key=len, reverse=True))))
@@ -223,7 +223,7 @@ class Text:
             yield
 
     def _held(self, stops: Sequence[str], longest: int, begin: int) -> int:
-        """How many of the last characters may begin a stop."""
+        """The number of last characters that may begin a stop."""
         for length in range(min(longest - 1, len(self.buffer) - begin), 0, -1):
             tail = self.buffer[-length:]
             if any(stop.startswith(tail) for stop in stops):

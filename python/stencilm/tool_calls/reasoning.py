@@ -1,8 +1,8 @@
-"""How a model reasons, learned from its chat template.
+"""A model's format of reasoning, learned from its chat template.
 
-One idea: a chat template shows it in three places: in the prompt, which it may end within the
-reasoning or after an empty one; in how it writes an earlier answer that had reasoning; and in what
-changes if it is told to reason, or not to.
+One idea: a chat template shows it in three places: in the prompt, which may end within the
+reasoning or after an empty one; in the form of an earlier answer with reasoning; and in the
+difference between being told to reason and not to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stencilm.tool_calls.probing import template_source
 from stencilm.tool_calls.template import THINKS
 
 _SWITCHES = ("enable_thinking", "thinking")
-"""The variables by which chat templates are told to have the model reason."""
+"""The variables that tell chat templates to make the model reason."""
 
 _HARMONY = ReasoningFormat(
     begin="<|channel|>analysis<|message|>",
@@ -55,7 +55,7 @@ def _learnt(source: str, special: tuple[tuple[str, str], ...]) -> ReasoningForma
     try:
         return _shown(Renderer(source, dict(special)))
     except (ImportError, GrammarSyntaxError, LimitExceeded):
-        # A prompt of text needs no template, and one of messages fails with the same error.
+        # A text prompt needs no template, and a prompt of messages fails with the same error later.
         return None
 
 
@@ -79,7 +79,7 @@ def _shown(renderer: Renderer) -> ReasoningFormat | None:
     begin, end = found
     form = _with_whitespace(begin, end, prompts, written)
     is_off = form.is_closed(usual)
-    # Where the prompt itself tells nothing, telling the template not to reason changes it.
+    # If the prompt alone shows nothing, compare it with one in which reasoning is switched off.
     is_in_prompt = any(
         prompts_by_switch[name][0] == usual != prompts_by_switch[name][1] for name in switches
     )
@@ -99,12 +99,12 @@ def _prompt(renderer: Renderer, **options: Any) -> str | None:
         return renderer.render([_USER], add_generation_prompt=True, **options)
     except LimitExceeded:
         raise
-    except Exception:  # what a template says of its own
+    except Exception:  # an error that the template itself raises
         return None
 
 
 def _written(renderer: Renderer) -> list[str]:
-    """An answer with reasoning, as the template writes it under each of the names for that."""
+    """An answer with reasoning, written by the template under each known name of its field."""
     found = []
     for key in _KEYS:
         message = {"role": "assistant", "content": _CONTENT, key: _REASON}

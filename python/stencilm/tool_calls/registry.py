@@ -1,4 +1,4 @@
-"""Families by their names and by the names of their models, and the structural tag of one."""
+"""Families by name and by the names of their models, and their structural tags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stencilm.tool_calls.tags import Builder, template_format
 from stencilm.tool_calls.template import ToolTemplate
 
 _REGISTRY: dict[str, ToolTemplate | Builder] = dict(TEMPLATES)
-# The models that a function is meant for; a template has its own.
+# The models that a function is meant for; a template has its own list.
 _MODELS: dict[str, tuple[str, ...]] = {}
 
 
@@ -136,14 +136,14 @@ def get_model_structural_tag(
 
 
 def has_bare_names(template: ToolTemplate | Builder) -> bool:
-    """Whether the names of tools stand in calls without quotes; of a function it is not known."""
+    """Whether calls have tool names without quotes; for a function this is not known."""
     if isinstance(template, ToolTemplate):
         return any("$name" in way.call for way in template.ways())
     return template is harmony_format
 
 
 def family_tag(name: str, template: ToolTemplate | Builder, request: ToolRequest) -> StructuralTag:
-    """The structural tag of a request to a family."""
+    """The structural tag of a family for a request."""
     if isinstance(template, ToolTemplate):
         return StructuralTag(format=template_format(template, request))
     made = template(request)
@@ -153,7 +153,7 @@ def family_tag(name: str, template: ToolTemplate | Builder, request: ToolRequest
 
 
 def family(name: str) -> ToolTemplate | Builder:
-    """What is known under a name of `model_structural_tags`."""
+    """The family with a name of `model_structural_tags`."""
     return _REGISTRY[name]
 
 
@@ -161,14 +161,14 @@ def family_name(model: str) -> str:
     """The name of the family that a model belongs to.
 
     Raises:
-        GrammarSyntaxError: None is known for it.
+        GrammarSyntaxError: It is not known.
     """
     if not isinstance(model, str):
         raise TypeError(f"model is a {type(model).__name__}, but must be a str")
     if model in _REGISTRY:
         return model
     last = _spelled(model.rsplit("/", 1)[-1])
-    # A model that others were made from is named after their family: "Hermes-3-Llama-3.1-8B".
+    # A fine-tuned model is named after its own family, then its base: "Hermes-3-Llama-3.1-8B".
     found = [
         (-last.find(re.split(r"[*?\[]", pattern.strip("*"))[0]), len(pattern), name)
         for name, patterns in model_structural_tags().items()
@@ -177,8 +177,7 @@ def family_name(model: str) -> str:
     ]
     if found:
         return max(found)[2]
-    # Parsers of servers are named as families are, in a spelling of their own: "glm47",
-    # "deepseek-v31".
+    # Servers' parsers are named like families, but spelled differently: "glm47", "deepseek-v31".
     plain = re.sub("[^a-z0-9]", "", last)
     for name in _REGISTRY:
         if name.replace("_", "") == plain:
@@ -191,7 +190,7 @@ def family_name(model: str) -> str:
 
 
 def _spelled(name: str) -> str:
-    """A name in lower case, with hyphens for the other characters that stand between words."""
+    """A name in lower case, with hyphens in place of other separators."""
     return re.sub("[ _]", "-", name.lower())
 
 

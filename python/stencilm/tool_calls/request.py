@@ -1,4 +1,4 @@
-"""What a caller asks for: tools in the form of OpenAI, a choice, and what else may come."""
+"""A caller's request: tools in the form of OpenAI, a choice, and what else may come."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Reasoning: TypeAlias = Literal["enabled", "disabled", "auto"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"] | Mapping[str, Any]
 Choice: TypeAlias = Literal["auto", "required", "none", "named"]
 
-# The types of JSON Schema that are no object.
+# The types of JSON Schema other than object.
 _OTHER_TYPES = ("array", "string", "number", "integer", "boolean", "null")
-# What a name may be that stands in a call without quotes: a reader could not tell where others end.
+# Names that may occur in calls without quotes: a reader must be able to tell where they end.
 _BARE_NAME = re.compile(r"[^\s<>\[\](){}\x00-\x1f\x7f]{1,512}")
-# The same where a call is one of Python.
+# The same for a call in Python.
 _PYTHON_NAME = re.compile(r"[^\W\d][\w.-]{0,511}")
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: what the model calls it, and the format of its arguments."""
+    """A tool: its name for the model, and the format of its arguments."""
 
     name: str
     arguments: JSONSchemaFormat
@@ -43,15 +43,15 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRequest:
-    """What a tag is asked for.
+    """The request for a tag.
 
     Attributes:
         tools: The tools that may be called.
-        choice: Whether they must be; "named" for exactly one call of the only tool.
-        parallel: Several calls may come.
+        choice: Whether they must be called; "named" for exactly one call of the only tool.
+        parallel: Whether there may be several calls.
         reasoning: Whether reasoning comes first.
-        answer: What may come in place of calls and text; None for any text.
-        exclude_markers: Markers of reasoning and calls do not come in text.
+        answer: What may come instead of calls and text; None for any text.
+        exclude_markers: Markers of reasoning and calls cannot occur in text.
     """
 
     tools: tuple[Tool, ...]
@@ -77,7 +77,7 @@ def read_request(
     exclude_markers: bool,
     bare_names: bool = False,
 ) -> ToolRequest:
-    """A request from what callers give; with `bare_names` names stand in calls without quotes.
+    """Read a caller's request; with `bare_names`, names in calls have no quotes.
 
     Raises:
         GrammarSyntaxError: Tools or a choice of another form.
@@ -95,7 +95,7 @@ def read_request(
             on_unsupported=on_unsupported,
         )
 
-    # Also where there is no tool whose arguments it would bound.
+    # Checked even if there is no tool with arguments to bound.
     JsonSchemaOptions(
         strict_mode=strict_mode, max_whitespace=max_whitespace, on_unsupported=on_unsupported
     )
@@ -106,7 +106,7 @@ def read_request(
         raise GrammarSyntaxError(
             f"tools is {shown_value(tools):.80}, but must be a sequence of tools"
         )
-    # Strict mode would close an object that says nothing.
+    # Strict mode would close an object that does not say whether it is open.
     anything = (
         {"type": "object", "additionalProperties": True} if strict_mode else {"type": "object"}
     )
@@ -134,7 +134,7 @@ def read_request(
 
 
 def read_reasoning(value: Reasoning | bool) -> Reasoning:
-    """One of the three words.
+    """Check that it is one of the three words.
 
     Raises:
         GrammarSyntaxError: Another word.
@@ -154,7 +154,7 @@ def _tool(
     arguments: Callable[[Any], JSONSchemaFormat],
     anything: dict[str, Any],
 ) -> Tool:
-    """A tool; one without a schema takes anything."""
+    """A tool; one without a schema accepts any arguments."""
     place = f"#/tools/{index}"
     if not isinstance(tool, Mapping):
         raise GrammarSyntaxError(f"a tool is a dict, not a {type(tool).__name__}", place=place)
@@ -192,10 +192,10 @@ def _tool(
 
 
 def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any] | bool:
-    """The schema of a tool's parameters without what is no object, as arguments are one.
+    """The schema of a tool's parameters restricted to objects, since arguments are an object.
 
     Raises:
-        GrammarSyntaxError: It is no schema, or allows no object.
+        GrammarSyntaxError: It is not a schema, or allows no object.
     """
     if not isinstance(parameters, (Mapping, bool)):
         raise GrammarSyntaxError(
@@ -217,7 +217,7 @@ def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any
     kinds = declared if isinstance(declared, list) else [declared]
     if declared is not None and "object" not in kinds:
         if not kinds or any(kind not in _OTHER_TYPES for kind in kinds):
-            # No type of JSON Schema, which is said where the schema is read.
+            # Not a type of JSON Schema; reading the schema reports the error.
             return schema
         raise GrammarSyntaxError(
             f"the arguments of a call are an object, and the parameters of {name!r} describe "
@@ -226,7 +226,7 @@ def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any
         )
     schema["type"] = "object"
     if "$ref" in schema:
-        # Before draft 2019-09 nothing beside a reference counts.
+        # Before draft 2019-09, keywords beside a reference are ignored.
         parts = schema.get("allOf")
         schema["allOf"] = [*(parts if isinstance(parts, list) else ()), {"$ref": schema["$ref"]}]
         del schema["$ref"]
@@ -234,7 +234,7 @@ def schema_of_arguments(name: str, parameters: Any, place: str) -> dict[str, Any
 
 
 def _check_names(tools: Sequence[Tool], bare_name: re.Pattern[str] | None) -> None:
-    """Refuses names of which a reader could not tell which tool is meant."""
+    """Refuse names with which a reader could not tell which tool is meant."""
     known: set[tuple[bool, str]] = set()
     for index, tool in enumerate(tools):
         place = f"#/tools/{index}"
@@ -261,7 +261,8 @@ def _chosen(choice: ToolChoice | None, tools: list[Tool]) -> tuple[Choice, list[
         return "none", []
     if isinstance(choice, Mapping):
         if choice.get("type") == "allowed_tools":
-            # Chat completions have mode and tools one level below, responses beside the type.
+            # In chat completions, mode and tools are one level below the type; in responses, beside
+            # it.
             allowed = choice.get("allowed_tools", choice)
             entries = allowed.get("tools") if isinstance(allowed, Mapping) else None
             if isinstance(entries, str) or not isinstance(entries, Sequence):

@@ -1,4 +1,4 @@
-"""Which JSON types a schema allows, by which argument readers tell texts from numbers."""
+"""The JSON types that a schema allows, by which argument readers tell texts from numbers."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def type_of(value: Any) -> str:
 
 
 def types_of(schema: Any, root: Any) -> frozenset[str]:
-    """The types that a schema may allow: never too few, where it is hard to say all."""
+    """The types that a schema may allow: possibly too many, but never too few."""
     return _types(schema, root, 0, {})
 
 
 def _types(schema: Any, root: Any, depth: int, known: dict[int, frozenset[str]]) -> frozenset[str]:
-    """The same, with what is known of schemas, each of which is looked at once."""
+    """The same, with the known results of schemas, so that each is visited once."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return ALL_TYPES
     if id(schema) in known:
         return known[id(schema)]
-    known[id(schema)] = ALL_TYPES  # where it leads back to itself
+    known[id(schema)] = ALL_TYPES  # for a recursive reference
     types = _own_types(schema)
     for keyword in ("anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
@@ -50,7 +50,7 @@ def _types(schema: Any, root: Any, depth: int, known: dict[int, frozenset[str]])
 
 
 def _own_types(schema: Mapping[str, Any]) -> frozenset[str]:
-    """Those that a schema allows by itself."""
+    """The types that a schema allows by itself."""
     types = ALL_TYPES
     declared = schema.get("type")
     if isinstance(declared, str):
@@ -68,12 +68,12 @@ def _own_types(schema: Mapping[str, Any]) -> frozenset[str]:
     refused = schema.get("not")
     if isinstance(refused, Mapping) and refused.keys() == {"type"}:
         named = refused["type"] if isinstance(refused["type"], list) else [refused["type"]]
-        types -= frozenset(map(str, named))  # "integer" leaves other numbers
+        types -= frozenset(map(str, named))  # "integer" does not exclude all numbers
     return types
 
 
 def resolve(reference: str, root: Any) -> Any:
-    """What a reference within a document leads to; None where it leads to nothing that is known."""
+    """The target of a reference within a document; None if it is not known."""
     if reference == "#":
         return root
     if not reference.startswith("#/"):
@@ -89,12 +89,12 @@ def resolve(reference: str, root: Any) -> Any:
 
 
 def property_schema(schema: Any, name: str, root: Any) -> Any:
-    """The schema of a property, None where none is declared."""
+    """The schema of a property; None if none is declared."""
     return _property(schema, name, root, 0, set())
 
 
 def _property(schema: Any, name: str, root: Any, depth: int, seen: set[int]) -> Any:
-    """The same, in schemas that were not looked at yet."""
+    """The same, in schemas that were not visited yet."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or id(schema) in seen:
         return None
     seen.add(id(schema))
@@ -115,7 +115,7 @@ def _property(schema: Any, name: str, root: Any, depth: int, seen: set[int]) -> 
 
 
 def item_schema(schema: Any, index: int, root: Any, depth: int = 0) -> Any:
-    """The schema of an element, None where none is declared."""
+    """The schema of an element; None if none is declared."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return None
     prefix = schema.get("prefixItems")

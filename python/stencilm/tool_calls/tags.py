@@ -1,7 +1,7 @@
 """From a template and a request to the format of an answer.
 
-One idea: the same few steps make a format from every template. What fits no template is a function
-of the same request under its own name.
+One idea: the same few steps make a format from every template. A family that fits no template is a
+function of the same request, registered under its name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAME = re.compile(r"\$(name|json_name)\b")
 
 
 def template_format(template: ToolTemplate, request: ToolRequest) -> Format:
-    """The format of everything that the model writes."""
+    """The format of the model's entire output."""
     answer = _answer(template, request)
     if template.end:
         end = OptionalFormat(content=ConstStringFormat(value=template.end))
@@ -51,7 +51,7 @@ def _answer(template: ToolTemplate, request: ToolRequest) -> Format:
     calls = _either(sections)
     if request.choice in ("named", "required"):
         if template.response_first:
-            # The family writes a text before its calls, be it empty.
+            # The family writes a text before its calls, even if it is empty.
             calls = SequenceFormat(
                 elements=(OptionalFormat(content=_response(template, text)), calls)
             )
@@ -61,12 +61,12 @@ def _answer(template: ToolTemplate, request: ToolRequest) -> Format:
     if template.response is not None:
         response = _response(template, text)
         if template.response_first:
-            # The calls are written once, for they are long.
+            # The calls are written only once, because they are long.
             calls = SequenceFormat(elements=(OptionalFormat(content=response), calls))
         return OrFormat(elements=(calls, response))
     tags: list[TagFormat] = []
     for section in sections:
-        # Calls without a section around them stand each for itself, with text between them.
+        # Calls without a section are independent of each other, with text between them.
         if isinstance(section, TagFormat):
             tags.append(_triggered(template.trigger, section))
         else:
@@ -82,10 +82,10 @@ def _answer(template: ToolTemplate, request: ToolRequest) -> Format:
 def _sections(
     template: ToolTemplate, request: ToolRequest
 ) -> list[TagFormat | TagsWithSeparatorFormat]:
-    """All calls with what stands around them.
+    """All calls with the text around them.
 
-    Once for each way to write the calls: tools are many, and what all ways have in common is
-    written once.
+    There is one alternative per way to write calls: there are many tools, so the common part of all
+    ways is written only once.
     """
     kinds: dict[tuple[tuple[str, str], str], list[str]] = {}
     for way in template.ways():
@@ -115,9 +115,9 @@ def _sections(
 
 
 def _triggered(trigger: str, section: TagFormat) -> TagFormat:
-    """The same section as a tag that begins with all of the trigger.
+    """The same section as a tag whose beginning contains the whole trigger.
 
-    That may reach into the first call: as far as all calls begin alike.
+    The trigger may reach into the first call, as far as all calls begin in the same way.
     """
     begin = cast("str", section.begin)
     if begin.startswith(trigger):
@@ -153,14 +153,17 @@ def _response(template: ToolTemplate, text: Format) -> Format:
     block: Format = TagFormat(begin=begin, content=text, end=end)
     if not template.response_prefilled:
         return block
-    # Whether the prompt ended with the beginning is not known here, so both may come.
+    # It is not known here whether the prompt ended with the beginning, so both are allowed.
     return OrFormat(elements=(TagFormat(begin="", content=text, end=end), block))
 
 
 def _calls(
     template: ToolTemplate, ways: Sequence[str], tools: Sequence[Tool]
 ) -> Iterator[TagFormat]:
-    """The calls of all tools, in these ways: those that differ only after the arguments are one."""
+    """The calls of all tools, in these ways.
+
+    Ways that differ only after the arguments are merged.
+    """
     tails: dict[str, list[str]] = {}
     for way in ways:
         head, _, tail = way.partition("$arguments")
@@ -168,7 +171,7 @@ def _calls(
     for head, ends in tails.items():
         begin, id_first, rest = head.partition("$id")
         if id_first and _NAME.search(rest):
-            # An id that comes before the name is the same for all tools.
+            # An id before the name is the same for all tools.
             named = tuple(_call(template, rest, ends, tool) for tool in tools)
             either: Format = named[0] if len(named) == 1 else OrFormat(elements=named)
             content = SequenceFormat(elements=(RegexFormat(pattern=template.id_pattern), either))
@@ -178,7 +181,7 @@ def _calls(
 
 
 def _call(template: ToolTemplate, head: str, tails: Sequence[str], tool: Tool) -> TagFormat:
-    """A call of a tool, with what stands before its arguments and what may stand after them."""
+    """A call of a tool, with the text before its arguments and the possible texts after them."""
     begin, *before = _pieces(template, head, tool)
     after = [_pieces(template, tail, tool) for tail in tails]
     content: list[str | Format] = [*before, tool.arguments]
@@ -192,7 +195,7 @@ def _call(template: ToolTemplate, head: str, tails: Sequence[str], tool: Tool) -
 
 
 def _pieces(template: ToolTemplate, text: str, tool: Tool) -> list[str | Format]:
-    """What a part of a call is for a tool: a text, and for each id its format and another text."""
+    """A part of a call for a tool: a text and, for each id, its format and another text."""
     pieces: list[str | Format] = []
     fixed = ""
     done = 0
@@ -209,7 +212,7 @@ def _pieces(template: ToolTemplate, text: str, tool: Tool) -> list[str | Format]
 
 
 def _sequence(pieces: Sequence[str | Format]) -> Format:
-    """Texts and formats one after the other."""
+    """Texts and formats in sequence."""
     elements = tuple(
         ConstStringFormat(value=piece) if isinstance(piece, str) else piece
         for piece in pieces
@@ -219,13 +222,13 @@ def _sequence(pieces: Sequence[str | Format]) -> Format:
 
 
 def with_reasoning(template: ToolTemplate, request: ToolRequest, answer: Format) -> Format:
-    """An answer, after reasoning where the template has it and the request wants it."""
+    """An answer, preceded by reasoning if the template has it and the request wants it."""
     if template.think is None or request.reasoning == "disabled":
         return answer
     begin, end = template.think
     block: Format = TagFormat(begin=begin, content=AnyTextFormat(), end=end)
     if template.think_prefilled:
-        # Whether the prompt ended with the beginning is not known here, so both may come.
+        # It is not known here whether the prompt ended with the beginning, so both are allowed.
         within = TagFormat(begin="", content=AnyTextFormat(), end=end)
         block = OrFormat(elements=(within, block))
     free = isinstance(answer, (TriggeredTagsFormat, AnyTextFormat))

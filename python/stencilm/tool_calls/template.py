@@ -18,10 +18,10 @@ from stencilm.grammars.structural_tag import Style
 from stencilm.shown import shown_value
 from stencilm.whole_numbers import is_truth
 
-# Pieces of text that tokenizers may have as one special token.
+# Texts that may be one special token of a tokenizer.
 MARKER = re.compile(r"\]<\]minimax\[>\[|</?[^<>\s\"'=$]+>|\[/?[A-Z_]+\]")
 PLACEHOLDER = re.compile(r"\$(name|json_name|id|arguments)\b")
-# What stands around reasoning in the prompts of models; a template that opens one of them reasons.
+# Markers of reasoning in prompts; a template that opens one of them reasons.
 THINKS = (
     ("<think>", "</think>"),
     ("<seed:think>", "</seed:think>"),
@@ -114,7 +114,7 @@ class ToolTemplate:
         _check_fields(self)
 
     def ways(self) -> tuple[ToolTemplate, ...]:
-        """This template and one for each variant."""
+        """This template and its variants."""
         ways = [self]
         for variant in self.variants:
             ways.append(
@@ -129,7 +129,7 @@ class ToolTemplate:
         return tuple(ways)
 
     def problem(self) -> str | None:
-        """Why this is no template, or None."""
+        """Why this is not a valid template, or None."""
         if not self.trigger.strip():
             return f"the trigger {self.trigger!r} is blank, and so in every text"
         for name, around in (("think", self.think), ("response", self.response)):
@@ -157,7 +157,7 @@ def _is_list_of(kind: type) -> Callable[[Any], bool]:
     )
 
 
-# What may stand in a part of a template, by how the part is declared.
+# The permitted values of a part of a template, by its declaration.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "str": (lambda value: isinstance(value, str), "a str"),
     "bool": (is_truth, "True or False"),

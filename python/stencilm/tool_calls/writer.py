@@ -1,4 +1,4 @@
-"""Calls written as a family writes them: the inverse of the parser."""
+"""Calls written in a family's format: the inverse of the parser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def write_calls(
     *,
     ids: Sequence[str] | None = None,
 ) -> str:
-    """All calls of an answer with what stands around them."""
+    """All calls of an answer with the text around them."""
     begin, end = template.section
     written = [
         write_call(
@@ -51,7 +51,7 @@ def write_call(
 def write_arguments(
     style: str, arguments: Mapping[str, Any], schema: Any = None, *, one_line: bool = False
 ) -> str:
-    """The arguments in a style, on one line or each on lines of its own."""
+    """The arguments in a style, on one line or each on a separate line."""
     if style == "json":
         return write_json(arguments)
     if style == "python":

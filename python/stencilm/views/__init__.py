@@ -1,1 +1,1 @@
-"""Drawings of traces for a browser, a notebook or a terminal. They read events and nothing else."""
+"""Renderings of traces for a browser, a notebook or a terminal. They only read events."""

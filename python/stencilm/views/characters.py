@@ -1,7 +1,7 @@
-"""Texts from others, made safe to show: control characters become their escapes.
+"""Untrusted texts, made safe for display: control characters become escapes.
 
-One idea: what a model drafts, a schema names or a server answers may hold escape sequences, which a
-terminal would obey, and direction marks, which would show a line in another order.
+One idea: a model's text, a name in a schema or a server's answer may contain escape sequences,
+which a terminal would obey, and direction marks, which would reorder a line.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _NAMES = {"\r": "\\r", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\a": "\\a", "\n":
 
 
 def visible(text: str, *, keep: str = _LAYOUT) -> str:
-    """The text with an escape for each control character but those to keep."""
+    """The text with an escape for each control character, except those in `keep`."""
     return _CONTROLS.sub(lambda match: _escape(match.group(), keep), text)
 
 
 def json_text(record: Any) -> str:
-    """A record as JSON with all its letters, and escapes for control characters of every kind.
+    """A record as JSON, not limited to ASCII, with escapes for control characters of every kind.
 
-    NaN and infinities, which JSON does not have, are null.
+    NaN and infinities, which JSON lacks, become null.
     """
     try:
         text = json.dumps(record, ensure_ascii=False, allow_nan=False)

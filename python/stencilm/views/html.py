@@ -1,8 +1,8 @@
 """A trace as self-contained HTML: a page, or a fragment for notebooks.
 
-One idea: the fragment is isolated. Its rules are more specific than those of any page around it,
-and begin by undoing these; colours are variables, so that the same spans are readable in light and
-in dark; and every part is marked by more than its colour: removed text is struck out, healed text
+One idea: the fragment is isolated. Its rules are more specific than those of the page around it,
+and begin by resetting them. Colours are variables, so that the same spans are readable in light and
+in dark mode. Every part is marked by more than its colour: removed text is struck out, healed text
 underlined.
 """
 
@@ -39,7 +39,8 @@ _PARTS = "\n".join(
     for part in LEGEND
 )
 
-# `&` stands for the class three times over: more specific than the rules of pages and notebooks.
+# `&` stands for the class repeated three times: more specific than the rules of pages and
+# notebooks.
 _STYLE = f"""
 & {{ all: revert; {_LIGHT}
   color: var(--ink); background: var(--paper); font: 15px/1.7 ui-sans-serif, system-ui, sans-serif;
@@ -98,7 +99,7 @@ _PAGE_STYLE = """
 """
 _MOST_CORRECTIONS = 100
 _PALEST = 30
-"""The share of its colour that an improbable token has, in percent."""
+"""The share of its colour that the most improbable token gets, in percent."""
 
 
 def page(
@@ -109,7 +110,7 @@ def page(
     tokens: int | None = None,
     seconds: float | None = None,
 ) -> str:
-    """A whole page, with nothing to load from anywhere; the arguments are those of `fragment`."""
+    """A self-contained page; the arguments are those of `fragment`."""
     events = events if isinstance(events, Trace) else list(events)
     shown = title_of(events) if title is None else title
     drawn = fragment(events, title=shown, text=text, tokens=tokens, seconds=seconds)
@@ -122,7 +123,7 @@ def page(
 
 
 def title_of(events: Iterable[Event]) -> str:
-    """What a drawing of a trace is called where nobody says so."""
+    """The default title of a rendered trace."""
     model = getattr(events, "model", None)
     return "A text, and how it was written" if model is None else f"A text of {model}"
 
@@ -135,16 +136,16 @@ def fragment(
     tokens: int | None = None,
     seconds: float | None = None,
 ) -> str:
-    """A `div` with its own style, for notebooks and for pages of others.
+    """A `div` with its own style, for notebooks and other pages.
 
-    Who copies all of it gets the final text and nothing else.
+    Copying all of it gives the final text and nothing else.
 
     Args:
-        events: A trace; model and grammar are shown where it names them.
-        title: What stands above; by default it is made of the model's name.
-        text: The final text; by default what stands at the end of the trace.
-        tokens: How many tokens were written; by default counted.
-        seconds: How long it took; by default the time of its calls, where there are some.
+        events: A trace; its model and grammar are shown if it names them.
+        title: The title; by default it contains the model's name.
+        text: The final text; by default the text at the end of the trace.
+        tokens: The number of generated tokens; by default counted.
+        seconds: The duration; by default that of its calls, if there are any.
     """
     model, grammar = getattr(events, "model", None), getattr(events, "grammar", None)
     shown = title_of(events) if title is None else title
@@ -174,12 +175,12 @@ def fragment(
 
 
 def island(*parts: str) -> str:
-    """A `div` with our style around parts that are HTML already."""
+    """A `div` with our style around parts that are already HTML."""
     return f'<div class="stencilm"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
 def fact_list(facts: Mapping[str, str | None]) -> str:
-    """Facts side by side; those that are None are left out."""
+    """Facts side by side, without those that are None."""
     rows = "".join(
         f"<div><dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd></div>"
         for name, value in facts.items()
@@ -265,7 +266,7 @@ def _escaped(text: str) -> str:
 
 
 def _shown(part: str, text: bytes) -> str:
-    """Removed line breaks are signs, or they would tear the text that stands."""
+    """Show removed line breaks as symbols, because they would break the remaining text."""
     shown = _plain(text)
     return shown.replace("\r", "␍").replace("\n", "↵") if part == "removed" else shown
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a value: a card with its facts, a table, a text with its history."""
+"""How a notebook displays a value: a card with facts, a table, a text with its history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_ROWS = 200
 
 @singledispatch
 def html(value: Any) -> str:
-    """The drawing of a value, for `_repr_html_`."""
+    """The HTML of a value, for `_repr_html_`."""
     return island(text_block(repr(value)))
 
 
@@ -61,7 +61,7 @@ def _(grammar: Grammar) -> str:
 
 
 def generation_page(generation: Generation[Any]) -> str:
-    """A whole page of a text."""
+    """A text as a self-contained page."""
     return page(generation.trace, **_written(generation))
 
 
@@ -94,7 +94,7 @@ def stats_facts(stats: Stats) -> dict[str, str | None]:
 
 
 def report_table(report: Report) -> str:
-    """Every keyword with what became of it."""
+    """A table of all keywords and what became of them."""
     groups = {
         "enforced": report.enforced,
         "annotation": report.annotations,

@@ -1,4 +1,4 @@
-"""A trace as stretches of text, each with its role; every drawing is made of these."""
+"""A trace as segments of text, each with its role; every rendering is made of these."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ LEGEND: dict[Part, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of text.
+    """A segment of text.
 
     Attributes:
-        part: The part it played.
+        part: Its role.
         text: Its bytes; a token may hold a part of a character.
-        note: What a reader may want to know of it, one line for each fact.
-        probability: That which the model itself gave the token, from 0 to 1; None where it gave
-            none, or for more than one token.
+        note: Facts for a reader, one per line.
+        probability: The probability that the model itself gave the token, from 0 to 1; None if it
+            gave none, or for several tokens.
     """
 
     part: Part
@@ -59,10 +59,10 @@ class Segment:
 
 
 def segments(events: Iterable[Event]) -> list[Segment]:
-    """The stretches of a trace, in reading order."""
+    """The segments of a trace, in reading order."""
     found: list[Segment] = []
     calls = 0
-    before_healing: int | None = None  # how many stretches stood before the first of some tokens
+    before_healing: int | None = None  # the number of segments before the first of these tokens
     for event in events:
         if isinstance(event, Called):
             calls += 1
@@ -80,13 +80,13 @@ def segments(events: Iterable[Event]) -> list[Segment]:
 
 
 def standing(found: Iterable[Segment]) -> str:
-    """The text that stands at the end, without the prompt and the reasoning."""
+    """The text at the end, without the prompt and the reasoning."""
     left_out = ("prompt", "reasoning", "removed")
     return readable(b"".join(one.text for one in found if one.part not in left_out))
 
 
 def written(events: Iterable[Event]) -> int:
-    """How many tokens a trace tells of, those of the prompt not counted."""
+    """The number of tokens in a trace, without those of the prompt."""
     count = 0
     for event in events:
         if isinstance(event, (Sampled, Healed)):
@@ -101,7 +101,7 @@ def written(events: Iterable[Event]) -> int:
 
 
 def outcome(events: Iterable[Event]) -> str | None:
-    """How the text ended, in one line; None while it has not."""
+    """How the text ended, in one line; None if it has not."""
     for event in events:
         if isinstance(event, Ended):
             return f"{event.status}: {event.reason}"
@@ -112,7 +112,7 @@ def outcome(events: Iterable[Event]) -> str | None:
 
 
 def readable(text: bytes) -> str:
-    """Bytes as text; those that are none, such as half a character, as escapes."""
+    """Bytes as text; invalid UTF-8, such as half a character, is escaped."""
     return text.decode("utf-8", "backslashreplace")
 
 
@@ -162,7 +162,7 @@ def _segment(event: Event, calls: int) -> Segment | None:
 
 
 def _take_back(found: list[Segment], count: int, end: int) -> None:
-    """Drop the last `count` bytes of the first `end` stretches, removed text not counted."""
+    """Drop the last `count` bytes of the first `end` segments, not counting removed text."""
     for place in range(end - 1, -1, -1):
         if count == 0:
             return
@@ -170,7 +170,7 @@ def _take_back(found: list[Segment], count: int, end: int) -> None:
         if segment.part == "removed":
             continue
         cut = min(count, len(segment.text))
-        # What the prompt lost was cut before it was recorded.
+        # Bytes removed from the prompt were removed before it was recorded.
         if segment.part != "prompt":
             found[place] = replace(segment, text=segment.text[: len(segment.text) - cut])
         count -= cut

@@ -1,8 +1,8 @@
 """A trace in a terminal: as it happens, or all at once.
 
-One idea: a terminal has one writer. If a text is shown while it comes, the same writer draws the
-bar below it, so that neither writes into the other; if the output is no terminal, only the text is
-printed, without colours.
+One idea: a terminal has only one writer. If a text is shown while it is generated, the same writer
+draws the bar below it, so that neither disturbs the other. If the output is not a terminal, only
+the text is printed, without colours.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def drawn(events: Iterable[Event], *, legend: bool = True) -> Text:
 
 
 def printer(stream: Any = None) -> Callable[[Event], None]:
-    """Prints events as they happen, to standard error where no stream is given.
+    """Print events as they happen, to standard error by default.
 
-    A healed token is printed with what it adds; what stood there before is on the screen already.
+    A healed token is printed with what it adds; the text that it replaces is already on the screen.
     """
     from rich.console import Console
 
@@ -71,7 +71,7 @@ def printer(stream: Any = None) -> Callable[[Event], None]:
             return
         for segment in segments([event]):
             if segment.part == "removed" and not console.is_terminal:
-                continue  # nothing would tell it from what stands
+                continue  # without colours it would look like the remaining text
             text = segment.text[event.healed :] if isinstance(event, Healed) else segment.text
             shown = visible(readable(text))
             console.print(shown, style=STYLES[segment.part], end="", markup=False)
@@ -84,14 +84,14 @@ def printer(stream: Any = None) -> Callable[[Event], None]:
 
 @contextmanager
 def live(most: int, stream: Any = None) -> Iterator[Callable[[Event], None]]:
-    """Gives a function that shows events as they happen, above a bar of how far the text is.
+    """A context with a function that shows events as they happen, above a progress bar.
 
-    The end of a text that is longer than the screen is shown while it comes, and all of it at the
-    end. Where no terminal reads, it is `printer`.
+    While a text is longer than the screen, its end is shown; the whole text follows when it is
+    done. If the output is not a terminal, it is `printer`.
 
     Args:
-        most: How many tokens the text has at most.
-        stream: Where to draw; standard error by default.
+        most: The most tokens of the text.
+        stream: The output; standard error by default.
     """
     from rich.console import Console
 
@@ -124,7 +124,7 @@ def live(most: int, stream: Any = None) -> Iterator[Callable[[Event], None]]:
 
 
 def written(event: Event) -> int:
-    """How many tokens of the text an event wrote."""
+    """The number of tokens that an event added to the text."""
     if isinstance(event, Sampled):
         return 1
     return len(event.token_ids) if isinstance(event, (Forced, Reasoned)) else 0
@@ -135,7 +135,7 @@ def _without_prompt(events: Iterable[Event]) -> list[Event]:
 
 
 def _beside(text: Text, bar: RenderableType, console: Console) -> RenderableType:
-    """The last lines of a text that the screen has room for, and a bar below them."""
+    """The last lines of a text that fit on the screen, and a bar below them."""
     from rich.console import Group
 
     room = max(1, console.height - 2)

@@ -1,28 +1,29 @@
-//! Look-ahead beside a character that is repeated up to the end of the text: `((?!foo).)*`.
+//! Look-ahead next to a character that is repeated up to the end of the text: `((?!foo).)*`.
 //!
-//! There, what is asked in every round is asked of every rest of the text, which is one condition: no rest may be one that
-//! the look-ahead forbids. Where something follows the repetition, the rounds end somewhere within the text,
-//! and it is read as [`rounds`](super::rounds) are.
+//! A look-ahead in every round applies to every suffix of the text, which is a single condition: no suffix may be one
+//! that the look-ahead forbids. If something follows the repetition, the rounds end somewhere within the text, and
+//! [`rounds`](super::rounds) reads it instead.
 
 use super::around::Around;
 use super::kinds::ranges_of_any;
 use super::tree::{Node, NodeId, Tree};
 use crate::expr::node::ExprId;
 
-/// A repetition of one character that look-aheads stand beside, as in `((?!foo).)*`.
+/// A repetition of one character with look-aheads next to it, as in `((?!foo).)*`.
 #[derive(Clone)]
 pub(super) struct Loop {
     /// The character.
     body: ExprId,
     /// How often it is repeated.
     count: (u32, Option<u32>),
-    /// The look-aheads before it, and after it.
+    /// The look-aheads before it, and those after it.
     before: Vec<usize>,
     after: Vec<usize>,
 }
 
 impl Loop {
-    /// A repetition, if its body is one character beside look-aheads that do not ask what stands before them.
+    /// The loop of a repetition whose body is one character with look-aheads that do not depend on the text before
+    /// them.
     pub fn of(tree: &Tree<'_>, repeat: NodeId, arounds: &[Around]) -> Option<Loop> {
         let &Node::Repeat { body, min, max } = tree.node(repeat) else { return None };
         let (mut before, mut after, mut character) = (Vec::new(), Vec::new(), None);
@@ -40,7 +41,7 @@ impl Loop {
         Some(Loop { body: character?, count: (min, max), before, after })
     }
 
-    /// Its texts where the text ends with it: no rest that begins where a look-ahead stands may be one that it forbids.
+    /// Its texts, if the text ends with it: no suffix that begins at a look-ahead may be one that this forbids.
     pub fn texts(&self, tree: &mut Tree<'_>, arounds: &[Around]) -> ExprId {
         let any = tree.class(ranges_of_any());
         let exprs = &mut *tree.exprs;

@@ -1,7 +1,7 @@
-//! The texts of a path through a pattern: steps one after the other.
+//! The texts of a path through a pattern, given as consecutive steps.
 //!
-//! What is left of every look-behind, and what a look-ahead asks of the rest, is a state; the texts of a step lead from a
-//! state to others. The states are followed forward, and the texts put together backward.
+//! A state holds the derivatives of all look-behinds, and the condition of the look-aheads on the rest. The texts of a
+//! step lead from a state to others. States are followed forward, and texts are concatenated backward.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::LimitExceeded;
@@ -12,8 +12,9 @@ use crate::derivative::deriver::Deriver;
 use crate::derivative::split::Group;
 use crate::expr::node::ExprId;
 
-/// The texts of the steps, in groups by what the rest of the text must match. Where the end is not open nothing follows.
-/// `any_text` is what every text matches; there are at most `most_exprs` expressions with their parts.
+/// The texts of the steps, in groups by what the rest of the text must match. If `open` is false, the text ends with
+/// the pattern. `any_text` is an expression that every text matches. There may be at most `most_exprs` expressions,
+/// counting all parts.
 pub(super) fn run(
     deriver: &mut Deriver,
     steps: &[Step],
@@ -23,7 +24,7 @@ pub(super) fn run(
 ) -> Result<Vec<(ExprId, ExprId)>, LimitExceeded> {
     let mut behinds = Vec::new();
     steps.iter().for_each(|step| step.behinds(&mut behinds));
-    // After the last step that asks for it, a look-behind is of no interest any more.
+    // After the last step that uses a look-behind, its derivative no longer matters.
     let last_asked: Vec<usize> = behinds
         .iter()
         .map(|after| {
@@ -38,16 +39,17 @@ pub(super) fn run(
     let mut start: State = behinds.clone();
     start.push(ExprId::ANYTHING);
     let mut walker = Walker::new(deriver, any_text, behinds, most_exprs);
-    // Forward: every state that is reached before every step.
+    // Forward: all states that are reached before each step.
     let mut layers: Vec<Vec<State>> = vec![vec![start.clone()]];
     let mut moves: FxHashMap<(usize, State), Vec<Group>> = FxHashMap::default();
     for (at, step) in steps.iter().enumerate() {
         let mut next: Vec<State> = Vec::new();
         for state in layers[at].clone() {
             let mut groups = match step {
-                // Where nothing follows, it is asked of the whole rest, below.
+                // If the text ends with the pattern, this is a condition on the rest of the path; it is applied
+                // backward.
                 Step::Around { ahead: true, .. } if !open => vec![(ExprId::EMPTY, state.clone())],
-                // The last texts are all of what the rest must match, so they need not be split by what they leave of it.
+                // Only the last texts remain for the rest, so they need not be split by its derivatives.
                 &Step::Texts(texts) if !open && at + 1 == steps.len() => {
                     let rest = *state.last().expect("the rest is always there");
                     let texts = walker.deriver.exprs.and(&[texts, rest]);
@@ -69,7 +71,7 @@ pub(super) fn run(
     Ok(whole.remove(&start).unwrap_or_default())
 }
 
-/// Leaves out what is left of the look-behinds for which no step asks after this one.
+/// Drops the derivatives of look-behinds that no later step uses.
 fn forget(state: &mut State, last_asked: &[usize], at: usize) {
     for (left, &last) in state.iter_mut().zip(last_asked) {
         if last == at {
@@ -80,11 +82,11 @@ fn forget(state: &mut State, last_asked: &[usize], at: usize) {
 
 /// The states that the steps of a pattern lead through.
 struct Reached {
-    /// Those before every step, and after the last.
+    /// Those before each step, and after the last.
     layers: Vec<Vec<State>>,
-    /// The texts from each of them to others, by the step.
+    /// The texts from each of them to others, by step.
     moves: FxHashMap<(usize, State), Vec<Group>>,
-    /// Of every look-behind, the last step that asks for it.
+    /// For each look-behind, the last step that uses it.
     last_asked: Vec<usize>,
 }
 

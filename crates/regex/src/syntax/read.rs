@@ -1,5 +1,5 @@
-//! A pattern in the spelling of `regex-syntax` as groups of texts: its look-arounds are read first, each as a pattern of its
-//! own, then what is left of it.
+//! Reads a pattern in the syntax of `regex-syntax` as groups of texts: first its look-arounds, each as a separate
+//! pattern, then the rest.
 
 use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::hir::Hir;
@@ -21,7 +21,7 @@ use super::{build, checks, edges};
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::ExprId;
 
-/// Deepest nesting of look-around in look-around.
+/// The deepest nesting of look-around in look-around.
 const MAX_AROUND_DEPTH: u32 = 8;
 
 /// Reads a look-around that was cut out.
@@ -37,7 +37,7 @@ fn around_of(
     if reading.depth >= MAX_AROUND_DEPTH {
         return Err(refuse(PatternErrorKind::Limit, "look-around nested more than 8 deep; flatten it"));
     }
-    // An alphabet of ours, and whoever uses it asks for a bound only: nobody sees this error.
+    // Only an internal alphabet, used to estimate a bound, fails to distinguish characters: users never see this error.
     if !alphabet.distinguishes() {
         return Err(refuse(PatternErrorKind::Unsupported, "look-around, where characters are not told apart"));
     }
@@ -46,7 +46,7 @@ fn around_of(
         let (before, after) = if cut.ahead { (edge, Edge::Text) } else { (Edge::Text, edge) };
         let (depth, ahead, choice) = (reading.depth + 1, Some(cut.ahead), Choice::All);
         let inner = Reading { open: false, depth, ahead, before, after, choice, ..reading };
-        // Where the text goes on, a condition that is met is none any more: any bytes may follow, not only any text.
+        // If the text continues, a condition that is met must vanish: any bytes may follow, not only text.
         let open = Reading { open: true, ..inner };
         let found = if reading.open && cut.ahead {
             let part = decided(|| read(exprs, cut.whole(pattern, false), pattern, &whole, alphabet, open));
@@ -80,8 +80,8 @@ fn around_of(
     Ok(Around { ahead, negative, by_edge, beyond: found.beyond, offset })
 }
 
-/// Reads a pattern in groups of texts, each with the condition on what follows; `None` where it has no such alternative as is to be
-/// read.
+/// Reads a pattern as groups of texts, each with the condition on what follows. `None` if the pattern lacks the
+/// alternative that was asked for.
 pub(super) fn read(
     exprs: &mut ExprSet,
     rewritten: Rewritten,
@@ -134,17 +134,17 @@ pub(super) fn read(
     Ok(Some(whole))
 }
 
-/// Between two steps of reading a pattern: ends what takes too long.
+/// Checks the deadline between two stages of reading a pattern.
 fn in_time(pattern: &str) -> Result<(), PatternError> {
     check_time_now().map_err(|limit| too_long(pattern, limit))
 }
 
-/// A pattern that ends at a limit.
+/// The error for a pattern that exceeds a limit.
 pub(super) fn too_long(pattern: &str, limit: LimitExceeded) -> PatternError {
     PatternError::about(PatternErrorKind::Limit, pattern, 0, pattern.len(), limit.while_reading())
 }
 
-/// What a pattern, or a part of it, matches.
+/// The texts that a pattern, or a part of it, matches.
 fn groups_of(
     exprs: &mut ExprSet,
     hir: &Hir,

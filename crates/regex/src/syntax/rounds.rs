@@ -1,4 +1,4 @@
-//! Parts of a pattern as steps, where look-around stands in a repetition or beside an anchor or a boundary.
+//! Converts parts of a pattern to steps, if look-around is inside a repetition or next to an anchor or a boundary.
 
 use regex_syntax::hir::Look;
 
@@ -11,10 +11,10 @@ use super::steps::Step;
 use super::tree::{Node, NodeId, Tree};
 use crate::expr::node::ExprId;
 
-/// Deepest nesting of repetitions and alternatives with look-around inside.
+/// The deepest nesting of repetitions and alternatives with look-around inside.
 const MAX_DEPTH: usize = 100;
 
-/// A part of a pattern as a step.
+/// Converts a part of a pattern to a step.
 pub(super) fn step_of(
     tree: &mut Tree<'_>,
     node: NodeId,
@@ -87,7 +87,7 @@ fn any(mut alternatives: Vec<Step>) -> Step {
     if alternatives.len() == 1 { alternatives.remove(0) } else { Step::Any(alternatives.into()) }
 }
 
-/// An anchor or a boundary as look-around: for each kind of what may stand before it, what may stand after it.
+/// An anchor or a boundary as look-around: for each set of kinds that may precede it, the kinds that may follow it.
 fn between(tree: &mut Tree<'_>, look: Look, place: &Place<'_>) -> Step {
     let kinds = KindsOfPattern::new((true, true), place.options.dialect);
     let mut alternatives: Vec<(Kinds, Kinds)> = Vec::new();
@@ -121,7 +121,7 @@ fn between(tree: &mut Tree<'_>, look: Look, place: &Place<'_>) -> Step {
     any(alternatives.collect())
 }
 
-/// A look-around as steps, with an alternative for each of the kinds on its other side that it distinguishes.
+/// A look-around as steps: one alternative for each set of kinds that it distinguishes on its other side.
 pub(super) fn laid_out(tree: &mut Tree<'_>, around: &Around, is_outermost: bool, place: &Place<'_>) -> Vec<Vec<Step>> {
     let &Around { ahead, negative, by_edge, .. } = around;
     let edge = if ahead { place.reading.before } else { place.reading.after };

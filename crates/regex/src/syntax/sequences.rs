@@ -1,7 +1,7 @@
 //! A pattern with look-around as sequences of plain parts with conditions between them.
 //!
-//! A look-ahead intersects what stands after it; a look-behind is run beside the parts before it, which are split by what
-//! they leave of it.
+//! A look-ahead intersects what follows it. A look-behind is derived along with the parts before it, whose texts are
+//! split by the resulting derivatives.
 
 use rustc_hash::FxHashMap;
 use stencilm_support::LimitExceeded;
@@ -19,13 +19,13 @@ use super::tree::{Node, NodeId, Tree};
 use crate::derivative::deriver::Deriver;
 use crate::expr::node::ExprId;
 
-/// Most sequences that alternatives with look-around inside are laid out as.
+/// The most sequences into which alternatives with look-around are expanded.
 const MAX_SEQUENCES: usize = 1_000;
 
 /// A part of a sequence.
 #[derive(Clone)]
 enum Piece {
-    /// Parts without look-around, side by side.
+    /// Consecutive parts without look-around.
     Plain(Vec<NodeId>),
     Around(usize),
     /// A repetition with look-around inside.
@@ -91,7 +91,7 @@ fn sequences(
     Ok(done)
 }
 
-/// Whether the text ends before these pieces.
+/// Whether these pieces match only the empty text, so that the text ends before them.
 fn ends(tree: &mut Tree<'_>, pieces: &[Piece], place: &Place<'_>) -> Result<bool, PatternError> {
     for piece in pieces {
         let is_empty = match piece {
@@ -111,8 +111,8 @@ fn ends(tree: &mut Tree<'_>, pieces: &[Piece], place: &Place<'_>) -> Result<bool
     Ok(true)
 }
 
-/// The steps of one path through a pattern, one for each combination of kinds that look-arounds ask for, of which there may
-/// be so many; and whether any of them has rounds.
+/// The steps of one path through a pattern, at most `most` layouts: one for each combination of kinds that look-arounds
+/// ask for. Also whether any layout has rounds.
 fn layouts(
     tree: &mut Tree<'_>,
     alternative: &[Piece],
@@ -185,14 +185,14 @@ fn layouts(
     Ok((layouts, has_rounds))
 }
 
-/// The groups without those that are found to have no texts: conditions that contradict each other leave intersections that
-/// match nothing, and each would be derived beside all others for every text.
+/// The groups without those that are found to have no texts. Contradictory conditions leave intersections that match
+/// nothing, and these would be derived along with all others for every text.
 fn without_dead(deriver: &mut Deriver, groups: Vec<(ExprId, ExprId)>) -> Result<Vec<(ExprId, ExprId)>, LimitExceeded> {
     let mut live = Vec::with_capacity(groups.len());
     for group in groups {
         match deriver.is_soon_dead(group.0) {
             Ok(true) => {}
-            // What is left of the budget is not spent on that.
+            // Give up rather than spend the remaining budget on it.
             Ok(false) | Err(LimitExceeded::Expressions(_)) => live.push(group),
             Err(error) => return Err(error),
         }
@@ -200,10 +200,10 @@ fn without_dead(deriver: &mut Deriver, groups: Vec<(ExprId, ExprId)>) -> Result<
     Ok(live)
 }
 
-/// The texts of a pattern with look-around: for each group of them, what the text after the pattern must match.
+/// The texts of a pattern with look-around, in groups by what the text after the pattern must match.
 ///
-/// Where it is open, the pattern is a part of a longer text, and a look-ahead may reach beyond it; else the text ends with it,
-/// and there is one group, without a condition.
+/// If it is open, the pattern is a part of a longer text, and a look-ahead may reach beyond it. Otherwise the text ends
+/// with it, and there is one group, without a condition.
 pub(super) fn resolve(
     tree: &mut Tree<'_>,
     root: NodeId,
@@ -220,7 +220,7 @@ pub(super) fn resolve(
         alternatives.extend(layouts.into_iter().flat_map(|steps| conditions_at_the_start(tree.exprs, steps, most)));
     }
     let any_text = if open {
-        // What follows is another part of a grammar, which may read more than texts.
+        // Another part of a grammar follows, which may match bytes that are not text.
         ExprId::ANYTHING
     } else {
         let any = tree.class(ranges_of_any());

@@ -1,5 +1,5 @@
-//! Steps through a pattern with look-around: plain texts, conditions on what comes before and after a place, and repetitions
-//! of both.
+//! Steps through a pattern with look-around: plain texts, conditions on the text before or after a position, and
+//! sequences, alternatives and repetitions of these.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,12 +12,12 @@ use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 use crate::limits::Limits;
 
-/// Most expressions, with all their parts, that the steps of a pattern make.
+/// The most expressions, counting all parts, that the steps of a pattern may make.
 const MAX_NEW_EXPRS: usize = 120_000;
-/// So many states of what the steps make are tried.
+/// The most states that are tried of the resulting expression.
 const MAX_TRIED: usize = 1_000;
-/// With a count from here on there may be more, if all that were tried took no more than so many expressions; and rounds are
-/// counted by their texts where these say how many they are.
+/// From this count on, more states are allowed, as long as those that were tried made at most `MAX_EXPRS_OF_TRIED`
+/// expressions. Also from this count on, rounds are counted by their texts if these determine the number of rounds.
 pub(super) const LARGE_COUNT: u32 = 8;
 const MAX_EXPRS_OF_TRIED: usize = 60_000;
 
@@ -25,7 +25,7 @@ const MAX_EXPRS_OF_TRIED: usize = 60_000;
 #[derive(Clone)]
 pub(super) enum Step {
     Texts(ExprId),
-    /// A condition on what comes before this place, or from it on.
+    /// A condition on the text before this position, or from it on.
     Around {
         ahead: bool,
         negative: bool,
@@ -40,17 +40,17 @@ pub(super) enum Step {
     },
 }
 
-/// What the look-around of a pattern may cost: one budget for all paths through it, and for look-around in look-around.
+/// The cost of the look-around of a pattern: one budget for all paths through it, including nested look-around.
 #[derive(Default)]
 pub(super) struct Budget {
-    /// The expressions that were made.
+    /// The number of expressions that were made.
     exprs: Cell<usize>,
-    /// The pairs of states that were looked at.
+    /// The number of pairs of states that were visited.
     pairs: Cell<usize>,
 }
 
 impl Budget {
-    /// Runs a part of the work over a set of expressions.
+    /// Runs a part of the work on a set of expressions.
     pub fn over<T>(
         &self,
         exprs: &mut ExprSet,
@@ -66,7 +66,7 @@ impl Budget {
         self.pairs.set(deriver.split_work);
         *exprs = std::mem::take(&mut deriver.exprs);
         self.exprs.set(self.exprs.get() + exprs.size() - before);
-        // The bound is that of all the work, and not what was left of it.
+        // Report the bound of all the work, not the remaining part of it.
         done.map_err(|limit| match limit {
             LimitExceeded::Expressions(most) if most == left => LimitExceeded::Expressions(MAX_NEW_EXPRS),
             limit => limit,
@@ -74,8 +74,9 @@ impl Budget {
     }
 }
 
-/// Tries whether the states of an expression are few, or made at little cost: what the steps put together by elimination may
-/// be small, and yet leave something else after every text. An intersection is tried by its parts first.
+/// Tries whether an expression has few states, or states that are cheap to make. An expression that elimination has
+/// produced may be small, and yet have a different derivative after every text. Of an intersection, the parts are tried
+/// first.
 pub(super) fn try_out(deriver: &mut Deriver, expr: ExprId, most_exprs: usize) -> Result<(), LimitExceeded> {
     let mut tried = match deriver.exprs.get(expr) {
         Expr::And(parts) => parts.to_vec(),
@@ -105,7 +106,7 @@ pub(super) fn try_out(deriver: &mut Deriver, expr: ExprId, most_exprs: usize) ->
     Ok(())
 }
 
-/// The greatest count of any repetition, those below intersections included.
+/// The greatest count of any repetition, including those inside of intersections.
 fn greatest_count(exprs: &ExprSet, expr: ExprId) -> u32 {
     let mut greatest = 0;
     let mut seen = FxHashSet::from_iter([expr]);
@@ -123,7 +124,7 @@ pub(super) fn check_size(deriver: &Deriver, most_exprs: usize) -> Result<(), Lim
 }
 
 impl Step {
-    /// The look-behinds in it.
+    /// Collects the look-behinds in this step.
     pub fn behinds(&self, into: &mut Vec<ExprId>) {
         match self {
             Step::Around { ahead: false, expr, .. } if !into.contains(expr) => into.push(*expr),
@@ -134,8 +135,9 @@ impl Step {
     }
 }
 
-/// Takes the look-behinds away after which nothing stands but other look-arounds: with the text they ask about all of it,
-/// so what they ask, and whether it must not hold, is a condition on the whole and nothing need be split.
+/// Removes the look-behinds that are only followed by other look-arounds. If the text ends with the pattern, these ask
+/// about the whole text. So each is a condition on the whole text, negated if it is negative, and no text needs to be
+/// split for it.
 pub(super) fn conditions_at_the_end(steps: &mut Vec<Step>) -> Vec<(ExprId, bool)> {
     let is_text = |step: &Step| !matches!(*step, Step::Texts(ExprId::EMPTY) | Step::Around { .. });
     let end = steps.iter().rposition(is_text).map_or(0, |last| last + 1);
@@ -153,10 +155,10 @@ pub(super) fn conditions_at_the_end(steps: &mut Vec<Step>) -> Vec<(ExprId, bool)
     conditions
 }
 
-/// The same paths, without the look-behinds before which nothing stands but texts: all that such a one asks about are these
-/// texts, so it is a condition on them and nothing need be split. At most about so many paths.
+/// The same paths without the look-behinds that are only preceded by texts. Such a look-behind asks only about these
+/// texts, so it is a condition on them, and no text needs to be split for it. Returns at most about `most` paths.
 pub(super) fn conditions_at_the_start(exprs: &mut ExprSet, mut begin: Vec<Step>, most: usize) -> Vec<Vec<Step>> {
-    // What is asked of the whole text stays in front.
+    // Conditions on the whole text stay in front.
     let is_first = |step: &Step| matches!(step, Step::Around { ahead: true, .. } | Step::Texts(ExprId::EMPTY));
     let steps = begin.split_off(begin.iter().take_while(|&step| is_first(step)).count());
     let texts = steps.iter().take_while(|step| matches!(step, Step::Texts(_))).count();
@@ -164,7 +166,7 @@ pub(super) fn conditions_at_the_start(exprs: &mut ExprSet, mut begin: Vec<Step>,
         return vec![[begin, steps].concat()];
     }
     let mut done = Vec::new();
-    // Of each the texts, the look-aheads at their end, and the other steps from the last one to the first.
+    // For each open path: its texts, the look-aheads at their end, and the remaining steps in reverse order.
     let mut open = vec![(ExprId::EMPTY, Vec::new(), steps.into_iter().rev().collect::<Vec<Step>>())];
     while let Some((texts, mut aheads, mut rest)) = open.pop() {
         match rest.pop() {
@@ -202,7 +204,7 @@ fn one_asks_before(alternatives: &[Step]) -> bool {
     alternatives.iter().any(|step| asks_before(std::slice::from_ref(step)))
 }
 
-/// Whether a look-behind stands in these steps before any text.
+/// Whether a look-behind comes before any text in these steps.
 fn asks_before(steps: &[Step]) -> bool {
     let mut open = vec![steps];
     while let Some(steps) = open.pop() {
@@ -220,5 +222,5 @@ fn asks_before(steps: &[Step]) -> bool {
     false
 }
 
-/// What is left of every look-behind, and after them what the rest must match.
+/// The derivative of every look-behind by the text so far, and last what the rest of the text must match.
 pub(super) type State = Vec<ExprId>;

@@ -1,9 +1,9 @@
-//! The pattern as a flat tree whose nodes know whether they look at their neighbours.
+//! The pattern as a flat tree whose nodes know whether they depend on their neighbours.
 //!
-//! A node's facts come from its children, and children stand before their parents, so the tree is built in one
-//! pass without recursion. The facts that matter for anchors are three: in which surroundings the node matches the
-//! empty text, and whether what it matches depends on what stands before it or after it. Sequences are balanced
-//! binary nodes, so that following one edge of a sequence of n parts takes log n steps.
+//! A node's facts follow from those of its children, and children come before their parents, so the tree is built in
+//! one pass without recursion. Three facts matter for anchors: between which edges the node matches the empty text, and
+//! whether what it matches depends on the text before it, or after it. Sequences are balanced binary trees, so
+//! following one edge of a sequence of n parts takes log n steps.
 
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -52,15 +52,15 @@ pub(super) enum Node {
 pub(super) struct Facts {
     /// The pairs of edges between which the node matches the empty text.
     empty: EdgePairs,
-    /// What the node matches depends on what stands before it.
+    /// Whether what the node matches depends on the text before it.
     pub before: bool,
-    /// What the node matches depends on what stands after it.
+    /// Whether what the node matches depends on the text after it.
     pub after: bool,
-    /// There is an assertion somewhere inside.
+    /// Whether there is an assertion inside.
     pub looks: bool,
-    /// There is look-around somewhere inside.
+    /// Whether there is look-around inside.
     pub arounds: bool,
-    /// There is one inside that asks for the kind of a neighbouring character.
+    /// Whether there is an assertion inside that depends on the kind of a neighbouring character.
     pub looks_at_kind: bool,
     /// The expression, once it is known; only a node without assertions has one.
     expr: Option<ExprId>,
@@ -93,9 +93,9 @@ pub(super) struct Tree<'a> {
     nodes: Vec<Node>,
     facts: Vec<Facts>,
     pub exprs: &'a mut ExprSet,
-    /// How many expressions there were before this pattern.
+    /// The number of expressions before this pattern.
     pub first_expr: usize,
-    /// The look-arounds of the pattern: of those that ask what stands on their outer side whether they look ahead.
+    /// For each look-around that depends on its other side, whether it looks ahead; `None` for all others.
     pub arounds: Vec<Option<bool>>,
     alphabet: &'a mut dyn Alphabet,
     classes: FxHashMap<Ranges, ExprId>,
@@ -122,8 +122,9 @@ impl<'a> Tree<'a> {
         self.facts(id).empty.0 >> EdgePairs::index(before, after) & 1 != 0
     }
 
-    /// The parts of a sequence, as far as those at its beginning look at what stands before it where that is asked for, and as far
-    /// as those at its end look at what stands after it, and those between.
+    /// The parts of a sequence in three lists: the first parts up to the last that depends on the text before the
+    /// sequence, if `before`; the parts between; and the last parts from the first that depends on the text after it,
+    /// if `after`.
     pub fn cut_at_borders(&self, sequence: NodeId, before: bool, after: bool) -> [Vec<NodeId>; 3] {
         let mut parts = Vec::new();
         let mut open = vec![sequence];
@@ -143,7 +144,7 @@ impl<'a> Tree<'a> {
         [parts, between.to_vec(), last.to_vec()]
     }
 
-    /// Whether some assertion asks for word characters, and whether one asks for line terminators.
+    /// Whether an assertion asks for word characters, and whether one asks for line terminators.
     pub fn kinds_asked_for(&self) -> (bool, bool) {
         let looks = self.nodes.iter().filter_map(|node| match node {
             Node::Look(look) => Some(*look),
@@ -153,7 +154,7 @@ impl<'a> Tree<'a> {
         (all.contains_word(), all.contains_anchor_line())
     }
 
-    /// One character out of `ranges`.
+    /// One character of `ranges`.
     pub fn class(&mut self, ranges: Ranges) -> ExprId {
         if let Some(&known) = self.classes.get(&ranges) {
             return known;
@@ -163,10 +164,10 @@ impl<'a> Tree<'a> {
         expr
     }
 
-    /// The node that matches every text with a match of `pattern` in it.
+    /// The node that matches every text in which `pattern` matches somewhere.
     ///
-    /// The alternatives of the pattern are searched for one by one: `^a|b$` becomes `a.*|.*b`. One that matches the empty text
-    /// is found in every text, which no normal form sees of `.*[^\n]*.*`.
+    /// The alternatives of the pattern are searched for separately: `^a|b$` becomes `a.*|.*b`. An alternative that
+    /// matches the empty text occurs in every text; the normal form would not discover that in `.*[^\n]*.*`.
     pub fn search(&mut self, pattern: NodeId) -> NodeId {
         let any: Ranges = Rc::new([('\0', char::MAX)]);
         let expr = self.class(any.clone());
@@ -191,7 +192,7 @@ impl<'a> Tree<'a> {
 
     /// The expression of a node without assertions.
     ///
-    /// A sequence is put together from the right, which makes only the expressions that the result needs.
+    /// A sequence is concatenated from the right, which makes only the expressions that the result needs.
     pub fn plain(&mut self, id: NodeId) -> ExprId {
         if let Some(known) = self.facts(id).expr {
             return known;
@@ -234,8 +235,8 @@ impl<'a> Tree<'a> {
 
     /// `body` repeated.
     ///
-    /// Counters count rounds, and the rounds of a body that asks for the kind of its neighbours differ from each
-    /// other; so few of those are written out, by doubling. [`super::checks`] refuses large counts of them.
+    /// Counters count identical rounds. If the body depends on the kinds of its neighbours, its rounds differ, so small
+    /// counts of them are written out, by doubling. [`super::checks`] refuses large counts of them.
     pub fn repeat(&mut self, body: NodeId, min: u32, max: Option<u32>) -> NodeId {
         if max == Some(0) {
             return self.push(Node::Empty);
@@ -315,7 +316,7 @@ impl<'a> Tree<'a> {
                     expr: None,
                 }
             }
-            // Laid out before anyone asks for more.
+            // It is converted to steps before finer facts are needed.
             &Node::Around(number) => {
                 let (before, after) = (self.arounds[number] == Some(true), self.arounds[number] == Some(false));
                 Facts { before, after, looks: true, arounds: true, ..plain(EdgePairs::ALL, None) }

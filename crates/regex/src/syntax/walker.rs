@@ -1,7 +1,8 @@
-//! The texts of a step from each state that it may begin in, by the state that they lead to.
+//! The texts of a step from each state in which it may begin, grouped by the state after them.
 //!
-//! A repetition is a graph of states with the texts of its rounds as edges; what leads through it is found by elimination
-//! (Arden 1961). A count is written out, or a condition of its own where a text says how many rounds it has.
+//! A repetition is a graph of states whose edges are the texts of one round; elimination (Arden 1961) finds the texts
+//! that lead through it. A count is written out, or is a separate condition if each text determines its number of
+//! rounds.
 
 use std::rc::Rc;
 
@@ -14,37 +15,37 @@ use crate::derivative::split::{Group, split};
 use crate::expr::byte_set::ByteSet;
 use crate::expr::node::{Expr, ExprId};
 
-/// Most states between the rounds of a repetition.
+/// The most states between the rounds of a repetition.
 const MAX_STATES: usize = 64;
-/// Most pairs of states that are looked at to follow the steps of all paths through a pattern.
+/// The most pairs of states that are visited for all paths through a pattern.
 const MAX_WORK: usize = 100_000;
-/// Most expressions for the rounds of counted repetitions, which are written out.
+/// The most expressions for counted repetitions that are written out.
 const MAX_WRITTEN_OUT: usize = 100_000;
 
-/// Rounds whose texts say how many they are.
+/// Rounds whose texts determine how many they are.
 struct Counted {
     /// The states between the rounds.
     states: Vec<State>,
-    /// From each of them the texts of a round that leads to another.
+    /// For each state, the texts of a round that lead to another state.
     edges: Vec<Vec<(usize, ExprId)>>,
-    /// The texts of one round, whatever its conditions are.
+    /// The texts of one round, without its conditions.
     round: ExprId,
     min: u32,
     max: Option<u32>,
 }
 
-/// Follows the steps of a path, of which it knows those within others.
+/// Follows the steps of a path, and memoizes the results for steps and states.
 pub(super) struct Walker<'d> {
     pub deriver: &'d mut Deriver,
     any_text: ExprId,
-    /// The look-behinds as they are at the start, by their places in a state.
+    /// The look-behinds before any text, in their order in a state.
     behinds: Vec<ExprId>,
-    /// What is known of steps within others, which stay where they are.
+    /// The memoized results. Steps are identified by address, so they must not move.
     known: FxHashMap<(*const Step, State), Rc<[Group]>>,
     /// The counted rounds, by their body and the state before them.
     counted: FxHashMap<(*const Step, State), Rc<Counted>>,
     written_out: usize,
-    /// Most expressions there may be.
+    /// The most expressions, counting all parts.
     pub most_exprs: usize,
 }
 
@@ -54,7 +55,7 @@ impl<'d> Walker<'d> {
         Walker { deriver, any_text, behinds, known, counted, written_out: 0, most_exprs }
     }
 
-    /// The texts of a step from a state on, by the state that they lead to.
+    /// The texts of a step from a state, grouped by the state after them.
     pub fn follow(&mut self, step: &Step, state: &State) -> Result<Rc<[Group]>, LimitExceeded> {
         let key = (std::ptr::from_ref(step), state.clone());
         if let Some(known) = self.known.get(&key) {
@@ -111,8 +112,8 @@ impl<'d> Walker<'d> {
         check_size(self.deriver, self.most_exprs)
     }
 
-    /// What the rest must match, without the condition that it is a text, which holds everywhere: so that conditions that are
-    /// met leave the same state after.
+    /// The condition on the rest without the condition that it is a text, which always holds. So conditions that are
+    /// already met lead to the same state.
     fn without_any_text(&mut self, rest: ExprId) -> ExprId {
         let exprs = &mut self.deriver.exprs;
         let no_text = exprs.not(self.any_text);
@@ -127,7 +128,7 @@ impl<'d> Walker<'d> {
         if asked.len() == parts.len() { rest } else { exprs.and(&asked) }
     }
 
-    /// Notes texts that lead to a state.
+    /// Adds texts that lead to a state.
     fn put(&mut self, found: &mut Vec<Group>, texts: ExprId, state: &State) {
         match found.iter_mut().find(|(_, known)| known == state) {
             Some((known, _)) => *known = self.deriver.exprs.or(&[*known, texts]),
@@ -148,7 +149,7 @@ impl<'d> Walker<'d> {
             }
             layers.push(next);
         }
-        // From the end, so that no sequence is put together anew.
+        // Backward, so that each concatenation is made only once.
         let end = layers.pop().expect("there is a layer at least");
         let mut after: Vec<Vec<Group>> = end.iter().map(|state| vec![(ExprId::EMPTY, state.clone())]).collect();
         let mut reached = end;
@@ -178,9 +179,9 @@ impl<'d> Walker<'d> {
         Ok(after.pop().expect("one state is at the beginning"))
     }
 
-    /// A body repeated.
+    /// The texts of a repetition, grouped by the state after them.
     fn rounds(&mut self, body: &Step, min: u32, max: Option<u32>, state: &State) -> Result<Vec<Group>, LimitExceeded> {
-        // The states between rounds, with the texts that lead from each to each.
+        // The states between rounds, with the texts that lead from each state to others.
         let mut states = vec![state.clone()];
         let mut edges: Vec<Vec<(usize, ExprId)>> = Vec::new();
         while edges.len() < states.len() {
@@ -227,7 +228,7 @@ impl<'d> Walker<'d> {
         let any_number = if max.is_none() { Some(self.any_number(&edges)?) } else { None };
         for (to, state) in states.iter().enumerate() {
             self.check()?;
-            // From every state on to this one: first what is left open, then what must be.
+            // From each state to this one: first the unbounded part, then the counted rounds in front of it.
             let here = |from: usize| if from == to { ExprId::EMPTY } else { ExprId::NOTHING };
             let mut alternatives: Vec<ExprId> = match &any_number {
                 Some(alternatives) => alternatives.iter().map(|row| row[to]).collect(),
@@ -254,8 +255,9 @@ impl<'d> Walker<'d> {
         Ok(found)
     }
 
-    /// The texts of one round, whatever its conditions are; `None` where a text may be of one number of rounds and of another.
-    /// If no round begins another one, a text says itself of how many it is, so that rounds need not be written out.
+    /// The texts of one round, without its conditions; `None` if a text may consist of different numbers of rounds. If
+    /// no round is a proper prefix of another one, the text determines the number of rounds, so they need not be
+    /// written out.
     fn counted_by_texts(&mut self, edges: &[Vec<(usize, ExprId)>]) -> Result<Option<ExprId>, LimitExceeded> {
         let exprs = &mut self.deriver.exprs;
         let all: Vec<ExprId> = edges.iter().flatten().map(|&(_, texts)| texts).collect();
@@ -271,11 +273,11 @@ impl<'d> Walker<'d> {
         Ok(is_unique.then_some(round))
     }
 
-    /// The texts of a step of counted rounds and of what follows them, in groups by what the rest must match after both;
-    /// `None` for another step, and where the number of rounds cannot be told from the whole text.
+    /// The texts of counted rounds and of what follows them, in groups by what the rest must match after both. `None`
+    /// for any other step, or if the whole text does not determine the number of rounds.
     ///
-    /// The conditions between the rounds and the number of rounds are then two expressions over the whole text, which are
-    /// intersected. States after which the same follows need not be distinguished for each number of rounds.
+    /// The conditions between the rounds, and the number of rounds, are then two expressions over the whole text, which
+    /// are intersected. So states with the same continuation need not be distinguished for each number of rounds.
     pub fn counted_before<'a, K: Clone + PartialEq + 'a>(
         &mut self,
         step: &Step,
@@ -284,7 +286,7 @@ impl<'d> Walker<'d> {
     ) -> Result<Option<Vec<(ExprId, K)>>, LimitExceeded> {
         let Step::Repeat { body, .. } = step else { return Ok(None) };
         let Some(counted) = self.counted.get(&(Rc::as_ptr(body), state.clone())).cloned() else { return Ok(None) };
-        // For each group what follows each state.
+        // For each group, the texts that follow each state.
         let mut groups: Vec<(Vec<ExprId>, K)> = Vec::new();
         for (at, state) in counted.states.iter().enumerate() {
             for &(rest, ref key) in after(state).unwrap_or_default() {
@@ -305,13 +307,13 @@ impl<'d> Walker<'d> {
         Ok(Some(found))
     }
 
-    /// The texts of counted rounds and of what follows each of the states between them.
+    /// The texts of counted rounds with, after each of their states, the texts in `rests`.
     fn counted_with(&mut self, counted: &Counted, rests: &[ExprId]) -> Result<Option<ExprId>, LimitExceeded> {
         let &Counted { ref edges, min, max, .. } = counted;
         let any_number = self.solved(edges, rests.iter().map(|&rest| vec![rest]).collect())?;
         let rest = self.deriver.exprs.or(rests);
-        // Where the rest could begin, no more rounds that keep their conditions lead to another rest: then these rounds end
-        // at the first place of all where the rest could begin.
+        // No text of a rest may also consist of further rounds, with their conditions, and a rest. Then the rounds end
+        // at the first position where a rest can begin.
         for edges in edges {
             let exprs = &mut self.deriver.exprs;
             let more: Vec<ExprId> = edges.iter().map(|&(to, texts)| exprs.concat(texts, any_number[to][0])).collect();
@@ -327,7 +329,8 @@ impl<'d> Walker<'d> {
         if min == 0 || self.deriver.is_soon_dead(again)? {
             parts.push(self.rounds_before(counted, min, max, rest));
         } else {
-            // The rest could begin at further places, where there were enough rounds.
+            // Without the conditions, a rest might also begin later, after enough rounds. So require that none begins
+            // after too few.
             if max.is_some() {
                 parts.push(self.rounds_before(counted, 0, max, rest));
             }
@@ -337,25 +340,25 @@ impl<'d> Walker<'d> {
         Ok(Some(self.deriver.exprs.and(&parts)))
     }
 
-    /// So many rounds, whatever their conditions are, before a rest.
+    /// From `min` to `max` rounds, without their conditions, and then a rest.
     fn rounds_before(&mut self, counted: &Counted, min: u32, max: Option<u32>, rest: ExprId) -> ExprId {
         let exprs = &mut self.deriver.exprs;
         let rounds = exprs.repeat(counted.round, min, max);
         exprs.concat(rounds, rest)
     }
 
-    /// The texts of any number of rounds from each state to each.
+    /// The texts of any number of rounds from each state to each other.
     fn any_number(&mut self, edges: &[Vec<(usize, ExprId)>]) -> Result<Vec<Vec<ExprId>>, LimitExceeded> {
         let here = |from: usize, to: usize| if from == to { ExprId::EMPTY } else { ExprId::NOTHING };
         let count = edges.len();
         self.solved(edges, (0..count).map(|from| (0..count).map(|to| here(from, to)).collect()).collect())
     }
 
-    /// The texts of any number of rounds from each state on, with what follows them at the state where they end: one for
-    /// each of the alternatives that `ends` has for every state.
+    /// The texts of any number of rounds from each state on, followed by the texts of `ends` for the state after them.
+    /// `ends` has several alternatives for each state, which are solved at the same time.
     ///
-    /// What leads from a state to the others is a system of linear equations. States are eliminated from the last one on, as
-    /// the first ones are those that most lead back to.
+    /// The texts from each state are the solution of a system of linear equations. States are eliminated from the last
+    /// one on, because most edges lead back to the first ones.
     fn solved(
         &mut self,
         edges: &[Vec<(usize, ExprId)>],
@@ -387,7 +390,7 @@ impl<'d> Walker<'d> {
             }
             (moves[through], ends[through]) = (onward, ending);
         }
-        // Now every state needs only those before it: filled in from the first on.
+        // Now each state depends only on earlier ones: substitute from the first one on.
         let exprs = &mut self.deriver.exprs;
         for (from, row) in moves.iter().enumerate() {
             for (through, &enter) in row.iter().enumerate() {

@@ -1,7 +1,7 @@
-"""The names of llguidance's Python package over this package's engine.
+"""The interface of llguidance's Python package over this package's engine.
 
-One idea: as in the original, a matcher never raises because of a grammar or a token; it goes into
-an error state, which `is_error` and `get_error` report.
+One idea: as in the original, a matcher never raises an exception for a grammar or a token. It goes
+into an error state instead, which `is_error` and `get_error` report.
 """
 
 from stencilm._core import __version__

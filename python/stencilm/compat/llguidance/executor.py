@@ -1,4 +1,4 @@
-"""`LLExecutor` as the original has it: the masks of many matchers in one call."""
+"""The original's `LLExecutor`: the masks of many matchers in one call."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from stencilm.whole_numbers import as_whole, whole_number
 
 
 class LLExecutor:
-    """Works on many matchers in one call.
+    """Calls many matchers at once.
 
     Args:
-        num_threads: Kept for callers that know this option: masks take microseconds here, and are
-            computed one after another.
+        num_threads: Accepted for compatibility: masks take microseconds here, and are computed one
+            after another.
 
     Raises:
-        TypeError: `num_threads` is no integer.
+        TypeError: `num_threads` is not an integer.
         ValueError: It is negative.
     """
 
@@ -36,7 +36,7 @@ class LLExecutor:
         one_mask_bytes: int,
         trg_batch_size: int,
     ) -> None:
-        """Write the mask of each matcher to its row of memory that the caller vouches for.
+        """Write the mask of each matcher to its row of the caller's memory, which is not checked.
 
         Args:
             interpreters: The matchers, each with the number of its row.
@@ -45,8 +45,8 @@ class LLExecutor:
             trg_batch_size: The number of rows.
 
         Raises:
-            ValueError: The address is 0 or no multiple of 4, a row is out of range, or the size is
-                not that of a mask.
+            ValueError: The address is 0 or not a multiple of 4, a row is out of range, or the size
+                is not that of a mask.
         """
         given = _entries(interpreters, (LLMatcher, int))
         self.fill(given, _rows(given, trg_ptr, one_mask_bytes, trg_batch_size))
@@ -58,7 +58,7 @@ class LLExecutor:
         one_mask_bytes: int,
         trg_batch_size: int,
     ) -> None:
-        """Write masks, and below each those after the draft tokens that fit.
+        """Write masks, each followed by those after the draft tokens that fit.
 
         Args:
             interpreters: The matchers, each with the number of its row and its draft tokens.
@@ -67,13 +67,13 @@ class LLExecutor:
             trg_batch_size: As above.
 
         Raises:
-            ValueError: As above, also where the masks after drafts do not fit into the rows.
+            ValueError: As above; also if the masks after drafts do not fit into the rows.
         """
         given = _entries(interpreters, (LLMatcher, int, list))
         self.fill_with_drafts(given, _rows(given, trg_ptr, one_mask_bytes, trg_batch_size))
 
     def fill(self, matchers: list[tuple[LLMatcher, int]], rows: NDArray[np.int32]) -> None:
-        """Writes the mask of each matcher to its row."""
+        """Write the mask of each matcher to its row."""
         matchers = _entries(matchers, (LLMatcher, int))
         _check(rows, [(row, 1) for _, row in matchers])
         for matcher, row in matchers:
@@ -82,17 +82,17 @@ class LLExecutor:
     def fill_with_drafts(
         self, matchers: list[tuple[LLMatcher, int, list[int]]], rows: NDArray[np.int32]
     ) -> None:
-        """Writes masks, and below each those after the draft tokens that fit."""
+        """Write masks, each followed by those after the draft tokens that fit."""
         matchers = _entries(matchers, (LLMatcher, int, list))
         _check(rows, [(row, 1 + len(drafts)) for _, row, drafts in matchers])
         for matcher, row, drafts in matchers:
             matcher.fill_drafts(rows[row:], drafts)
 
     def consume_token_par(self, matchers_and_tokens: list[tuple[LLMatcher, int]]) -> list[bool]:
-        """Consume one token in each matcher; whether each fits.
+        """Consume one token in each matcher; returns whether each fits.
 
         Raises:
-            TypeError: They are no such pairs; no matcher has changed then.
+            TypeError: They are not such pairs; then no matcher has changed.
         """
         given = _entries(matchers_and_tokens, (LLMatcher, int))
         return [matcher.consume_token(token) for matcher, token in given]
@@ -106,7 +106,7 @@ def checked_matcher(matcher: Any) -> LLMatcher:
 
 
 def _entries(entries: Any, kinds: tuple[type, ...]) -> list[Any]:
-    """Tuples of values of these kinds, integers of NumPy and torch as ints.
+    """Tuples of values of these kinds; integers of NumPy and torch become ints.
 
     Raises TypeError for anything else.
     """
@@ -123,7 +123,7 @@ def _entries(entries: Any, kinds: tuple[type, ...]) -> list[Any]:
 
 
 def _read(value: Any, kind: type) -> Any:
-    """The value as this kind; None for one of another. Lists are those of draft tokens."""
+    """The value as this kind, or None if it is of another; lists are those of draft tokens."""
     if kind is int:
         return as_whole(value)
     if kind is list:

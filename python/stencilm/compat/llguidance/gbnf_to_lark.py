@@ -14,13 +14,13 @@ def gbnf_to_lark(text: str) -> str:
         text: The grammar; its first rule is `root`.
 
     Raises:
-        ValueError: It is not well formed, or Lark has no words for it.
+        ValueError: It is not well-formed, or Lark has no words for it.
     """
     return grammar_from("gbnf", text)
 
 
 def any_to_lark(text: str) -> str:
-    """The text where it is Lark by its looks; else what it is as Lark, read as GBNF.
+    """The text if it looks like Lark; otherwise, read as GBNF, its translation to Lark.
 
     Raises:
         ValueError: It is neither.

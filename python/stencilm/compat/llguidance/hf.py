@@ -14,13 +14,13 @@ def from_tokenizer(
     eos_token: int | list[int] | None = None,
     slices: list[str] | None = None,
 ) -> LLTokenizer:
-    """The tokenizer of a tokenizer of transformers, fast or not.
+    """The tokenizer of a transformers tokenizer, fast or not.
 
     Args:
         hf_tokenizer: The tokenizer.
-        n_vocab: The number of the model's logits, where it is larger.
+        n_vocab: The number of the model's logits, if it is larger.
         eos_token: The tokens that end a text; by default its own.
-        slices: Kept for callers that know this option.
+        slices: Accepted for compatibility.
 
     Raises:
         ValueError: It cannot be read.

@@ -1,4 +1,4 @@
-"""`LLInterpreter`, which this package has not."""
+"""`LLInterpreter`, which this package does not have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stencilm.compat.llguidance.tokenizer import LLTokenizer
 
 
 class LLInterpreter:
-    """The original's older matcher, which may take back tokens and rewrite prompts.
+    """The original's older matcher, which can take back tokens and rewrite prompts.
 
     Raises:
         NotImplementedError: Always.
@@ -24,7 +24,7 @@ class LLInterpreter:
         log_level: int = 1,
         limits: LLParserLimits | None = None,
     ) -> NoReturn:
-        """Refused."""
+        """Always raises."""
         raise NotImplementedError(
             "LLInterpreter is not offered here: use LLMatcher, with compute_ff_tokens() for forced "
             "tokens and rollback() to take tokens back"

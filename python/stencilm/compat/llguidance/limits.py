@@ -1,4 +1,4 @@
-"""`LLParserLimits`: kept and shown; this package has bounds of its own."""
+"""`LLParserLimits`: stored, but without effect; this package has bounds of its own."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _DEFAULTS = {
 
 
 class LLParserLimits:
-    """Bounds of the original, kept for callers that know them; those of `stencilm.Limits` hold.
+    """Bounds of the original, accepted for compatibility; those of `stencilm.Limits` apply.
 
     Raises:
-        TypeError: A bound is no integer, or a switch neither True nor False.
+        TypeError: A bound is not an integer, or a switch neither True nor False.
         ValueError: A bound is negative.
     """
 

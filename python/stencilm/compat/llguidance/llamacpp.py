@@ -24,7 +24,7 @@ def lltokenizer_from_vocab(
         vocab: A pointer, as `llama_cpp.llama_model_get_vocab` gives it.
         n_vocab: The number of the model's logits, where it is larger.
         eos_token: The tokens that end a text; by default its own.
-        slices: Kept for callers that know this option.
+        slices: Accepted for compatibility.
 
     Raises:
         ValueError: A token is longer than 16 KiB, or nothing spells text.

@@ -1,8 +1,8 @@
-"""`LLMatcher` as the original has it: a matcher that raises nothing, and stays in error.
+"""The original's `LLMatcher`: a matcher that raises no errors, but stays in an error state.
 
-One idea: the matcher of this package says what fits; what is here is when a text counts as stopped.
-A text that may end and cannot go on is stopped by itself, and the token that ends it changes
-nothing then.
+One idea: this package's matcher decides what fits; this file decides when a text counts as stopped.
+A text that is complete and has no continuation stops by itself, and then the token that ends it
+changes nothing.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ _ALLOWED = 200
 
 
 class LLMatcher:
-    """One sequence's place in a grammar.
+    """The position of one sequence in a grammar.
 
-    Raises nothing for what the grammar or a token is: see `is_error`.
+    Invalid grammars and tokens raise nothing: see `is_error`.
 
     Args:
         tokenizer: The vocabulary.
-        grammar: Lark, or what one of the `grammar_from_...` methods gave.
-        log_level: Kept for callers that know this option: nothing is logged.
-        limits: Kept for callers that know this option.
+        grammar: Lark, or the result of one of the `grammar_from_...` methods.
+        log_level: Accepted for compatibility: nothing is logged.
+        limits: Accepted for compatibility.
 
     Raises:
-        TypeError: `tokenizer` is no LLTokenizer, or `limits` are no LLParserLimits.
+        TypeError: `tokenizer` is not an LLTokenizer, or `limits` is not an LLParserLimits.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LLMatcher:
         *,
         limits: LLParserLimits | None = None,
     ) -> str:
-        """What is wrong with a grammar; empty where nothing is."""
+        """The error of a grammar; empty if there is none."""
         is_error, messages = LLMatcher.validate_grammar_with_warnings(
             grammar, tokenizer, limits=limits
         )
@@ -101,7 +101,7 @@ class LLMatcher:
         *,
         limits: LLParserLimits | None = None,
     ) -> tuple[bool, list[str]]:
-        """Whether a grammar is wrong, and what is wrong, or what of it is not enforced."""
+        """Whether a grammar is invalid, with its error, or else with its unenforced parts."""
         info = None if tokenizer is None else _tokenizer(tokenizer)._info
         _check_limits(limits)
         try:
@@ -122,11 +122,11 @@ class LLMatcher:
 
         Args:
             schema: The schema, as text or a dict; it is not checked here.
-            defaults: Options, which "x-guidance" of the schema may change.
-            overrides: Options, which change it.
+            defaults: Options that the schema's "x-guidance" overrides.
+            overrides: Options that override it.
 
         Raises:
-            ValueError: With options, where the schema is no JSON object.
+            ValueError: There are options, but the schema is not a JSON object.
         """
         return json_grammar(schema, defaults, overrides)
 
@@ -141,19 +141,19 @@ class LLMatcher:
         return regex_grammar(regex)
 
     def is_error(self) -> bool:
-        """Whether it is in error, and will stay so."""
+        """Whether it is in the error state, which it never leaves."""
         return bool(self._error)
 
     def get_error(self) -> str:
-        """Why; empty where it is not in error."""
+        """The error; empty if there is none."""
         return self._error
 
     def get_grammar_warnings(self) -> list[str]:
-        """What of the grammar is not enforced, because it asks to be lenient."""
+        """The parts of the grammar that are not enforced, because it asks for leniency."""
         return list(self._warnings)
 
     def deep_copy(self) -> LLMatcher:
-        """A matcher at the same place; each goes its own way."""
+        """A copy at the same position; the two are independent."""
         made = LLMatcher.__new__(LLMatcher)
         made.__dict__.update(self.__dict__)
         made._matcher = None if self._matcher is None else self._matcher.fork()
@@ -172,7 +172,7 @@ class LLMatcher:
         return not self._error and self._at().is_completed()
 
     def is_stopped(self) -> bool:
-        """Whether nothing but the end of the text can follow; also in error."""
+        """Whether only the end of the text can follow; also true in the error state."""
         return self._reason != "NotStopped"
 
     def stop_reason(self) -> StopReason:
@@ -180,13 +180,13 @@ class LLMatcher:
         return self._reason
 
     def rollback(self, num_tokens: int) -> bool:
-        """Take back the last consumed tokens; more than there are lead into error.
+        """Take back the last consumed tokens; more than were consumed are an error.
 
-        A token that ended a text which was stopped already was not counted.
+        A token that ended a text which had already stopped was not counted.
 
         Raises:
             OverflowError: The number is negative.
-            TypeError: It is no integer.
+            TypeError: It is not an integer.
         """
         if as_whole(num_tokens) is None:
             raise TypeError(f"num_tokens is {shown_value(num_tokens):.60}, but must be an int")
@@ -203,11 +203,11 @@ class LLMatcher:
         return not self._error
 
     def reset(self) -> bool:
-        """Go back to the beginning; not out of error."""
+        """Go back to the beginning; the error state remains."""
         return self.rollback(self._matcher.num_accepted_tokens) if self._matcher else False
 
     def compute_ff_tokens(self) -> list[int]:
-        """The tokens that must come next, as the tokenizer would write them."""
+        """The tokens that must come next, in the tokenizer's own spelling."""
         if self.is_stopped():
             return []
         ahead, found = self._at().fork(), []
@@ -220,7 +220,7 @@ class LLMatcher:
                 if taken < len(step):
                     break
         except StencilError:
-            pass  # what is known so far is true
+            pass  # the part that is already known is correct
         return found
 
     def _forced(self, matcher: GrammarMatcher) -> list[int]:
@@ -237,7 +237,7 @@ class LLMatcher:
         return b"" if self.is_stopped() else self._at()._forced_bytes()
 
     def try_consume_tokens(self, tokens: list[int]) -> int:
-        """Consume tokens as long as they fit and the text is not stopped; how many did."""
+        """Consume tokens while they fit and the text is not stopped; returns how many did."""
         tokens = whole_numbers("tokens", tokens)
         for number, token in enumerate(tokens):
             if self.is_stopped() or not self._fits(token) or not self._consume(token):
@@ -245,10 +245,10 @@ class LLMatcher:
         return len(tokens)
 
     def consume_token(self, sampled_token: int) -> bool:
-        """Go after a token; one that does not fit leads into error, and the answer is False.
+        """Consume a token; one that does not fit is an error, and returns False.
 
         Raises:
-            TypeError: It is no integer.
+            TypeError: It is not an integer.
         """
         if as_whole(sampled_token) is None:
             raise TypeError(
@@ -264,9 +264,9 @@ class LLMatcher:
         return self._consume(sampled_token)
 
     def consume_tokens(self, tokens: list[int]) -> bool:
-        """Go after tokens; where one does not fit it is in error, and the answer is False.
+        """Consume tokens; one that does not fit is an error, and returns False.
 
-        A token that ends the text may follow where it is stopped, and ends it.
+        If the text is stopped, a token that ends it may follow, and ends it.
         """
         for token in whole_numbers("tokens", tokens):
             if self._reason == "EndOfSentence" and token in self._tokenizer.eos_tokens:
@@ -289,12 +289,12 @@ class LLMatcher:
         return row.tobytes()
 
     def compute_logit_bias(self) -> bytes:
-        """The mask: one byte for each token, 200 where it may come and 0 where not."""
+        """The mask: one byte for each token, 200 if it is allowed, otherwise 0."""
         bits = np.unpackbits(np.frombuffer(self.compute_bitmask(), np.uint8), bitorder="little")
         return (bits[: self._tokenizer.vocab_size] * np.uint8(_ALLOWED)).tobytes()
 
     def fill_row(self, row: NDArray[np.int32]) -> None:
-        """Writes the mask into a row of int32 words; words past the vocabulary become 0.
+        """Write the mask into a row of int32 words; words beyond the vocabulary become 0.
 
         Raises:
             ValueError: The row is too short.
@@ -318,36 +318,36 @@ class LLMatcher:
             row.view(np.uint32)[token // 32] |= np.uint32(1 << token % 32)
 
     def unsafe_compute_mask_ptr(self, trg_ptr: int, trg_bytes: int) -> None:
-        """Write the mask to memory that the caller vouches for.
+        """Write the mask to the caller's memory, which is not checked.
 
         Args:
             trg_ptr: The address of 32-bit words.
             trg_bytes: The size of the mask, in bytes.
 
         Raises:
-            ValueError: The address is 0 or no multiple of 4, or the size is not that of a mask.
+            ValueError: The address is 0 or not a multiple of 4, or the size is not that of a mask.
         """
         self.fill_row(memory([self], trg_ptr, trg_bytes, 1)[0])
 
     def unsafe_compute_mask_ptr_with_draft_token(
         self, trg_ptr: int, trg_bytes: int, draft_tokens: list[int]
     ) -> None:
-        """Write the mask, and one after each draft token that fits, one after another.
+        """Write the mask, then one after each draft token that fits.
 
         Args:
             trg_ptr: The address of 32-bit words: room for one mask more than there are drafts.
             trg_bytes: The size of one mask, not that of all of them.
-            draft_tokens: The drafted tokens.
+            draft_tokens: The draft tokens.
 
         Raises:
-            TypeError: A draft token is no integer.
-            ValueError: The address is 0 or no multiple of 4, or the size is not that of a mask.
+            TypeError: A draft token is not an integer.
+            ValueError: The address is 0 or not a multiple of 4, or the size is not that of a mask.
         """
         drafts = whole_numbers("draft_tokens", draft_tokens)
         self.fill_drafts(memory([self], trg_ptr, trg_bytes, 1 + len(drafts)), drafts)
 
     def fill_drafts(self, rows: NDArray[np.int32], draft_tokens: list[int]) -> None:
-        """Writes the mask into the first row, and one after each draft token that fits."""
+        """Write the mask into the first row, then one after each draft token that fits."""
         if len(rows) <= len(draft_tokens):
             raise ValueError(
                 f"there is room for {len(rows)} masks, but {len(draft_tokens)} draft tokens take "
@@ -361,10 +361,10 @@ class LLMatcher:
             ahead.fill_row(row)
 
     def get_capture(self, name: str) -> bytes | None:
-        """The last captured text of a name; None where there is none.
+        """The last captured text of a name; None if there is none.
 
         Raises:
-            TypeError: The name is no str.
+            TypeError: The name is not a str.
         """
         if not isinstance(name, str):
             raise TypeError(f"name is {shown_value(name):.60}, but must be a str")
@@ -397,7 +397,7 @@ class LLMatcher:
         return not self._error
 
     def _look_for_end(self) -> None:
-        """Stops a text that has ended, and one that may end and cannot go on."""
+        """Stop a text that has ended, or that is complete and has no continuation."""
         matcher = self._at()
         if matcher.is_terminated():
             self._reason = "EndOfSentence"
@@ -425,12 +425,13 @@ def _check_limits(limits: Any) -> None:
 def memory(
     matchers: Iterable[LLMatcher], address: int, mask_size: int, masks: int
 ) -> NDArray[np.int32]:
-    """Masks that follow each other at an address, which the caller vouches for.
+    """Consecutive masks at an address, which the caller guarantees to be valid.
 
     Raises:
-        TypeError: The address, the size or the number is no integer.
-        ValueError: The address is 0 or no multiple of 4, the number is below 1, or the size is not
-            that of one mask of each matcher: at another distance others would be overwritten.
+        TypeError: The address, the size or the number is not an integer.
+        ValueError: The address is 0 or not a multiple of 4, the number is below 1, or the size is
+            not that of one mask of each matcher: with another stride, other memory would be
+            overwritten.
     """
     address = whole_number("the pointer", address, least=0)
     size = whole_number("the size", mask_size, least=-MOST)

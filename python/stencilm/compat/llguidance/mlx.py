@@ -1,4 +1,4 @@
-"""Masks for arrays of MLX; the bitmasks themselves are NumPy's."""
+"""Masks for MLX arrays; the bitmasks themselves are NumPy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grammars as texts, Lark or JSON that lists grammars, and how other notations become one."""
+"""Grammars as texts (Lark, or JSON with a list of grammars), and conversions to them."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def json_grammar(
     """The text of a grammar for a JSON Schema.
 
     Raises:
-        TypeError: It is none, or the options are no dict.
-        ValueError: There are options, and it is no object that could hold them.
+        TypeError: It is not a schema, or the options are not a dict.
+        ValueError: There are options, but it is not an object that could hold them.
     """
     if not isinstance(schema, (str, Mapping)):
         raise TypeError(f"schema is a {type(schema).__name__}, but must be a str or a dict")
@@ -92,7 +92,7 @@ def _written(value: Any, write: Callable[[Any], str] = json.dumps) -> str:
 
 
 def regex_grammar(regex: str) -> str:
-    """The text of a grammar for a regular expression; raises TypeError for what is no str."""
+    """The text of a grammar for a regular expression; raises TypeError if it is not a str."""
     return json.dumps({"grammars": [{"lark_grammar": f"start: /{regex_to_lark(regex)}/"}]})
 
 
@@ -101,11 +101,11 @@ def regex_to_lark(regex: str, use_ascii: str | None = None) -> str:
 
     Args:
         regex: The expression.
-        use_ascii: Kept for callers that know this option: classes of characters are those of
+        use_ascii: Accepted for compatibility: classes of characters are those of
             `docs/regex.md`.
 
     Raises:
-        TypeError: It is no str.
+        TypeError: It is not a str.
     """
     if not isinstance(regex, str):
         raise TypeError(f"regex is a {type(regex).__name__}, but must be a str")
@@ -120,14 +120,14 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def lark_grammar(lark: str) -> str:
-    """The text itself; raises TypeError for what is no str."""
+    """The text itself; raises TypeError if it is not a str."""
     if not isinstance(lark, str):
         raise TypeError(f"lark is a {type(lark).__name__}, but must be a str")
     return lark
 
 
 def is_lark_syntax(text: str) -> bool:
-    """Whether a text is Lark by its looks: it has a rule `start`, or a line with `%llguidance`."""
+    """Whether a text looks like Lark: it has a rule `start`, or a line with `%llguidance`."""
     return (
         isinstance(text, str)
         and re.search(r"^\s*(?:start\s*:|%llguidance\b)", text, re.MULTILINE) is not None
@@ -138,13 +138,13 @@ def grammar_from(format: GrammarFormat, text: str) -> str:
     """The text of a grammar in another notation.
 
     Args:
-        format: The notation: "lark"; "gbnf", "ebnf", "cfg" or "grammar" for GBNF, or Lark that
-            looks like it; "json_schema" or "json"; "regex"; "choice" for a list of texts, or its
-            JSON; "llguidance" for what is one already.
+        format: The notation: "lark"; "gbnf", "ebnf", "cfg" or "grammar" for GBNF, or for a text
+            that looks like Lark; "json_schema" or "json"; "regex"; "choice" for a list of texts, or
+            its JSON; "llguidance" for a text that needs no conversion.
         text: The grammar.
 
     Raises:
-        TypeError: Lark that is no str.
+        TypeError: Lark that is not a str.
         ValueError: An unknown notation, or a text that cannot be converted.
     """
     if format in ("lark", "llguidance"):
@@ -175,8 +175,8 @@ def read_grammar(text: str) -> Grammar:
     """The grammar of such a text.
 
     Raises:
-        StencilError: It is not well formed, or cannot be enforced.
-        ValueError: Its JSON is not that of a list of grammars, or has an option that is not here.
+        StencilError: It is not well-formed, or cannot be enforced.
+        ValueError: Its JSON is not a list of grammars, or has an unsupported option.
     """
     if not isinstance(text, str):
         raise ValueError(f"the grammar is a {type(text).__name__}, but must be a str")
@@ -213,7 +213,7 @@ class _Listed:
         self._places = {entry["name"]: i for i, entry in enumerate(listed) if entry.get("name")}
 
     def build(self, place: int, within: tuple[int, ...]) -> Grammar:
-        """The grammar at a place, for those at the places `within`."""
+        """Build the grammar at an index; `within` holds the indices that are being built."""
         entry = self._listed[place]
         if entry.get("json_schema") is not None:
             return _json(entry["json_schema"])
@@ -255,16 +255,15 @@ def _json(schema: Any) -> Grammar:
 
 
 class JsonCompiler:
-    """JSON Schemas as texts of grammars.
+    """Converts JSON Schemas to texts of grammars.
 
     Args:
         separators: Between items, and between a key and its value; (", ", ": ") by default.
-        whitespace_flexible: Whitespace wherever JSON has it.
-        coerce_one_of: Kept for callers that know this option: `oneOf` is enforced.
+        whitespace_flexible: Whitespace wherever JSON allows it.
+        coerce_one_of: Accepted for compatibility: `oneOf` is enforced.
         whitespace_pattern: As for `LLMatcher.grammar_from_json_schema`.
-        json_allowed_escapes: Not offered.
-        json_allow_general_unicode_escapes: Kept for callers that know this option: they are
-            allowed.
+        json_allowed_escapes: Not supported.
+        json_allow_general_unicode_escapes: Accepted for compatibility: they are allowed.
     """
 
     def __init__(
@@ -290,32 +289,32 @@ class JsonCompiler:
         """The text of the grammar.
 
         Raises:
-            ValueError: With `check`, where it cannot be enforced.
+            ValueError: It cannot be enforced; only with `check`.
         """
         return _checked(json_grammar(schema, None, self._options), check)
 
 
 class LarkCompiler:
-    """Lark as texts of grammars."""
+    """Converts Lark to texts of grammars."""
 
     def compile(self, lark: str, check: bool = True) -> str:
         """The text itself.
 
         Raises:
-            TypeError: It is no str.
-            ValueError: With `check`, where it is not well formed or cannot be enforced.
+            TypeError: It is not a str.
+            ValueError: It is not well-formed or cannot be enforced; only with `check`.
         """
         return _checked(lark_grammar(lark), check)
 
 
 class RegexCompiler:
-    """Regular expressions as texts of grammars."""
+    """Converts regular expressions to texts of grammars."""
 
     def compile(self, regex: str, check: bool = True) -> str:
         """The text of the grammar.
 
         Raises:
-            ValueError: With `check`, where it is not well formed or cannot be enforced.
+            ValueError: It is not well-formed or cannot be enforced; only with `check`.
         """
         return _checked(regex_grammar(regex), check)
 

@@ -13,7 +13,7 @@ from stencilm.compat.llguidance.matcher import LLMatcher
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The shape of a bitmask; raises TypeError and ValueError for what is no number of rows."""
+    """The shape of a bitmask; raises TypeError and ValueError for an invalid number of rows."""
     return bitmask_shape(batch_size, vocab_size)
 
 
@@ -25,7 +25,7 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> NDArray[np.int32
 def apply_token_bitmask_inplace_kernel(
     logits: NDArray[np.float32], mask: NDArray[np.int32]
 ) -> None:
-    """Close what a mask of shape (batch, words) does not allow, in logits of (batch, tokens).
+    """Mask logits of (batch, tokens): minus infinity for all that the mask does not allow.
 
     Raises:
         AssertionError: Types or shapes do not fit.
@@ -44,13 +44,13 @@ def apply_token_bitmask_inplace(logits: NDArray[np.float32], mask: NDArray[np.in
     """Set the logits of all tokens that the mask does not allow to minus infinity.
 
     Args:
-        logits: Of shape (tokens,) or (batch, tokens); those past the mask are closed, too.
+        logits: Of shape (tokens,) or (batch, tokens); those beyond the mask are masked, too.
         mask: int32 of shape (words,) or (batch, words).
 
     Raises:
         AssertionError: Types or shapes do not fit.
     """
-    _check_logits(logits)  # of anything but an array a copy would be masked
+    _check_logits(logits)  # for any other value a copy would be masked
     logits, mask = np.atleast_2d(logits), np.atleast_2d(mask)
     _check(mask)
     if logits.ndim != 2 or len(logits) != len(mask):
@@ -61,10 +61,10 @@ def apply_token_bitmask_inplace(logits: NDArray[np.float32], mask: NDArray[np.in
 
 
 def fill_next_token_bitmask(interp: LLMatcher, bitmask: NDArray[np.int32], index: int = 0) -> None:
-    """Write which tokens may come next into a row of a bitmask.
+    """Write the tokens that may come next into a row of a bitmask.
 
     Raises:
-        AssertionError: The bitmask is no int32 array of two dimensions.
+        AssertionError: The bitmask is not an int32 array of two dimensions.
         IndexError: The row is out of range.
         ValueError: The rows are too short for the vocabulary.
     """
@@ -75,7 +75,7 @@ def fill_next_token_bitmask(interp: LLMatcher, bitmask: NDArray[np.int32], index
 def fill_next_token_bitmask_par(
     executor: LLExecutor, matchers: list[tuple[LLMatcher, int]], bitmask: NDArray[np.int32]
 ) -> None:
-    """Write the masks of many matchers, each into its row; raises as for one."""
+    """Write the masks of many matchers, each into its row; raises the same errors."""
     _check(bitmask)
     executor.fill(matchers, bitmask)
 
@@ -85,13 +85,16 @@ def fill_next_token_bitmask_par_with_draft_tokens(
     matchers: list[tuple[LLMatcher, int, list[int]]],
     bitmask: NDArray[np.int32],
 ) -> None:
-    """Write masks, and below each those after the draft tokens that fit; raises as for one."""
+    """Write masks, each followed by those after the draft tokens that fit.
+
+    Raises the same errors.
+    """
     _check(bitmask)
     executor.fill_with_drafts(matchers, bitmask)
 
 
 def consume_token_par(executor: LLExecutor, matchers: list[tuple[LLMatcher, int]]) -> list[bool]:
-    """Consume one token in each matcher; whether each fits."""
+    """Consume one token in each matcher; returns whether each fits."""
     return executor.consume_token_par(matchers)
 
 

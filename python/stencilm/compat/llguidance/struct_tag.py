@@ -1,4 +1,4 @@
-"""`StructTag`: free text in which triggers lead to tags, as Lark."""
+"""`StructTag`: free text in which triggers start tags, as Lark."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class StructTag:
     """One tag.
 
     Args:
-        trigger: What leads to it, such as "<function".
-        begin: How it begins: with the trigger.
-        grammar: What stands in it: a JSON Schema as a dict or text, or Lark.
-        end: How it ends.
+        trigger: The text that starts it, such as "<function".
+        begin: Its beginning, which begins with the trigger.
+        grammar: Its content: a JSON Schema as a dict or text, or Lark.
+        end: Its end.
 
     Raises:
-        TypeError: A text is no str.
+        TypeError: A text is not a str.
         AssertionError: The trigger is empty, or `begin` does not begin with it.
     """
 
@@ -51,7 +51,7 @@ class StructTag:
         assume_special: bool = True,
         text_regex: str = r"(.|\n)*",
     ) -> str:
-        """The text of a grammar: free text, in which each trigger leads to its tags.
+        """The text of a grammar: free text in which each trigger starts its tags.
 
         Args:
             tags: The tags, at least one.
@@ -59,8 +59,8 @@ class StructTag:
             text_regex: The free text, without "/".
 
         Raises:
-            AssertionError: There are no tags, one is no StructTag, or the pattern has a slash.
-            TypeError: The pattern is no str.
+            AssertionError: There are no tags, one is not a StructTag, or the pattern has a slash.
+            TypeError: The pattern is not a str.
             ValueError: A grammar is neither a text nor a dict.
         """
         if not tags:
@@ -102,7 +102,7 @@ def _body(tag: StructTag, name: str, named: list[dict[str, str]]) -> str:
     elif not isinstance(tag.grammar, str):
         raise ValueError(f"grammar is a {type(tag.grammar).__name__}, but must be a str or a dict")
     elif tag.grammar.lstrip().startswith('{"grammars"'):
-        # What grammar_from_json_schema gives for a schema.
+        # The text that grammar_from_json_schema returns for a schema.
         read = _listed(tag.grammar)
         if len(read) != 1 or not isinstance(read[0], dict) or "json_schema" not in read[0]:
             raise ValueError("grammar lists several grammars, but a tag takes one")

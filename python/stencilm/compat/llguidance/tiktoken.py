@@ -1,4 +1,4 @@
-"""Encodings of tiktoken."""
+"""tiktoken encodings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lltokenizer_from_encoding(
         encoding: The encoding.
         n_vocab: The number of the model's logits, where it is larger.
         eos_token: The tokens that end a text; by default `encoding.eot_token`.
-        slices: Kept for callers that know this option.
+        slices: Accepted for compatibility.
 
     Raises:
         ValueError: It cannot be read.

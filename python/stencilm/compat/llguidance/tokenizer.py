@@ -1,4 +1,4 @@
-"""`LLTokenizer` and `TokenizerWrapper` as the original has them."""
+"""The original's `LLTokenizer` and `TokenizerWrapper`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from stencilm.tokenizers import TokenizerInfo
 from stencilm.tokenizers.merge_prefixes import check_tokenizer_file, check_tokenizer_text
 from stencilm.whole_numbers import as_whole
 
-# The first byte of a token's bytes where the token is a special one.
+# The first byte that marks the bytes of a special token.
 _SPECIAL = b"\xff"
-# Names of special tokens that end a text where nothing says which do.
+# Names of special tokens that end a text, if no stop tokens are given.
 _STOPS = ("</s>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "<|endoftext|>", "<eos>")
 _SLICES = [
     r"[\x20\x0A\x0D\x09]+",
@@ -31,11 +31,11 @@ _Eos = int | list[int] | None
 
 
 class TokenizerWrapper:
-    """A tokenizer that is any object with tokens and a way to encode.
+    """Wraps any object that has tokens and can encode.
 
     Args:
-        gtokenizer: Has `eos_token_id`, `bos_token_id`, `tokens` (the bytes of every id), may have
-            `special_token_ids`, and called with bytes or a text it gives ids.
+        gtokenizer: Has `eos_token_id`, `bos_token_id`, `tokens` (the bytes of every id) and
+            optionally `special_token_ids`; called with bytes or a text, it returns ids.
     """
 
     def __init__(self, gtokenizer: Any) -> None:
@@ -48,7 +48,7 @@ class TokenizerWrapper:
         try:
             gtokenizer(b"test")
             self._accepts_bytes = True
-        except Exception:  # whatever it raises for bytes
+        except Exception:  # it may raise anything for bytes
             self._accepts_bytes = False
 
     def __call__(self, s: str) -> list[int]:
@@ -58,18 +58,18 @@ class TokenizerWrapper:
 
 
 class LLTokenizer:
-    """A vocabulary and the way to encode.
+    """A vocabulary and its encoding.
 
     Args:
         tokenizer: The text of a tokenizer.json, the path of one, "byte" for one token for each
             byte, or a `TokenizerWrapper`.
-        n_vocab: The number of the model's logits, where it is larger.
-        eos_token: The tokens that end a text; by default the first of the usual names, or what the
-            wrapper says.
-        slices: Kept for callers that know this option: masks are not computed in slices here.
+        n_vocab: The number of the model's logits, if it is larger.
+        eos_token: The tokens that end a text; by default the first of the usual names, or the one
+            of the wrapper.
+        slices: Accepted for compatibility: masks are not computed in slices here.
 
     Raises:
-        ValueError: It cannot be read, or is the name of a tokenizer elsewhere.
+        ValueError: It cannot be read, or is the name of a tokenizer that would have to be fetched.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class LLTokenizer:
         n_vocab: int | None,
         stops: list[int] | None,
     ) -> None:
-        """Takes what a reader of this package gives, which knows how to encode itself."""
+        """Use a tokenizer that this package has read, which can encode itself."""
         try:
             given: dict[str, Any] = {} if n_vocab is None else {"vocab_size": n_vocab}
             if stops is None:
@@ -220,23 +220,23 @@ class LLTokenizer:
         """The same tokenizer: masks are not computed in slices here.
 
         Raises:
-            TypeError: They are no list of texts.
+            TypeError: They are not a list of texts.
         """
         check_kinds("slices", slices, str, "patterns")
         return self
 
     @staticmethod
     def general_slices() -> list[str]:
-        """The original's default slices, which mean nothing here."""
+        """The original's default slices, which have no effect here."""
         return list(_SLICES)
 
     @staticmethod
     def json_slices() -> list[str]:
-        """The original's slices for JSON, which mean nothing here."""
+        """The original's slices for JSON, which have no effect here."""
         return list(_SLICES)
 
     def greedy_tokenize(self, text: str) -> list[int]:
-        """The tokens of a text, each the longest that fits; not what the tokenizer would write."""
+        """The tokens of a text, each the longest that fits; the tokenizer itself may differ."""
         data = _text(text).encode()
         spelled = {
             each: token_id
@@ -256,11 +256,11 @@ class LLTokenizer:
         return tokens
 
     def tokenize_bytes(self, utf8bytes: bytes, *, parse_special: bool = False) -> list[int]:
-        """The tokens of bytes, without a space before them.
+        """The tokens of bytes, without a leading space.
 
         Args:
             utf8bytes: The bytes.
-            parse_special: The names of special tokens in them are these tokens.
+            parse_special: Names of special tokens in the bytes become these tokens.
         """
         utf8bytes = _bytes("utf8bytes", utf8bytes)
         if not parse_special:
@@ -295,7 +295,7 @@ class LLTokenizer:
     def tokenize_partial(
         self, new_bytes: bytes, recent_tokens: list[int] | None = None
     ) -> tuple[list[int], bytes]:
-        """The tokens with which the bytes begin whatever follows, and the bytes left over."""
+        """The tokens that `data` begins with whatever follows it, and the bytes left over."""
         new_bytes = _bytes("new_bytes", new_bytes)
         if self._encode is None:
             return self._info.tokenize_partial(new_bytes, recent_tokens)
@@ -305,7 +305,7 @@ class LLTokenizer:
         return tokens, rest
 
     def _open_bytes(self, data: bytes) -> int:
-        """How many bytes at the end a token may begin in and go on, wherever tokens end now."""
+        """The length of the longest suffix that begins a longer token, wherever tokens end now."""
         if self._sorted is None:
             vocab = enumerate(self._info.decoded_vocab)
             self._sorted = sorted(each for i, each in vocab if each and i not in self._special)
@@ -318,27 +318,27 @@ class LLTokenizer:
         return 0
 
     def dbg_tokens(self, tokens: list[int]) -> str:
-        """Tokens for people."""
+        """Tokens for display."""
         return f"⟦{self.test_trace_tokens(tokens)}⟧"
 
     def test_trace_tokens(self, tokens: list[int]) -> str:
-        """Tokens for people, without the brackets."""
+        """Tokens for display, without the brackets."""
         return "‧".join(
             "≺EOS≻" if token in self.eos_tokens else self._info.dbg_tokens([token])
             for token in self._info._checked(tokens, "tokens")
         )
 
     def decode_str(self, tokens: list[int]) -> str:
-        """The text of tokens, special ones by their names; broken characters as U+FFFD."""
+        """The text of tokens, special ones by name; invalid characters as U+FFFD."""
         return self.decode_bytes(tokens).decode("utf-8", "replace")
 
     def decode_bytes(self, tokens: list[int]) -> bytes:
-        """The bytes of tokens, special ones by their names."""
+        """The bytes of tokens, special ones by name."""
         vocab = self._info.decoded_vocab
         return b"".join(vocab[token] for token in self._info._checked(tokens, "tokens"))
 
     def is_special_token(self, token: int) -> bool:
-        """Whether a token is a special one; raises TypeError for what is no id."""
+        """Whether a token is a special one; raises TypeError for any other value."""
         number = as_whole(token)
         if number is None:
             raise TypeError(f"token is {shown_value(token):.60}, but must be an int")

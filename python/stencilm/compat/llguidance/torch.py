@@ -13,18 +13,18 @@ from stencilm.compat.llguidance.matcher import LLMatcher
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
-    """The shape of a bitmask; raises TypeError and ValueError for what is no number of rows."""
+    """The shape of a bitmask; raises TypeError and ValueError for an invalid number of rows."""
     return bitmask_shape(batch_size, vocab_size)
 
 
 def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
-    """A new bitmask that allows everything; in pinned memory where there is a GPU."""
+    """A new bitmask that allows everything; in pinned memory if there is a GPU."""
     shape = get_bitmask_shape(batch_size, vocab_size)
     return torch.full(shape, -1, dtype=torch.int32, pin_memory=torch.cuda.is_available())
 
 
 def apply_token_bitmask_inplace_kernel(logits: Any, mask: Any) -> None:
-    """Close what a mask of shape (batch, words) does not allow, in logits of (batch, tokens)."""
+    """Mask logits of (batch, tokens): minus infinity for all that the mask does not allow."""
     _apply(logits, mask, vocab_size=min(logits.shape[1], 32 * mask.shape[1]))
 
 
@@ -32,7 +32,7 @@ def apply_token_bitmask_inplace(logits: Any, mask: Any) -> None:
     """Set the logits of all tokens that the mask does not allow to minus infinity.
 
     Args:
-        logits: Of shape (tokens,) or (batch, tokens); those past the mask are closed, too.
+        logits: Of shape (tokens,) or (batch, tokens); those beyond the mask are masked, too.
         mask: int32 of shape (words,) or (batch, words), on the same device.
 
     Raises:
@@ -52,10 +52,10 @@ def apply_token_bitmask_inplace(logits: Any, mask: Any) -> None:
 
 
 def fill_next_token_bitmask(interp: LLMatcher, bitmask: Any, index: int = 0) -> None:
-    """Write which tokens may come next into a row of a bitmask in main memory.
+    """Write the tokens that may come next into a row of a bitmask in main memory.
 
     Raises:
-        AssertionError: The bitmask is no such tensor.
+        AssertionError: The bitmask is not such a tensor.
         IndexError: The row is out of range.
         ValueError: The rows are too short for the vocabulary.
     """
@@ -66,7 +66,7 @@ def fill_next_token_bitmask(interp: LLMatcher, bitmask: Any, index: int = 0) -> 
 def fill_next_token_bitmask_par(
     executor: LLExecutor, matchers: list[tuple[LLMatcher, int]], bitmask: Any
 ) -> None:
-    """Write the masks of many matchers, each into its row; raises as for one."""
+    """Write the masks of many matchers, each into its row; raises the same errors."""
     _check(bitmask)
     executor.fill(matchers, bitmask.numpy())
 
@@ -74,13 +74,16 @@ def fill_next_token_bitmask_par(
 def fill_next_token_bitmask_par_with_draft_tokens(
     executor: LLExecutor, matchers: list[tuple[LLMatcher, int, list[int]]], bitmask: Any
 ) -> None:
-    """Write masks, and below each those after the draft tokens that fit; raises as for one."""
+    """Write masks, each followed by those after the draft tokens that fit.
+
+    Raises the same errors.
+    """
     _check(bitmask)
     executor.fill_with_drafts(matchers, bitmask.numpy())
 
 
 def consume_token_par(executor: LLExecutor, matchers: list[tuple[LLMatcher, int]]) -> list[bool]:
-    """Consume one token in each matcher; whether each fits."""
+    """Consume one token in each matcher; returns whether each fits."""
     return executor.consume_token_par(matchers)
 
 

@@ -1,8 +1,8 @@
-"""The names of xgrammar 0.2 over this package's engine: `import stencilm.compat.xgrammar as xgr`.
+"""The interface of xgrammar 0.2 over this engine: `import stencilm.compat.xgrammar as xgr`.
 
-One idea: whatever is public has the original's name, signature, result and error class. The modules
-named as in the original only re-export what others define, so a module that is imported under both
-packages' names holds the same classes.
+One idea: every public item has the original's name, signature, result and error class. Modules that
+are named as in the original only re-export definitions, so a module that is imported under the
+names of both packages holds the same classes.
 """
 
 from __future__ import annotations
@@ -81,6 +81,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "hf":  # needs transformers, which those who only mask do without
+    if name == "hf":  # needs transformers, which masking alone does not
         return import_module("stencilm.compat.xgrammar.contrib.hf")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

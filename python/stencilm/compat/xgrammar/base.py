@@ -1,17 +1,17 @@
-"""`XGRObject`, which this package has not."""
+"""`XGRObject`, which this package does not have."""
 
 from typing import NoReturn
 
 
 class XGRObject:
-    """What the original's classes derive from; those here do not.
+    """The base of the original's classes, but not of those here.
 
     Raises:
         NotImplementedError: Always.
     """
 
     def __new__(cls) -> NoReturn:
-        """Refused."""
+        """Always raises."""
         raise NotImplementedError(
             "XGRObject wraps a handle of the original's C++ objects, which are not here: make a "
             "Grammar, a TokenizerInfo, a GrammarCompiler or a GrammarMatcher instead"

@@ -1,4 +1,4 @@
-"""`BatchGrammarMatcher` as the original has it."""
+"""The original's `BatchGrammarMatcher`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from stencilm.whole_numbers import as_whole
 
 
 class BatchGrammarMatcher:
-    """One call for the matchers of many sequences, on several threads.
+    """Calls the matchers of many sequences at once, on several threads.
 
     Args:
-        max_threads: "auto" takes one for each processor, at most 8.
+        max_threads: "auto" takes one per processor, at most 8.
 
     Raises:
         RuntimeError: `max_threads` is out of range.
@@ -56,7 +56,7 @@ class BatchGrammarMatcher:
                 [matcher._matcher for matcher in given], bitmask, indices
             )
         except StencilError as error:
-            # The arguments fit, and the rows of the other matchers are filled.
+            # At this point the arguments are valid, and the rows of the other matchers are filled.
             _without_stops(given, bitmask, indices)
             raise RuntimeError(str(error)) from error
         except (ValueError, TypeError, IndexError) as error:
@@ -67,7 +67,7 @@ class BatchGrammarMatcher:
     def batch_fill_temperature(
         matchers: list[GrammarMatcher], temperatures: Any, indices: list[int] | None = None
     ) -> None:
-        """Write the temperature of each matcher into a float32 tensor, -1 where there is none.
+        """Write the temperature of each matcher into a float32 tensor, -1 if there is none.
 
         Raises:
             TypeError: `matchers` or `indices` holds something else.
@@ -88,10 +88,10 @@ class BatchGrammarMatcher:
     def batch_accept_token(
         matchers: list[GrammarMatcher], tokens: list[int], debug_print: bool = False
     ) -> list[bool]:
-        """Accept one token in each matcher; whether each fits.
+        """Accept one token in each matcher; returns whether each fits.
 
         Raises:
-            TypeError: `matchers` or `tokens` holds something else; no matcher has changed then.
+            TypeError: `matchers` or `tokens` holds something else; then no matcher has changed.
             RuntimeError: There are not as many tokens as matchers.
         """
         given, ids = _matchers(matchers), whole_numbers("tokens", tokens)
@@ -102,10 +102,10 @@ class BatchGrammarMatcher:
     def batch_accept_string(
         matchers: list[GrammarMatcher], strings: list[str | bytes], debug_print: bool = False
     ) -> list[bool]:
-        """Accept one text in each matcher; whether each fits.
+        """Accept one text in each matcher; returns whether each fits.
 
         Raises:
-            TypeError: `matchers` or `strings` holds something else; no matcher has changed then.
+            TypeError: `matchers` or `strings` holds something else; then no matcher has changed.
             RuntimeError: There are not as many texts as matchers.
         """
         given = _matchers(matchers)
@@ -118,7 +118,7 @@ class BatchGrammarMatcher:
         """Take back the last tokens of each matcher.
 
         Raises:
-            TypeError: `matchers` or `num_tokens` holds something else; no matcher has changed then.
+            TypeError: `matchers` or `num_tokens` holds something else; then no matcher has changed.
             RuntimeError: There are fewer tokens, or not as many numbers as matchers.
         """
         given = _matchers(matchers)
@@ -134,7 +134,7 @@ def _matchers(matchers: Any) -> list[GrammarMatcher]:
 
 
 def _without_stops(matchers: list[GrammarMatcher], bitmask: Any, indices: list[int] | None) -> None:
-    """Take the stop tokens from the rows of texts that have ended by themselves."""
+    """Remove the stop tokens from the rows of texts that have terminated without one."""
     if not any(matcher._ends_by_itself for matcher in matchers):
         return
     rows = range(len(matchers)) if indices is None else indices

@@ -1,4 +1,4 @@
-"""Bitmasks of torch, as the original has them."""
+"""The original's functions for bitmasks in torch tensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
     """The shape of a bitmask: one row for each sequence, one bit for each token.
 
     Raises:
-        TypeError: A number is no integer.
+        TypeError: A number is not an integer.
         RuntimeError: It is negative.
     """
     try:
@@ -42,7 +42,7 @@ def allocate_token_bitmask(batch_size: int, vocab_size: int) -> Any:
     """A new tensor in main memory, int32 of shape (batch, words), that allows everything.
 
     Raises:
-        TypeError: A number is no integer.
+        TypeError: A number is not an integer.
         RuntimeError: It is negative, or there is no room for so many rows.
     """
     return torch.full(get_bitmask_shape(batch_size, vocab_size), -1, dtype=bitmask_dtype)
@@ -52,7 +52,7 @@ def reset_token_bitmask(bitmask: Any) -> None:
     """Allow everything in every row.
 
     Raises:
-        TypeError: It is no tensor.
+        TypeError: It is not a tensor.
         ValueError: It is not of int32.
     """
     if not isinstance(bitmask, torch.Tensor):
@@ -89,7 +89,7 @@ def apply_token_bitmask_inplace(
             torch's own operations, "cpu" for main memory; "cuda" and "auto" choose.
 
     Raises:
-        TypeError: `logits` or `bitmask` is no tensor.
+        TypeError: `logits` or `bitmask` is not a tensor.
         ValueError: Devices, types, `vocab_size` or the backend do not fit.
         RuntimeError: The numbers of rows do not fit.
     """
@@ -122,7 +122,7 @@ def apply_token_bitmask_inplace(
     chosen: Any = _BACKENDS[backend]
     rows = indices.tolist() if isinstance(indices, torch.Tensor) else indices
     number = as_whole(vocab_size)
-    # A wrong number of tokens is reported by what masks, which has to see the logits as they are.
+    # `apply` reports a wrong number of tokens; it has to see the logits as they are.
     seen = logits if number is None or not 1 <= number <= most else logits[..., :number]
     try:
         _apply(seen, bitmask, vocab_size=vocab_size, indices=rows, backend=chosen)

@@ -1,4 +1,4 @@
-"""Under the original's name: what `tool_tags` defines, and a function for each family."""
+"""The original's module name for members of `tool_tags`, and a function for each family."""
 
 from stencilm.compat.xgrammar.tool_tags import (
     get_builtin_structural_tag,

@@ -1,4 +1,4 @@
-"""Under the original's name: what `compiling` defines."""
+"""The original's module name for members of `compiling`."""
 
 from stencilm.compat.xgrammar.compiling import (
     CompiledGrammar,

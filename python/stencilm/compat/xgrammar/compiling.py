@@ -1,4 +1,4 @@
-"""`GrammarCompiler` and `CompiledGrammar` as the original has them."""
+"""The original's `GrammarCompiler` and `CompiledGrammar`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _NO_LIMIT = 1 << 48
 
 
 class CompiledGrammar:
-    """A grammar made ready for a vocabulary; a `GrammarCompiler` makes it."""
+    """A grammar compiled for a vocabulary; made by a `GrammarCompiler`."""
 
     _compiled: _CompiledGrammar
     _info: TokenizerInfo
 
     @property
     def grammar(self) -> Grammar:
-        """What it was compiled from."""
+        """The grammar that it was compiled from."""
         return Grammar._of(self._compiled.grammar)
 
     @property
@@ -42,7 +42,7 @@ class CompiledGrammar:
 
     @property
     def memory_size_bytes(self) -> int:
-        """What it keeps in memory by now, in bytes; it grows with use."""
+        """Its current size in memory, in bytes; it grows with use."""
         return self._compiled.memory_size_bytes
 
     def serialize_json(self) -> str:
@@ -51,13 +51,13 @@ class CompiledGrammar:
 
     @staticmethod
     def deserialize_json(json_str: str, tokenizer_info: TokenizerInfo) -> CompiledGrammar:
-        """What `serialize_json` wrote.
+        """Read what `serialize_json` wrote.
 
         Raises:
-            InvalidJSONError: The text is no JSON.
+            InvalidJSONError: The text is not JSON.
             DeserializeVersionError: Another version, or another package, wrote it.
-            DeserializeFormatError: It is damaged, no compiled grammar, or of another tokenizer.
-            ValueError: `tokenizer_info` is no TokenizerInfo.
+            DeserializeFormatError: It is damaged, not a compiled grammar, or of another tokenizer.
+            ValueError: `tokenizer_info` is not a TokenizerInfo.
         """
         checked_info(tokenizer_info)
         text = str(load("CompiledGrammar", json_str)["value"])
@@ -73,19 +73,19 @@ class CompiledGrammar:
 
 
 class GrammarCompiler:
-    """Compiles grammars for one vocabulary, and keeps the latest.
+    """Compiles grammars for one vocabulary, and caches the latest.
 
     Args:
         tokenizer_info: The vocabulary.
-        max_threads: Kept for callers that know this option.
-        cache_enabled: Where False every call compiles anew.
-        cache_limit_bytes: What the kept grammars may take together; -1 for no limit.
-        enable_dynamic_compilation: Kept for callers that know this option: masks are always made
-            where they are first needed.
+        max_threads: Accepted for compatibility.
+        cache_enabled: If False, every call compiles again.
+        cache_limit_bytes: The total size of cached grammars; -1 for no limit.
+        enable_dynamic_compilation: Accepted for compatibility: masks are always computed when they
+            are first needed.
 
     Raises:
-        ValueError: `tokenizer_info` is no TokenizerInfo.
-        TypeError: `max_threads` or `cache_limit_bytes` is no integer.
+        ValueError: `tokenizer_info` is not a TokenizerInfo.
+        TypeError: `max_threads` or `cache_limit_bytes` is not an integer.
         RuntimeError: `cache_limit_bytes` is below -1.
     """
 
@@ -157,10 +157,10 @@ class GrammarCompiler:
             return self._made(self._compiler.compile_lark(lark_string, grammars=named))
 
     def compile_structural_tag(self, *args: Any, **kwargs: Any) -> CompiledGrammar:
-        """The compiled form of `Grammar.from_structural_tag`, which says what it takes.
+        """The compiled form of `Grammar.from_structural_tag`, which describes the arguments.
 
         Raises:
-            RuntimeError: It is no structural tag, or cannot be enforced.
+            RuntimeError: It is not a structural tag, or cannot be enforced.
             TypeError: The arguments are of another form.
         """
         tag = read_tag(args, kwargs)
@@ -173,7 +173,7 @@ class GrammarCompiler:
         """The compiled form of a grammar, or of an EBNF text.
 
         Raises:
-            RuntimeError: The text is not well formed, or no token can begin it.
+            RuntimeError: The text is not well-formed, or no token can begin it.
             ValueError: `grammar` is something else.
         """
         if not isinstance(grammar, (str, Grammar)):
@@ -185,11 +185,11 @@ class GrammarCompiler:
             return self._made(self._compiler.compile_grammar(given, root_rule_name=root_rule_name))
 
     def clear_cache(self) -> None:
-        """Keep nothing of what was compiled so far."""
+        """Drop all cached grammars."""
         self._compiler.clear_cache()
 
     def get_cache_size_bytes(self) -> int:
-        """What the kept grammars take at present, in bytes."""
+        """The current size of the cached grammars, in bytes."""
         return self._compiler.get_cache_size_bytes()
 
     @property

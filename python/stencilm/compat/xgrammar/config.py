@@ -1,4 +1,4 @@
-"""Under the original's name: what `depth` and `saved` define."""
+"""The original's module name for members of `depth` and `saved`."""
 
 from stencilm.compat.xgrammar.depth import (
     get_max_recursion_depth,

@@ -1,6 +1,6 @@
-"""The bound on recursion: kept and shown, for nothing here recurses as deeply as its input.
+"""The bound on recursion: stored, but without effect, since nothing here recurses on its input.
 
-How deep an input may be is this package's own business, and past it an error, not a crash.
+This package has its own bounds on nesting; exceeding them is an error, not a crash.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _depth = [_initial()]
 
 
 def get_max_recursion_depth() -> int:
-    """The number that was set last; 10,000 or that of the environment at first."""
+    """The last number that was set; initially 10,000 or the value in the environment."""
     return _depth[0]
 
 
 def set_max_recursion_depth(max_recursion_depth: int) -> None:
-    """Keeps a number, for callers that know this option; it bounds nothing here.
+    """Store a number, for compatibility; it bounds nothing here.
 
     Raises:
         RuntimeError: It is not from 1 to 1,000,000.
@@ -43,7 +43,7 @@ def set_max_recursion_depth(max_recursion_depth: int) -> None:
 
 @contextmanager
 def max_recursion_depth(temp_depth: int) -> Iterator[None]:
-    """Keeps a number while a block runs, then the one before it."""
+    """Set a number for the duration of a block, then restore the previous one."""
     before = get_max_recursion_depth()
     set_max_recursion_depth(temp_depth)
     try:

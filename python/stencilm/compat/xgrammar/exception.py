@@ -1,4 +1,4 @@
-"""Under the original's name: what `failures` defines."""
+"""The original's module name for members of `failures`."""
 
 from stencilm.compat.xgrammar.failures import (
     DeserializeFormatError,

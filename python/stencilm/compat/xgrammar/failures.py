@@ -1,4 +1,4 @@
-"""The original's classes of errors, and this package's errors as those."""
+"""The original's error classes, and the translation of this package's errors into them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from stencilm.errors import StencilError
 
 
 class DeserializeFormatError(RuntimeError):
-    """A saved value has not the form of what is read, or belongs to another tokenizer."""
+    """A serialized value does not have the expected form, or belongs to another tokenizer."""
 
 
 class DeserializeVersionError(RuntimeError):
-    """A saved value was written by another version, or by another package."""
+    """A serialized value was written by another version, or by another package."""
 
 
 class InvalidStructuralTagError(RuntimeError):
-    """A structural tag that has not the shape of one, or that cannot be enforced."""
+    """A structural tag that is malformed, or that cannot be enforced."""
 
 
 class InvalidJSONError(RuntimeError):
-    """A text that is no JSON."""
+    """A text that is not JSON."""
 
 
 @contextmanager
 def translated(
     kind: type[RuntimeError] = RuntimeError, *, also: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """Raises what this package raises on purpose as an error of another class, same sentence.
+    """Raise the errors of this package as another class, with the same message.
 
-    `also` names classes of Python's own that are raised so, too.
+    `also` names classes of Python's own that are converted, too.
     """
     kinds: tuple[type[Exception], ...] = (StencilError, *also)
     try:

@@ -1,7 +1,7 @@
-"""Structural tags as values with the original's fields, and what they are to this package.
+"""Structural tags as values with the original's fields, and their conversion to this package.
 
-One idea: a value here is what its JSON says. It may be changed until it is used, as the original's
-may; what it means is decided where it is compiled.
+One idea: a value is its JSON form. Like the original's, it may be changed until it is used; its
+meaning is decided when it is compiled.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class JSONSchemaFormat(BaseModel):
 
 
 class AnyTextFormat(BaseModel):
-    """Any text without these in it, of at most so many tokens and characters."""
+    """Any text without these texts in it, of at most this many tokens and characters."""
 
     type: Literal["any_text"] = "any_text"
     excludes: list[str] = []
@@ -63,7 +63,7 @@ class ExcludeTokenFormat(BaseModel):
 
 
 class AnyTokensFormat(BaseModel):
-    """Tokens that are none of these, at most so many."""
+    """Tokens that are none of these, up to a number."""
 
     type: Literal["any_tokens"] = "any_tokens"
     exclude_tokens: list[int | str] = []
@@ -258,8 +258,8 @@ class StructuralTag(BaseModel):
         """Free text in which each trigger leads to the tags that begin with it.
 
         Raises:
-            TypeError: `tags` is no list of StructuralTagItem.
-            ValueError: `triggers` is no list of str.
+            TypeError: `tags` is not a list of StructuralTagItem.
+            ValueError: `triggers` is not a list of str.
         """
         tags = check_kinds("tags", tags, StructuralTagItem, "StructuralTagItem")
         return StructuralTag(
@@ -281,7 +281,7 @@ class StructuralTag(BaseModel):
         """The tag of a JSON text or a dict.
 
         Raises:
-            ValueError: It is neither, or no structural tag.
+            ValueError: It is neither, or not a structural tag.
         """
         if isinstance(json_str, str):
             return StructuralTag.model_validate_json(json_str)
@@ -299,7 +299,7 @@ def _schema(given: str | type[BaseModel] | dict[str, Any]) -> Any:
 
 
 def plain_tag(tag: Any) -> Any:
-    """The JSON of a tag as this package reads it, which has other defaults for schemas.
+    """The JSON of a tag for this package, whose defaults for schemas differ.
 
     Raises:
         InvalidStructuralTagError: It is nested too deeply.
@@ -331,7 +331,7 @@ def _plain(value: Any) -> Any:
 
 
 def tag_of(tag: _StructuralTag) -> StructuralTag:
-    """A tag of this package as the original's value."""
+    """Convert a tag of this package to the original's value."""
     return StructuralTag.model_validate(_foreign(json.loads(tag.to_json())))
 
 

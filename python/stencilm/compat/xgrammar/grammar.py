@@ -1,4 +1,4 @@
-"""Under the original's name: what `grammars` and `formats` define."""
+"""The original's module name for members of `grammars` and `formats`."""
 
 from stencilm.compat.xgrammar.formats import StructuralTagItem
 from stencilm.compat.xgrammar.grammars import Grammar

@@ -1,4 +1,4 @@
-"""`Grammar` as the original has it, and the reading of what its methods take."""
+"""The original's `Grammar`, and conversions of the arguments of its methods."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ Schema = str | type[BaseModel] | dict[str, Any]
 class Grammar:
     """A set of texts; made by a `from_...` method.
 
-    Every method that reads a notation raises RuntimeError where the text is not well formed, asks
-    for what cannot be enforced, has no match, or is past a limit.
+    Every method that reads a notation raises RuntimeError if the text is not well-formed, cannot be
+    enforced, matches nothing, or exceeds a limit.
     """
 
     _grammar: _Grammar
@@ -46,7 +46,7 @@ class Grammar:
         return str(self._grammar)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are one object: two grammars of one text are two."""
+        """Identity: two grammars of the same text are not equal."""
         return self is other
 
     __hash__ = None  # type: ignore[assignment]  # as in the original
@@ -73,7 +73,8 @@ class Grammar:
 
         Args:
             schema: JSON text, a dict or a pydantic model.
-            any_whitespace: Whitespace wherever JSON has it; else one layout, that of `json.dumps`.
+            any_whitespace: Whitespace wherever JSON allows it; otherwise the layout of
+                `json.dumps`.
             indent: For that layout.
             separators: For that layout.
             strict_mode: Only properties and elements that the schema names.
@@ -116,7 +117,7 @@ class Grammar:
 
         Args:
             lark_string: The grammar; texts start from its rule `start`.
-            tokenizer_info: Kept for callers that know this option. Names of special tokens are
+            tokenizer_info: Accepted for compatibility. Names of special tokens are
                 looked up when the grammar is compiled.
             named_grammars: Grammars, or Lark texts, that the text uses as `@name`.
         """
@@ -128,13 +129,13 @@ class Grammar:
         """The texts of a structural tag.
 
         Args:
-            *args: A structural tag: a `StructuralTag`, its JSON text or a dict. Or, as before,
-                a list of `StructuralTagItem` and a list of triggers.
+            *args: A structural tag: a `StructuralTag`, its JSON text or a dict. Or, in the older
+                form, a list of `StructuralTagItem` and a list of triggers.
             **kwargs: The same as `structural_tag`, or as `tags` and `triggers`.
 
         Raises:
-            InvalidJSONError: The text is no JSON.
-            InvalidStructuralTagError: It is no structural tag, or cannot be enforced.
+            InvalidJSONError: The text is not JSON.
+            InvalidStructuralTagError: It is not a structural tag, or cannot be enforced.
             TypeError: The arguments are none of these.
         """
         tag = read_tag(args, kwargs)
@@ -149,13 +150,13 @@ class Grammar:
 
     @staticmethod
     def concat(*grammars: Grammar) -> Grammar:
-        """The texts of the grammars, one after the other; raises TypeError for what is none."""
+        """The texts of the grammars, one after the other; raises TypeError for any other value."""
         with translated():
             return Grammar._of(_Grammar.concat(*_inner(grammars)))
 
     @staticmethod
     def union(*grammars: Grammar) -> Grammar:
-        """The texts of any of the grammars; raises TypeError for what is none."""
+        """The texts of any of the grammars; raises TypeError for any other value."""
         with translated():
             return Grammar._of(_Grammar.union(*_inner(grammars)))
 
@@ -165,12 +166,12 @@ class Grammar:
 
     @staticmethod
     def deserialize_json(json_string: str) -> Grammar:
-        """What `serialize_json` wrote.
+        """Read what `serialize_json` wrote.
 
         Raises:
-            InvalidJSONError: The text is no JSON.
+            InvalidJSONError: The text is not JSON.
             DeserializeVersionError: Another version, or another package, wrote it.
-            DeserializeFormatError: It is damaged, or no grammar.
+            DeserializeFormatError: It is damaged, or not a grammar.
         """
         with translated(DeserializeFormatError):
             return Grammar._of(
@@ -204,8 +205,8 @@ def read_schema(
 
     Raises:
         ValueError: `schema` is something else than JSON text, a dict or a model.
-        TypeError: A dict holds what is no JSON, or `max_whitespace_cnt` is no integer.
-        RuntimeError: It is no JSON, or `max_whitespace_cnt` is less than 1.
+        TypeError: A dict holds what is not JSON, or `max_whitespace_cnt` is not an integer.
+        RuntimeError: It is not JSON, or `max_whitespace_cnt` is less than 1.
     """
     if max_whitespace_cnt is not None:
         with translated(also=(ValueError,)):
@@ -217,7 +218,7 @@ def read_schema(
     if isinstance(schema, str):
         text = schema
         if strict_mode:
-            # Where it is no JSON, whoever reads the text says what is wrong with it.
+            # If it is not JSON, the reader of the text reports the error.
             with suppress(ValueError, RecursionError):
                 text = write_json(opened(read_json_exactly(schema)))
     elif isinstance(schema, dict):
@@ -247,25 +248,25 @@ def read_schema(
 
 
 def read_regex(pattern: str) -> _Grammar:
-    """The grammar of a pattern, in which `.` is any character, line breaks among them.
+    """The grammar of a pattern in which `.` is any character, including line breaks.
 
     Raises:
-        TypeError: It is no str.
+        TypeError: It is not a str.
     """
     if not isinstance(pattern, str):
         raise TypeError(f"pattern is a {type(pattern).__name__}, but must be a str")
     try:
         return _Grammar.from_regex(any_dot(pattern))
     except StencilError:
-        _Grammar.from_regex(pattern)  # says the place within what the caller wrote
+        _Grammar.from_regex(pattern)  # reports the position within the caller's pattern
         raise
 
 
 def read_named(named: dict[str, Grammar | str] | None) -> dict[str, _Grammar | str]:
-    """The grammars by their names.
+    """The grammars by name.
 
     Raises:
-        TypeError: They are no dict of grammars and texts.
+        TypeError: They are not a dict of grammars and texts.
     """
     if named is None:
         return {}
@@ -291,8 +292,8 @@ def read_tag(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | 
     """The arguments of `from_structural_tag` as this package's structural tag.
 
     Raises:
-        InvalidJSONError: A text is no JSON.
-        InvalidStructuralTagError: It is no object.
+        InvalidJSONError: A text is not JSON.
+        InvalidStructuralTagError: It is not an object.
         TypeError: The arguments are of another form.
     """
     if len(args) == 2 and isinstance(args[0], list) and isinstance(args[1], list):

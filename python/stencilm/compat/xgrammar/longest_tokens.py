@@ -1,4 +1,4 @@
-"""Bytes as tokens, the longest that fits each time, as `find_jump_forward_tokens` gives them."""
+"""Bytes as tokens, always the longest that fits, for `find_jump_forward_tokens`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from operator import eq
 
 
 class Spelling:
-    """The tokens that spell text, in the order of their bytes.
+    """The tokens that spell text, sorted by their bytes.
 
     Args:
-        vocabulary: The bytes of each token; none where it spells nothing.
+        vocabulary: The bytes of each token; empty if it spells nothing.
         never: The tokens that spell nothing although they have bytes.
     """
 
@@ -25,11 +25,11 @@ class Spelling:
         self._longest = max(map(len, self._sorted), default=0)
 
     def first(self, text: bytes) -> bytes:
-        """The longest token that a text begins with; nothing where none does."""
+        """The longest token that a text begins with; empty if there is none."""
         begun = text[: self._longest]
         while begun:
-            # Of the tokens that are not greater, the last one shares the most with the text: no
-            # token that the text begins with is longer than that.
+            # Among the tokens up to the text, in order, the last one shares the longest prefix with
+            # it. So no token that the text begins with is longer than that prefix.
             at = bisect_right(self._sorted, begun)
             if at == 0:
                 return b""
@@ -40,12 +40,15 @@ class Spelling:
         return b""
 
     def is_begun(self, spelled: bytes) -> bool:
-        """Whether a longer token begins with it."""
+        """Whether it is a proper prefix of a token."""
         at = bisect_right(self._sorted, spelled)
         return at < len(self._sorted) and self._sorted[at].startswith(spelled)
 
     def tokens(self, text: bytes) -> list[int]:
-        """The tokens of a text, up to where none fits; the last only where no longer one has it."""
+        """The tokens of a text up to where none fits.
+
+        The last only if no longer token begins with it.
+        """
         found: list[bytes] = []
         at = 0
         while spelled := self.first(text[at : at + self._longest]):

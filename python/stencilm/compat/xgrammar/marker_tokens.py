@@ -1,7 +1,8 @@
-"""Structural tags whose markers are tokens, for parsers that know a marker by its id.
+"""Structural tags whose markers are tokens, for parsers that recognise a marker by its id.
 
-One idea: the text of a tag is cut at its markers, each of which becomes a token format; where a
-token ends free text, that is free tokens. What has no form as tokens is named, not left as text.
+One idea: texts of a tag are split at its markers, each of which becomes a token format. If a token
+ends free text, the free text becomes free tokens. A part that cannot be expressed with tokens is
+reported, not left as text.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ _Changed = TypeVar("_Changed", bound=Any)
 
 
 def with_marker_tokens(tag: StructuralTag, markers: Sequence[str]) -> StructuralTag:
-    """The tag with these markers as tokens; arguments of schemas and patterns keep them as text.
+    """The tag with these markers as tokens; within arguments and patterns they stay text.
 
-    A text of a `repeat` or a `dispatch` keeps its markers too.
+    Markers in the texts of a `repeat` or a `dispatch` also stay text.
 
     Raises:
-        ValueError: A marker ends what cannot be ended by a token.
+        ValueError: A marker ends a part that a token cannot end.
     """
     return tag.model_copy(update={"format": _Markers(markers).bound(tag.format)})
 
 
 class _Markers:
-    """Markers, of which the longest is looked for first."""
+    """The markers; longer ones are matched first."""
 
     def __init__(self, markers: Sequence[str]) -> None:
         self._known = sorted({marker for marker in markers if marker}, key=len, reverse=True)
@@ -69,7 +70,7 @@ class _Markers:
         return given
 
     def _pieces(self, text: str) -> list[Any]:
-        """A text cut at its markers; itself where it has none."""
+        """A text split at its markers; the text itself if it has none."""
         if not self._known:
             return [ConstStringFormat(value=text)]
         # Every second part is a marker.
@@ -118,7 +119,7 @@ class _Markers:
             )
 
     def _triggered(self, given: TriggeredTagsFormat) -> Any:
-        """Free tokens, where every trigger begins with a marker; else free text as it was."""
+        """Free tokens, if every trigger begins with a marker; otherwise the free text as it was."""
         leading = [self._leading(trigger) for trigger in given.triggers]
         begun = [
             self._leading(tag.begin) if isinstance(tag.begin, str) else None for tag in given.tags
@@ -130,14 +131,14 @@ class _Markers:
         return TokenTriggeredTagsFormat(
             trigger_tokens=triggers,
             tags=[self._tag(tag, begins_by_token=True) for tag in given.tags],
-            # Tokens cannot leave out what several of them spell.
+            # Free tokens cannot exclude a text that several tokens spell.
             exclude_tokens=[text for text in given.excludes if text in self._known],
             at_least_one=given.at_least_one,
             stop_after_first=given.stop_after_first,
         )
 
     def _ended_by_token(self, given: Any) -> Any:
-        """Free text within it as free tokens, since a token ends it."""
+        """Turn the free text within a format into free tokens, since a token ends it."""
         if isinstance(given, AnyTextFormat):
             others = [text for text in given.excludes if text not in self._known]
             if others or given.max_chars is not None:
@@ -168,5 +169,5 @@ def _with(given: _Changed, **fields: Any) -> _Changed:
 
 
 def _sequence(elements: list[Any]) -> Any:
-    """The elements one after the other; the only one as it is."""
+    """The sequence of these elements; a single element without a sequence."""
     return elements[0] if len(elements) == 1 else SequenceFormat(elements=elements)

@@ -1,4 +1,4 @@
-"""Under the original's name: what `matching`, `batches` and `bitmasks` define."""
+"""The original's module name for members of `matching`, `batches` and `bitmasks`."""
 
 from stencilm.compat.xgrammar.batches import BatchGrammarMatcher
 from stencilm.compat.xgrammar.bitmasks import (

@@ -1,6 +1,6 @@
-"""`GrammarMatcher` as the original has it.
+"""The original's `GrammarMatcher`.
 
-One idea: it is a matcher of this package, whose calls have other arguments and other errors.
+One idea: it is a matcher of this package whose methods have other arguments and other errors.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from stencilm.whole_numbers import truth
 
 
 class GrammarMatcher:
-    """One sequence's place in a compiled grammar.
+    """The position of one sequence in a compiled grammar.
 
     Args:
-        compiled_grammar: What the sequence must fit.
-        override_stop_tokens: The tokens that may end the text, in place of the vocabulary's own.
-        terminate_without_stop_token: The sequence is over as soon as its text is complete.
-        max_rollback_tokens: Kept for callers that know this option; rollback has no bound.
-        default_temperature: What `temperature` says where the grammar says nothing.
+        compiled_grammar: The grammar of the sequence.
+        override_stop_tokens: The tokens that may end the text, instead of the vocabulary's own.
+        terminate_without_stop_token: The sequence terminates as soon as its text is complete.
+        max_rollback_tokens: Accepted for compatibility; rollback has no bound.
+        default_temperature: The value of `temperature` if the grammar sets none.
 
     Raises:
-        ValueError: `compiled_grammar` is no CompiledGrammar.
-        RuntimeError: A stop token is out of range, there is none in `override_stop_tokens`, or
-            `default_temperature` is below 0 or no finite number.
+        ValueError: `compiled_grammar` is not a CompiledGrammar.
+        RuntimeError: A stop token is out of range, `override_stop_tokens` is empty, or
+            `default_temperature` is negative or not finite.
     """
 
     def __init__(
@@ -71,27 +71,27 @@ class GrammarMatcher:
         self._bind()
 
     def _bind(self) -> None:
-        # Looked up once: accepting a token and filling a mask are called for every token.
+        # Bound once, because accepting a token and filling a mask happen for every token.
         self._accept = self._matcher.accept_token
         self._fill = (
             self._fill_to_the_end if self._ends_by_itself else self._matcher.fill_next_token_bitmask
         )
 
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
-        """Whether a token fits, and if so, move past it; a refused token changes nothing.
+        """Accept a token if it fits, and return whether it does; a refused token changes nothing.
 
-        A token after the end, or out of range, is refused. `debug_print` does nothing.
+        A token after the end, or out of range, is refused. `debug_print` has no effect.
         """
         return self._accept(token_id)
 
     def _fill_to_the_end(self, bitmask: Any, index: int) -> bool:
-        """Fill a row for a text that ends by itself, where no stop token may come."""
+        """Fill a row for a text that terminates without a stop token, so none is allowed."""
         is_needed = self._matcher.fill_next_token_bitmask(bitmask, index)
         return self._without_stops(bitmask, index) or is_needed
 
     def _without_stops(self, bitmask: Any, index: int) -> bool:
-        """Take the stop tokens from a row that was filled; whether any was to be taken."""
-        # They are allowed where the text is complete, and there it has ended.
+        """Remove the stop tokens from a filled row; returns whether any was allowed."""
+        # If they are allowed, the text is complete, and so it has terminated.
         if not self._ends_by_itself or not self._matcher.is_terminated():
             return False
         row = bitmask if len(bitmask.shape) == 1 else bitmask[index]
@@ -100,10 +100,10 @@ class GrammarMatcher:
         return True
 
     def accept_string(self, input_str: str | bytes, *, debug_print: bool = False) -> bool:
-        """Whether a text fits, and if so, move past it; for `rollback` it is one token.
+        """Accept a text if it fits, and return whether it does; for `rollback` it is one token.
 
         Raises:
-            RuntimeError: The text holds half of a surrogate pair.
+            RuntimeError: The text has a lone surrogate.
         """
         with translated():
             return self._matcher.accept_string(input_str)
@@ -111,19 +111,19 @@ class GrammarMatcher:
     def fill_next_token_bitmask(
         self, bitmask: Any, index: int = 0, *, debug_print: bool = False
     ) -> bool:
-        """Write which tokens may come next into a row of a bitmask.
+        """Write the tokens that may come next into a row of a bitmask.
 
         Args:
             bitmask: int32 of shape (batch, words) or (words,), in main memory.
             index: The row.
-            debug_print: Does nothing.
+            debug_print: Has no effect.
 
         Returns:
-            False where all tokens may come, so that nothing needs to be masked.
+            False if all tokens are allowed, so that nothing needs to be masked.
 
         Raises:
             RuntimeError: A stop token was accepted, the bitmask or the row does not fit, or the
-                mask is past a limit.
+                mask exceeds a limit.
         """
         try:
             return self._fill(bitmask, index)
@@ -144,17 +144,17 @@ class GrammarMatcher:
         Args:
             retrieve_next_token: int64 of shape (nodes,): the first child of each node, -1 for none.
             retrieve_next_sibling: int64 of shape (nodes,): the next child of the same parent.
-            draft_tokens: int64 of shape (nodes,): the tokens; that of the root is not looked at.
+            draft_tokens: int64 of shape (nodes,): the tokens; that of the root is ignored.
             token_bitmask: A bitmask with one row for each node.
-            time_threshold: Seconds after which the walk stops; no limit where it is negative.
+            time_threshold: Seconds after which the walk stops; no limit if it is negative.
             temperatures: float32 of shape (nodes,), filled with the temperature after each node:
-                the grammar's, else the default one, -1 where there is none.
+                the grammar's, otherwise the default one, -1 if there is none.
 
         Returns:
-            False where the time was over before all rows were filled.
+            False if the time was over before all rows were filled.
 
         Raises:
-            RuntimeError: Something does not fit.
+            RuntimeError: An argument does not fit.
         """
         if temperatures is not None:
             check_temperatures(temperatures, range(len(draft_tokens)))
@@ -178,7 +178,7 @@ class GrammarMatcher:
         return done
 
     def find_jump_forward_string(self) -> str:
-        """The text that must come next; empty where several may.
+        """The text that must come next; empty if there are several continuations.
 
         Raises:
             RuntimeError: A stop token was accepted.
@@ -192,11 +192,11 @@ class GrammarMatcher:
             return self._matcher.find_jump_forward_string()
 
     def find_jump_forward_tokens(self) -> list[int]:
-        """Tokens for what must come next, the longest that fits each time.
+        """Tokens of the text that must come next, each the longest possible.
 
-        The last one is left out where it begins a longer token. The model's tokenizer may spell
-        the text otherwise; `stencilm.GrammarMatcher.find_jump_forward_tokens` gives tokens only
-        where it does not. There are none where nothing can follow.
+        The last one is left out if it begins a longer token. The model's tokenizer may spell the
+        text differently; `stencilm.GrammarMatcher.find_jump_forward_tokens` only returns tokens of
+        the tokenizer's own spelling. There are none if nothing can follow.
         """
         if self._matcher.is_terminated():
             return []
@@ -209,9 +209,9 @@ class GrammarMatcher:
 
         Raises:
             RuntimeError: There are fewer, or the number is negative.
-            TypeError: It is no integer.
+            TypeError: It is not an integer.
         """
-        if num_tokens is None:  # for the matcher itself that is one token
+        if num_tokens is None:  # the matcher itself counts that as one token
             raise TypeError("num_tokens is None, but must be an int")
         with translated():
             self._matcher.rollback(num_tokens)
@@ -230,7 +230,7 @@ class GrammarMatcher:
         return self._matcher.get_captures()
 
     def is_terminated(self) -> bool:
-        """Whether nothing can follow: a stop token came, or the text is to end by itself."""
+        """Whether nothing can follow: a stop token came, or the text terminates without one."""
         return self._matcher.is_terminated()
 
     def is_completed(self) -> bool:
@@ -242,7 +242,7 @@ class GrammarMatcher:
         self._matcher.reset()
 
     def fork(self) -> Self:
-        """A matcher at the same place, with the same history; each goes its own way."""
+        """A copy at the same position, with the same history; the two are independent."""
         made = type(self).__new__(type(self))
         made._matcher = self._matcher.fork()
         made._info = self._info
@@ -266,7 +266,7 @@ class GrammarMatcher:
 
     @property
     def temperature(self) -> float | None:
-        """The temperature for the next token: the grammar's, else the default one."""
+        """The temperature for the next token: the grammar's, otherwise the default one."""
         own = self._matcher.temperature
         return self._default_temperature if own is None else own
 
@@ -280,7 +280,7 @@ class GrammarMatcher:
 
 
 def _temperature(value: Any) -> float | None:
-    """A default temperature; raises RuntimeError for what none can be."""
+    """Check a default temperature; raises RuntimeError for an invalid one."""
     if value is None:
         return None
     number = float(value)

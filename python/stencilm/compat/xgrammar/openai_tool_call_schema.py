@@ -1,4 +1,4 @@
-"""Under the original's name: what `tools` defines."""
+"""The original's module name for members of `tools`."""
 
 from stencilm.compat.xgrammar.tools import (
     AllowedToolChoiceParam,

@@ -1,4 +1,4 @@
-"""Saved values: this package's own JSON under a version that tells it from the original's."""
+"""Serialization: this package's own JSON, with a version that is none of the original's."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _KEY = "__VERSION__"
 
 
 def get_serialization_version() -> str:
-    """The version that saved values carry; never one of the original's."""
+    """The version in serialized values; never one of the original's."""
     return _VERSION
 
 
 def save(kind: str, value: dict[str, Any]) -> str:
-    """A value as JSON text, with its kind and the version."""
+    """Serialize a value as JSON text, with its kind and the version."""
     return json.dumps({"kind": kind, **value, _KEY: _VERSION})
 
 
 def load(kind: str, text: str) -> dict[str, Any]:
-    """What `save` wrote.
+    """Read a value that `save` wrote.
 
     Raises:
-        InvalidJSONError: The text is no JSON.
-        DeserializeVersionError: It says no version, or another one.
-        DeserializeFormatError: It is no object, or a value of another kind.
-        TypeError: `text` is no str.
+        InvalidJSONError: The text is not JSON.
+        DeserializeVersionError: It has no version, or another one.
+        DeserializeFormatError: It is not an object, or a value of another kind.
+        TypeError: `text` is not a str.
     """
     if not isinstance(text, (str, bytes, bytearray)):
         raise TypeError(

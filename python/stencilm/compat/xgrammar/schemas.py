@@ -1,4 +1,4 @@
-"""Where the original reads a schema or a pattern in another way than this package."""
+"""Schemas and patterns that the original reads differently from this package."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentS
 
 
 def opened(schema: Any) -> Any:
-    """The schema, with the objects open that strict mode closes here but not in the original.
+    """The schema with objects opened that strict mode closes here, but not in the original.
 
-    Parts of `allOf` and what is negated are left as they are: an open part would open the whole.
+    Parts of `allOf` and negated parts are not changed: an open part would open the whole.
     """
     if not isinstance(schema, dict):
         return schema

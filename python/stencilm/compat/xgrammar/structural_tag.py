@@ -1,4 +1,4 @@
-"""Under the original's name: what `formats` defines."""
+"""The original's module name for members of `formats`."""
 
 from stencilm.compat.xgrammar.formats import (
     AnyTextFormat,

@@ -1,4 +1,4 @@
-"""The original's helpers for tests, as far as they do not speak of its insides."""
+"""The original's helpers for tests, except those that depend on its internals."""
 
 from __future__ import annotations
 
@@ -104,16 +104,16 @@ def _is_single_token_bitmask(
 
 
 def bool_mask_to_bitmask(bool_mask: torch.Tensor) -> torch.Tensor:
-    """A mask of bools of shape (batch, tokens) as a bitmask; bits past it are set."""
+    """Convert bools of shape (batch, tokens) to a bitmask; bits beyond the tokens are set."""
     padded = torch.nn.functional.pad(bool_mask.bool(), (0, -bool_mask.shape[1] % 32), value=True)
     bits = padded.view(bool_mask.shape[0], -1, 32).to(torch.int64)
     weights = 1 << torch.arange(32, device=bool_mask.device, dtype=torch.int64)
-    # The conversion to 32 bits keeps the lower half, which is the same word with its sign.
+    # Converting to 32 bits keeps the lower half: the same bits, as a signed word.
     return (bits * weights).sum(dim=2).to(torch.int32)
 
 
 def bitmask_to_bool_mask(bit_mask: torch.Tensor, vocab_size: int | None = None) -> torch.Tensor:
-    """A bitmask of shape (batch, words) as bools of shape (batch, tokens)."""
+    """Convert a bitmask of shape (batch, words) to bools of shape (batch, tokens)."""
     positions = torch.arange(32, device=bit_mask.device, dtype=torch.int32)
     bits = ((bit_mask.unsqueeze(-1) >> positions) & 1).bool().flatten(1)
     return bits if vocab_size is None else bits[:, :vocab_size]

@@ -1,4 +1,4 @@
-"""Under the original's name: what `vocabularies` defines."""
+"""The original's module name for members of `vocabularies`."""
 
 from stencilm.compat.xgrammar.vocabularies import (
     TokenizerInfo,

@@ -29,7 +29,7 @@ _CHOICE: TypeAdapter[Any] = TypeAdapter(ToolChoiceOptionParam)
 _REGISTERED: dict[str, Callable[..., StructuralTag]] = {}
 _QWEN = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 _ARGUMENTS = ("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>")
-# Families whose tokenizers have these markers as one token each.
+# Families whose tokenizers have each of these markers as one token.
 _MARKERS: dict[str, tuple[str, ...]] = {
     "glm_4_7": (*_QWEN, *_ARGUMENTS),
     "qwen_3": _QWEN,
@@ -41,10 +41,10 @@ _MARKERS: dict[str, tuple[str, ...]] = {
 def register_model_structural_tag(
     name: str, *, marker_tokens: list[str] | None = None
 ) -> Callable[[_Function], _Function]:
-    """A decorator that makes a function known to `get_model_structural_tag` by a name.
+    """A decorator that registers a function for `get_model_structural_tag` under a name.
 
-    The function gets the functions, the tools of the server, the choice and the mode of reasoning,
-    and by name `any_order`, `exclude_special_tokens`, `max_whitespace_cnt` and
+    The function receives the functions, the server's tools, the choice and the reasoning mode, and
+    by keyword `any_order`, `exclude_special_tokens`, `max_whitespace_cnt` and
     `parallel_tool_calls`; it returns a `StructuralTag`.
 
     Args:
@@ -74,24 +74,24 @@ def get_model_structural_tag(
     parallel_tool_calls: bool = True,
     token_markers: bool = False,
 ) -> StructuralTag:
-    """What a model may write when it has these tools.
+    """The structural tag of a model's output with these tools.
 
     Args:
         model: The name of a family, such as "qwen_3".
         tools: The tools.
         tool_choice: "auto", "required", "none", one tool, or some of them.
-        reasoning: Whether reasoning comes first; "auto" where the model may leave it out.
-        force_reasoning: Kept for callers that know this option.
+        reasoning: Whether reasoning comes first; "auto" if the model may leave it out.
+        force_reasoning: Accepted for compatibility.
         any_order: Arguments in any order.
-        exclude_special_tokens: Markers of reasoning and of calls do not come in text.
+        exclude_special_tokens: Markers of reasoning and of calls cannot occur in text.
         max_whitespace_cnt: The longest run of whitespace within arguments; None for no bound.
-        parallel_tool_calls: Several calls may come.
-        token_markers: Markers such as `<tool_call>` come as their tokens only, for parsers that
-            know them by id. For families whose markers are known, or were registered.
+        parallel_tool_calls: Whether there may be several calls.
+        token_markers: Markers such as `<tool_call>` must be their own tokens, for parsers that
+            recognise them by id. Only for families with known or registered markers.
 
     Raises:
-        ValueError: An unknown family, one without known markers where they are asked for, or tools
-            or a choice of another form.
+        ValueError: An unknown family, one without known markers if they are requested, or tools or
+            a choice of another form.
     """
     known = [*_REGISTERED, *(name for name in model_structural_tags() if name not in _REGISTERED)]
     if model not in known:
@@ -135,7 +135,7 @@ get_builtin_structural_tag = get_model_structural_tag
 
 
 class OfFamily(Protocol):
-    """What a family's function takes: tools and a choice as `normalize_tool_choice` gives them."""
+    """The function of a family; takes the result of `normalize_tool_choice`."""
 
     def __call__(
         self,
@@ -149,15 +149,15 @@ class OfFamily(Protocol):
         parallel_tool_calls: bool = True,
         **kwargs: Any,
     ) -> StructuralTag:
-        """What a model of the family may write when it has these tools."""
+        """The structural tag of a model's output with these tools."""
 
 
 def of_family(model: str, usually: Literal["enabled", "auto"] = "enabled") -> OfFamily:
-    """The function of one family that the original keeps for each.
+    """The function that the original has for each family.
 
     Args:
         model: The name of the family.
-        usually: Whether reasoning comes where the caller does not say.
+        usually: Whether reasoning comes first by default.
     """
 
     def tag(
@@ -171,7 +171,7 @@ def of_family(model: str, usually: Literal["enabled", "auto"] = "enabled") -> Of
         parallel_tool_calls: bool = True,
         **kwargs: Any,
     ) -> StructuralTag:
-        """What a model of the family may write when it has these tools."""
+        """The structural tag of a model's output with these tools."""
         functions, builtins = tools or [], builtin_tools or []
         given = [tool.model_dump(exclude_none=True) for tool in (*functions, *builtins)]
         return tag_of(
@@ -204,13 +204,14 @@ def normalize_tool_choice(
     tools: list[ToolParam | dict[str, Any]] | None = None,
     tool_choice: ToolChoiceOptionParam | dict[str, Any] | None = "auto",
 ) -> tuple[list[FunctionToolParam], list[BuiltinToolParam], _Choice]:
-    """The functions and the tools of the server that are left by a choice, and what is left of it.
+    """Apply a choice to the tools.
 
     Returns:
-        The functions, the other tools, and "auto", "required", or "forced" for one tool.
+        The remaining functions, the remaining tools of the server, and "auto", "required", or
+        "forced" for one tool.
 
     Raises:
-        ValueError: A tool or the choice has another form, or names what is not there.
+        ValueError: A tool or the choice has another form, or names a missing tool.
     """
     if tools is not None and not isinstance(tools, list):
         raise ValueError(f"tools is a {type(tools).__name__}, but must be a list")

@@ -1,4 +1,4 @@
-"""Tools and choices of tools as OpenAI's chat completions take them, with the original's fields."""
+"""Tools and tool choices of OpenAI's chat completions, with the original's fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FunctionToolParam(BaseModel):
 
 
 class BuiltinToolParam(BaseModel):
-    """A tool of the server, by the name that the model writes and the schema of its arguments."""
+    """A tool of the server: the name that the model writes, and the schema of its arguments."""
 
     type: str
     name: str | None = None

@@ -1,4 +1,4 @@
-"""`TokenizerInfo` and `VocabType` as the original has them."""
+"""The original's `TokenizerInfo` and `VocabType`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stencilm.tokenizers import TokenizerInfo as _TokenizerInfo
 from stencilm.tokenizers import VocabType as _VocabType
 from stencilm.whole_numbers import whole_number
 
-# Entries that end a text where nothing says which do.
+# Names of tokens that end a text, for vocabularies without declared stop tokens.
 _STOPS = (
     *("</s>", "<|end_of_text|>", "<|eot_id|>", "<|endoftext|>", "<eos>", "<|eos|>"),
     "<end_of_turn>",
@@ -35,7 +35,7 @@ class VocabType(Enum):
     """GPT-2: every byte is written as one printable character."""
 
 
-# What stands beside the type in what `dump_metadata` writes.
+# The other fields of the JSON that `dump_metadata` writes.
 _METADATA = ("vocab_size", "stop_token_ids", "add_prefix_space")
 _TYPES = {
     VocabType.RAW: _VocabType.RAW,
@@ -49,16 +49,16 @@ class TokenizerInfo:
     """A model's vocabulary.
 
     Args:
-        encoded_vocab: The tokens by id, as text or bytes; an empty one never comes.
+        encoded_vocab: The tokens by id, as text or bytes; an empty one is never allowed.
         vocab_type: How the entries are written.
-        vocab_size: The number of the model's logits, where it is larger than the list.
-        stop_token_ids: The tokens that end a text; where None those of the usual names.
+        vocab_size: The number of the model's logits, if it is larger than the list.
+        stop_token_ids: The tokens that end a text; None for those with the usual names.
         add_prefix_space: The tokenizer puts a space before the first word of a text.
 
     Raises:
         RuntimeError: No entry spells text, an entry is not written as the type says, or an id or a
             size is out of range.
-        TypeError: An entry is neither text nor bytes, or `vocab_type` is no VocabType.
+        TypeError: An entry is neither text nor bytes, or `vocab_type` is not a VocabType.
     """
 
     def __init__(
@@ -101,18 +101,18 @@ class TokenizerInfo:
         vocab_size: int | None = None,
         stop_token_ids: list[int] | int | None = None,
     ) -> TokenizerInfo:
-        """Reads a tokenizer of transformers.
+        """Read a tokenizer of transformers.
 
         Args:
             tokenizer: The tokenizer.
             vocab_size: The number of the model's logits; by default the tokenizer's own size.
-                Tokens past it never come.
+                Tokens beyond it are never allowed.
             stop_token_ids: The tokens that end a text; by default `tokenizer.eos_token_id`.
 
         Raises:
-            ValueError: `stop_token_ids` is empty, `vocab_size` is less than 1, or it is no
-                tokenizer that can be read.
-            TypeError: `vocab_size` is no integer.
+            ValueError: `stop_token_ids` is empty, `vocab_size` is less than 1, or the tokenizer
+                cannot be read.
+            TypeError: `vocab_size` is not an integer.
         """
         if vocab_size is not None:
             vocab_size = whole_number("vocab_size", vocab_size, least=1, otherwise=" or None")
@@ -131,7 +131,7 @@ class TokenizerInfo:
 
     @staticmethod
     def from_vocab_and_metadata(encoded_vocab: list[bytes | str], metadata: str) -> TokenizerInfo:
-        """Reads a vocabulary from a list, and the rest from what `dump_metadata` wrote.
+        """Read a vocabulary from a list, and the rest from JSON that `dump_metadata` wrote.
 
         Raises:
             ValueError: `metadata` is something else.
@@ -151,12 +151,12 @@ class TokenizerInfo:
 
     @staticmethod
     def deserialize_json(json_string: str) -> TokenizerInfo:
-        """What `serialize_json` wrote.
+        """Read what `serialize_json` wrote.
 
         Raises:
-            InvalidJSONError: The text is no JSON.
+            InvalidJSONError: The text is not JSON.
             DeserializeVersionError: Another version, or another package, wrote it.
-            DeserializeFormatError: It is damaged, or no tokenizer.
+            DeserializeFormatError: It is damaged, or not a tokenizer.
         """
         with translated(DeserializeFormatError):
             return TokenizerInfo._of(
@@ -173,7 +173,7 @@ class TokenizerInfo:
         return {"_info": self._info}
 
     def _spelling(self, stops: list[int]) -> Spelling:
-        """How texts are spelled where these tokens end them; kept for the latest stop tokens."""
+        """The spelling of texts with these stop tokens; cached for the latest ones."""
         kept = self.__dict__.get("_kept")
         if kept is None or kept[0] != stops:
             never = {*stops, *self.stop_token_ids, *self.special_token_ids}
@@ -222,7 +222,7 @@ class TokenizerInfo:
 
     @property
     def special_token_ids(self) -> list[int]:
-        """The tokens that never spell text and end none: special ones, holes and padding."""
+        """The tokens that neither spell nor end a text: special ones, holes and padding."""
         stops = set(self._info.stop_token_ids)
         special = set(self._info.special_token_ids)
         vocab = self._info.decoded_vocab
@@ -264,7 +264,7 @@ def _text(entry: bytes | bytearray | str) -> str:
 
 
 def _written(entry: bytes | bytearray | str) -> bytes | str:
-    """An entry as text, which its type says how to read; bytes that are no text are raw ones."""
+    """An entry as text, to be read as its type says; bytes that are not UTF-8 become raw bytes."""
     if isinstance(entry, str):
         return entry
     try:

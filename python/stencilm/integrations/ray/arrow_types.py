@@ -1,9 +1,9 @@
 """The Arrow type of an output type's values, decided once for a whole dataset.
 
-One idea: a column has one type in every block, whatever the rows of a block happen to hold. So the
-type is read from the schema in which values are written, not from values, and they are written
-under the names of that schema: under others, Arrow would treat them as missing. If a schema has no
-Arrow type, such as a union or an object with free keys, the column holds JSON text.
+One idea: a column has one type in every block, whatever the rows of a block contain. So the type is
+derived from the schema in which values are written, not from values, and they are written under the
+names of that schema; under other names, Arrow would treat them as missing. If a schema has no Arrow
+type, such as a union or an object with additional keys, the column holds JSON text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_NESTED = 32
 
 
 def arrow_type(output_type: Any, output: Output) -> Any:
-    """The type of a column of these values; None where they are written as JSON text."""
+    """The type of a column of these values; None if they are written as JSON text."""
     if isinstance(output_type, Choice):
         return _common(list(output_type.options))
     if not output.is_json:
@@ -41,7 +41,7 @@ def arrow_type(output_type: Any, output: Output) -> Any:
 
 
 def dumped_text(output: Output, value: Any) -> str:
-    """A value as the JSON text of its column, its numbers as they were written."""
+    """A value as the JSON text of its column, with numbers as they were written."""
     if output.is_json and output.json_type is Any:
         return write_json(value)
     return json.dumps(finite_json(output.dump(value)), allow_nan=False)
@@ -100,7 +100,7 @@ def _struct(schema: Mapping[str, Any], document: Mapping[str, Any], depth: int) 
 
 
 def _pointed(reference: Any, document: Mapping[str, Any]) -> Any:
-    """What a pointer within the schema leads to; None for any other reference."""
+    """The target of a pointer within the schema; None for any other reference."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     at: Any = document
@@ -110,7 +110,7 @@ def _pointed(reference: Any, document: Mapping[str, Any]) -> Any:
 
 
 def _common(values: list[Any]) -> Any:
-    """The one type of some constants; None where they have several."""
+    """The common type of some constants; None if there are several."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         return pa.float64()

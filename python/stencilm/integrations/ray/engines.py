@@ -1,7 +1,7 @@
-"""What runs the model inside a worker: this package's own loop, or vLLM.
+"""The engine that runs the model inside a worker: this package's own loop, or vLLM.
 
-One idea: an engine takes the prompts of a batch and gives one answer for each. A fault of one of
-them is its answer; a fault of the engine itself is raised when it is made.
+One idea: an engine takes the prompts of a batch and returns one answer for each. The error of a
+single prompt becomes its answer; an error of the engine itself is raised when it is created.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Engine(Protocol):
     """A model that answers batches."""
 
     def write(self, prompts: Sequence[Prompt], seeds: Sequence[int | None]) -> list[Answer]:
-        """One answer for each prompt, in order; raises nothing for the fault of a prompt."""
+        """One answer for each prompt, in order; never raises for the error of a single prompt."""
 
 
 def make_engine(
@@ -45,7 +45,7 @@ def make_engine(
     model_options: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> Engine:
-    """The engine of a worker.
+    """Create the engine of a worker.
 
     Raises:
         StencilError: The model cannot be loaded, or the type has no grammar.
@@ -67,13 +67,13 @@ class OwnEngine:
         self._options = dict(options)
 
     def write(self, prompts: Sequence[Prompt], seeds: Sequence[int | None]) -> list[Answer]:
-        """See `Engine`. A batch that fails as a whole is written prompt by prompt."""
+        """See `Engine`. A batch that fails as a whole is repeated prompt by prompt."""
         from stencilm.models.model import Model
 
         if isinstance(self._model, Model) and len(prompts) > 1:
             try:
                 return self._together(self._model, prompts, seeds)
-            except Exception:  # whose it is, is found below
+            except Exception:  # the prompt that caused it is found below
                 pass
         return [self._alone(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
@@ -83,7 +83,7 @@ class OwnEngine:
         started = perf_counter()
         options: Any = dict(self._options)
         if seeds[0] is not None:
-            options["seed"] = 0  # a job draws with this and its number
+            options["seed"] = 0  # a job's seed is this plus its number
         jobs = [Job(number=seed or 0, prompt=one) for seed, one in zip(seeds, prompts, strict=True)]
         task = model._task(jobs, self._output_type, options)
         decode_batch(model.backend, task.decodings)
@@ -133,7 +133,7 @@ class VllmEngine:
     ) -> None:
         if callable(model):
             raise ModelError("engine='vllm' takes the name or the folder of a model, no function")
-        os.environ["STENCILM_VLLM"] = "1"  # before vLLM looks for its plug-ins, here and below
+        os.environ["STENCILM_VLLM"] = "1"  # before vLLM loads its plug-ins, here and below
         try:
             from vllm import LLM
         except ImportError as error:
@@ -142,7 +142,7 @@ class VllmEngine:
             ) from error
         self._output = resolve(output_type)
         self._constraint = _constraint(self._output.grammar())
-        # As this package's own loop has it where nothing is said.
+        # The default of this package's own loop.
         self._options = {"max_tokens": DEFAULT_MAX_TOKENS, "temperature": 0.0, **options}
         whitespace = self._options.pop("whitespace_budget", None)
         if whitespace is not None and self._output.is_json:
@@ -152,8 +152,8 @@ class VllmEngine:
                     f"schema, and {self._output.name} is none, or has options of its own: leave it "
                     "out, or give the output type `max_whitespace`"
                 )
-            # The engine takes it for all its requests, in a process that inherits this.
-            VllmOptions.from_environment()  # says what is wrong with them
+            # The engine uses it for all its requests, in a process that inherits this environment.
+            VllmOptions.from_environment()  # raises their errors
             known = json.loads(os.environ.get("STENCILM_VLLM_OPTIONS") or "{}")
             os.environ["STENCILM_VLLM_OPTIONS"] = json.dumps(
                 {**known, "whitespace_budget": whitespace}
@@ -213,7 +213,7 @@ class VllmEngine:
 
 
 def _unfinished(finish_reason: str | None, output: Output) -> str | None:
-    """Why a text of vLLM is perhaps none of its grammar; None where it has come to its end."""
+    """Why a text of vLLM may not be complete; None if it ended properly."""
     match finish_reason:
         case "stop":
             return None
@@ -232,7 +232,7 @@ def _unfinished(finish_reason: str | None, output: Output) -> str | None:
 
 
 def _check_plug_in() -> None:
-    """Raises ModelError where another backend than this package's would enforce the grammar."""
+    """Raise ModelError if a backend other than this package's would enforce the grammar."""
     import vllm.v1.structured_output as enforcing
 
     if not enforcing.XgrammarBackend.__module__.startswith("stencilm."):
@@ -244,7 +244,7 @@ def _check_plug_in() -> None:
 
 
 def _constraint(grammar: Grammar) -> dict[str, Any]:
-    """A grammar as vLLM takes it: as its notation where that says all of it, else printed."""
+    """A grammar in the form of vLLM: its own notation if that is complete, otherwise printed."""
     source = grammar.source
     if isinstance(source, JsonSchemaSource) and not source.documents:
         usual = JsonSchemaSource.of("true").options
@@ -257,7 +257,7 @@ def _constraint(grammar: Grammar) -> dict[str, Any]:
     if isinstance(source, EbnfSource) and source == EbnfSource.of(source.text):
         return {"grammar": source.text}
     if isinstance(source, LarkSource) and source == LarkSource.of(source.text):
-        # Where a line holds "::=", vLLM takes the text for EBNF.
+        # If a line contains "::=", vLLM reads the text as EBNF.
         return {"grammar": str(grammar) if "::=" in source.text else source.text}
     if isinstance(source, StructuralTagSource):
         return {"structural_tag": source.text}

@@ -1,8 +1,8 @@
-"""What earlier runs have finished, kept in a folder, so that a new run continues from there.
+"""The results of earlier runs, stored in a folder, so that a new run continues from there.
 
-One idea: a finished batch is one file, which appears whole or not at all: it is written under
-another name and then moved. So workers on many machines share a folder without a lock, and a run
-may be killed at any time. A row is recognised by its key and by a digest of everything that
+One idea: a finished batch is one file, which appears whole or not at all, because it is written
+under another name and then moved. So workers on many machines share a folder without a lock, and a
+run may be killed at any time. A row is recognised by its key and by a digest of everything that
 determines its answer; if the prompt, the type or an option has changed, it is not recognised.
 """
 
@@ -27,7 +27,7 @@ _NO_ROW = "%s holds a line that is no row, so that row is done again"
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a line stands."""
+    """The position of a line."""
 
     file: str
     start: int
@@ -37,10 +37,10 @@ class _Place:
 class FinishedRows:
     """The rows in a folder: local, or under a URI that pyarrow knows, such as `s3://` or `gs://`.
 
-    A worker reads the folder once, when it starts. What it keeps of a row is its place.
+    A worker reads the folder once, when it starts. For each row it only keeps the position.
 
     Raises:
-        OSError: The folder can be neither read nor made.
+        OSError: The folder can be neither read nor created.
         ValueError: There is no file system for the URI.
     """
 
@@ -62,12 +62,12 @@ class FinishedRows:
         return len(self._places)
 
     def get(self, digest: str) -> Answer | None:
-        """The answer of the row with this digest; None where it is not done."""
+        """The answer of the row with this digest; None if it is not finished."""
         place = self._places.get(digest)
         if place is None:
             return None
         if self._open[0] != place.file:
-            # Rows that were done together mostly come together again.
+            # Rows that were finished together are usually requested together.
             self._open = (place.file, self._read(place.file))
         line = self._open[1][place.start : place.start + place.length]
         try:
@@ -79,7 +79,7 @@ class FinishedRows:
             return None
 
     def add(self, rows: Iterable[tuple[str, Answer]]) -> None:
-        """Keep some rows, as one file."""
+        """Store some rows, as one file."""
         lines = [
             json.dumps({"digest": digest, **asdict(answer)}, ensure_ascii=False)
             for digest, answer in rows
@@ -88,7 +88,8 @@ class FinishedRows:
             return
         data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
         path = f"{self._root}/{uuid.uuid4().hex}{_ENDING}"
-        # A store of objects shows an object once it is whole; a file is moved to its name.
+        # An object store shows an object once it is complete; elsewhere, the file is moved to its
+        # name.
         written = f"{path}.part" if self._is_local else path
         with self._files.open_output_stream(written) as stream:
             stream.write(data)
@@ -110,7 +111,7 @@ class FinishedRows:
 
 
 def _checked(answer: Answer) -> Answer:
-    """A finished row that was read; raises TypeError where a column could not hold it."""
+    """A finished row that was read; raises TypeError if a column could not hold it."""
     counts = [getattr(answer, name) for name in COUNTS]
     is_row = isinstance(answer.text, str) and answer.error is None
     if not is_row or not all(type(count) is int for count in counts):
@@ -121,7 +122,7 @@ def _checked(answer: Answer) -> Answer:
 
 
 def digest_of(*parts: Any) -> str:
-    """One short text for all that an answer follows from."""
+    """A short digest of everything that determines an answer."""
     import hashlib
 
     serialized = json.dumps(parts, ensure_ascii=True, sort_keys=True, default=repr)

@@ -1,6 +1,6 @@
-"""A row of a dataset as a prompt, and an answer as columns.
+"""From a row of a dataset to a prompt, and from an answer to columns.
 
-One idea: whatever may go wrong with one row is a value, so that nothing of it reaches the job.
+One idea: anything that may fail for a single row is a value, so that it does not fail the job.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ PromptOfRow: TypeAlias = str | Callable[[Row], Prompt]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What became of one row.
+    """The result of one row.
 
     Attributes:
-        text: What the model wrote; empty where it did not come to that.
-        error: Why there is no value; None where there is one.
+        text: What the model wrote; empty if there was no generation.
+        error: Why there is no value; None if there is one.
         prompt_tokens: Tokens of the prompt.
-        tokens: Written tokens.
-        forced_tokens: Those of them that the grammar left no choice about.
-        seconds: The row's share of the time of its batch.
+        tokens: Generated tokens.
+        forced_tokens: Those of them that the grammar forced.
+        seconds: The row's share of its batch's time.
     """
 
     text: str = ""
@@ -45,22 +45,22 @@ COUNTS = ("prompt_tokens", "tokens", "forced_tokens")
 
 
 def failed(error: BaseException) -> Answer:
-    """The answer of a row that came to no text."""
+    """The answer of a row without a text."""
     return Answer(error=described(error))
 
 
 def described(error: BaseException) -> str:
-    """An error as one line, with its kind."""
+    """An error in one line, with its type."""
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def check_prompt(prompt: Any) -> PromptOfRow:
-    """The prompt of `Generate`, if it is one; a text that names columns is checked here.
+    """Check the prompt of `Generate`, including the columns that a format string names.
 
     Raises:
         TypeError: It is neither a text nor a function.
-        ValueError: The text is no format string, or names a field by its number.
+        ValueError: The text is not a format string, or names a field by number.
     """
     if callable(prompt):
         made: PromptOfRow = prompt
@@ -87,17 +87,17 @@ def check_prompt(prompt: Any) -> PromptOfRow:
 
 
 def columns_of(prompt: PromptOfRow) -> set[str] | None:
-    """The columns that a prompt is made of; None where a function may read any."""
+    """The columns that a prompt uses; None if a function may read any."""
     if not isinstance(prompt, str):
         return None
     return {re.split(r"[.\[]", name)[0] for name in _fields(prompt)}
 
 
 def _fields(text: str) -> list[str]:
-    """The fields of a format string, those within the format of another one among them.
+    """The fields of a format string, including those nested in the format of another field.
 
     Raises:
-        ValueError: It is no format string.
+        ValueError: It is not a format string.
     """
     found: list[str] = []
     for _, name, form, conversion in string.Formatter().parse(text):
@@ -112,7 +112,7 @@ def _fields(text: str) -> list[str]:
 
 
 def prompt_of(prompt: PromptOfRow, row: Row) -> Prompt:
-    """The prompt of one row; raises whatever is wrong with it."""
+    """The prompt of one row; raises any error in making it."""
     if not isinstance(prompt, str):
         return checked_prompt(prompt(row))
     try:

@@ -1,8 +1,8 @@
-"""Constrained decoding in SGLang by stencilm; `--grammar-backend stencilm` switches it on.
+"""Constrained decoding in SGLang by stencilm; `--grammar-backend stencilm` enables it.
 
 One idea: SGLang finds `register` by its entry point and calls it in every process of a server. It
 adds one name to the grammar backends that the flag can select, and changes nothing else; the
-backend is made only if it was selected.
+backend is created only if it was selected.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import logging
 from typing import Any
 
 NAME = "stencilm"
-"""What `--grammar-backend` is given."""
+"""The value of `--grammar-backend`."""
 
 TESTED = ("0.5.23",)
-"""The versions of SGLang that the tests of `tests/engines/sglang` have run against."""
+"""The versions of SGLang with which `tests/engines/sglang` has passed."""
 
 
 def register() -> None:
-    """Adds the backend to those that SGLang knows.
+    """Add the backend to those that SGLang knows.
 
-    SGLang logs what goes wrong here and goes on without the name, so that the flag is refused.
+    SGLang logs errors here and continues without the name, so that the flag is then refused.
 
     Raises:
         RuntimeError: This SGLang takes no grammar backends from plug-ins.
@@ -41,18 +41,18 @@ def register() -> None:
 def create(
     server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: set[int] | None = None
 ) -> Any:
-    """The backend of a scheduler, as SGLang asks for it.
+    """Create the backend of a scheduler, as SGLang requests it.
 
     Args:
         server_args: The arguments of the server.
-        tokenizer: That of the model.
+        tokenizer: The model's tokenizer.
         vocab_size: The width of the model's logits.
-        eos_token_ids: The tokens that end a text, as the model's configuration names them.
+        eos_token_ids: The tokens that end a text, from the model's configuration.
 
     Raises:
         RuntimeError: This SGLang has moved something that is needed; the server does not start.
         TokenizerError: The tokenizer cannot be read; the server does not start.
-        ValueError: An argument of the server asks for what this backend does not do.
+        ValueError: An argument of the server requests an unsupported option.
     """
     try:
         from stencilm.integrations.sglang import backend

@@ -1,7 +1,7 @@
-"""The grammar backend: what a request asks for, compiled; and reasoning, which comes before it.
+"""The grammar backend: compiles what requests ask for, and handles the reasoning before it.
 
-One idea: what cannot be enforced is refused when it is compiled, with the location and the way out,
-so that the request is answered with status 400 and no other request is affected.
+One idea: a grammar that cannot be enforced is refused when it is compiled, with the location and
+the way out. So the request is answered with status 400, and no other request is affected.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from stencilm.integrations.sglang.grammars import (
 from stencilm.shown import shown_value
 
 ANY_JSON = "$$ANY$$"
-"""How SGLang asks for any JSON."""
+"""SGLang's notation for any JSON."""
 
 WHITESPACE_BUDGET = "STENCILM_SGLANG_WHITESPACE_BUDGET"
 """The variable that bounds the whitespace of a whole text, for which SGLang has no flag."""
 
 _MOST_CACHED = 512
-"""How many requests' grammars are kept beside the compiler's cache, which counts bytes."""
+"""The most grammars in SGLang's cache, besides the compiler's cache, which counts bytes."""
 
 
 def whitespace_budget_of(environment: Mapping[str, str]) -> int | None:
-    """What the variable `STENCILM_SGLANG_WHITESPACE_BUDGET` says; None where it is not set.
+    """The value of `STENCILM_SGLANG_WHITESPACE_BUDGET`; None if it is not set.
 
     Raises:
-        ValueError: It is no number from 0 on.
+        ValueError: It is not a number, or negative.
     """
     text = environment.get(WHITESPACE_BUDGET, "").strip()
     if not text:
@@ -67,7 +67,7 @@ def whitespace_budget_of(environment: Mapping[str, str]) -> int | None:
 
 
 def create(tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None) -> Any:
-    """The backend, with the engine's own way to wait for the end of reasoning where it has one."""
+    """The backend, within the engine's own wrapper for reasoning if the model reasons."""
     serving = get_serving()
     if serving.constrained_json_whitespace_pattern is not None:
         raise ValueError(
@@ -88,7 +88,7 @@ def create(tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None)
         model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer
     )
     if not parser.detector.get_think_end_token_ids(tokenizer):
-        # As the engine has it: such a model's reasoning has no end that tokens tell.
+        # As in the engine: no token marks the end of such a model's reasoning.
         return backend
     return WaitingBackend(
         backend, parser, tokenizer, enable_strict_thinking=serving.enable_strict_thinking
@@ -96,17 +96,17 @@ def create(tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | None)
 
 
 class LatestGrammars(OrderedDict[Any, Any]):
-    """The grammars that were asked for latest; the engine's own dict would grow for ever."""
+    """The most recently used grammars; the engine's own dict would grow without bound."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The grammar of a key, which is the latest from now on."""
+        """The grammar of a key, which becomes the most recently used."""
         if key not in self:
             return default
         self.move_to_end(key)
         return self[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Keeps one, and drops the one that was not asked for longest."""
+        """Store a grammar, and evict the least recently used one."""
         super().__setitem__(key, value)
         self.move_to_end(key)
         if len(self) > _MOST_CACHED:
@@ -114,7 +114,7 @@ class LatestGrammars(OrderedDict[Any, Any]):
 
 
 class WaitingBackend(ReasonerGrammarBackend):  # type: ignore[misc]
-    """The engine's own way to wait for the end of reasoning, which fills batches at once."""
+    """The engine's wrapper that waits for the end of reasoning, but fills batches in one call."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -129,16 +129,16 @@ class WaitingBackend(ReasonerGrammarBackend):  # type: ignore[misc]
 
 
 class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
-    """Compiles what requests ask for.
+    """Compiles the grammars of requests.
 
     Args:
-        tokenizer: That of the model.
+        tokenizer: The model's tokenizer.
         vocab_size: The width of the model's logits.
         eos_token_ids: The tokens that end a text; None for those that the tokenizer declares.
-        any_whitespace: Whitespace wherever JSON allows it; where False as `json.dumps` writes it.
-        max_whitespace: The longest run of it; None for the default bound.
-        whitespace_budget: The most bytes of it between the parts of a whole text of JSON; None for
-            no bound.
+        any_whitespace: Whitespace wherever JSON allows it; if False, the layout of `json.dumps`.
+        max_whitespace: The longest run of whitespace; None for the default bound.
+        whitespace_budget: The most bytes of whitespace between the parts of a whole JSON text; None
+            for no bound.
 
     Raises:
         TokenizerError: The tokenizer cannot be read.
@@ -167,7 +167,7 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         if max_whitespace is not None:
             self._json_options["max_whitespace"] = max_whitespace
 
-    # These are asked of the backend where a request has reasoning and no grammar.
+    # The engine calls these methods of the backend for requests with reasoning but no grammar.
 
     @staticmethod
     def allocate_vocab_mask(vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
@@ -197,7 +197,7 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         is_allowed: bool = True,
         reset_vocab_mask: bool = True,
     ) -> None:
-        """Allows or forbids some tokens in a row, beside what it has or in its place."""
+        """Allow or forbid some tokens in a row, in addition to its contents or instead of them."""
         set_token_filter_torch(
             vocab_mask,
             token_ids,
@@ -209,7 +209,7 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
         """JSON that is valid under a schema, or any JSON."""
         if key_string == ANY_JSON:
-            key_string = "true"  # the schema of any JSON, which is written as the flags say, too
+            key_string = "true"  # any JSON, to which the server's flags apply, too
         return self._grammar(
             "json", lambda: self._compiler.compile_json_schema(key_string, **self._json_options)
         )
@@ -233,7 +233,7 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         )
 
     def reserve_framing_tokens(self, token_ids: Sequence[int]) -> None:
-        """Makes these special tokens of framed grammars: no text is made of them there."""
+        """Make these tokens special in framed grammars, so that text never uses them."""
         info = self._info
         self._framing = stencilm.GrammarCompiler(
             stencilm.TokenizerInfo(
@@ -256,7 +256,7 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         return self._grammar("structural_tag", compile_it)
 
     def reset(self) -> None:
-        """Forgets all grammars."""
+        """Forget all grammars."""
         super().reset()
         self._compiler.clear_cache()
         self._framing.clear_cache()
@@ -277,19 +277,19 @@ _RULE_OF_LARK = re.compile(r"^[ \t]*[?!]?[A-Za-z_][A-Za-z0-9_.]*(\{[^}]*\})?[ \t
 
 
 def is_lark(grammar: str) -> bool:
-    """Whether a grammar text is one of Lark: it has a rule `name: ...` and none `name ::= ...`."""
+    """Whether a grammar is Lark: it has a rule `name: ...`, but none of the form `name ::= ...`."""
     return "::=" not in grammar and _RULE_OF_LARK.search(grammar) is not None
 
 
 def with_schemas(tag: str) -> str:
-    """A structural tag in which a schema that is null is the one that allows everything.
+    """A structural tag in which null as a schema becomes the one that allows everything.
 
     The engine writes null for tools without parameters.
     """
     try:
         value = read_json_exactly(tag)
     except (ValueError, RecursionError):
-        return tag  # compiling it says where the fault is
+        return tag  # compiling it reports the error and its place
 
     def walk(part: Any) -> Any:
         if isinstance(part, list):
@@ -300,7 +300,7 @@ def with_schemas(tag: str) -> str:
         made = {}
         for name, one in part.items():
             if name == "json_schema" and kind in ("json_schema", "qwen_xml_parameter"):
-                made[name] = {} if one is None else one  # a schema is no format: left as it is
+                made[name] = {} if one is None else one  # a schema contains no formats
             elif name == "schema" and "begin" in part:
                 made[name] = {} if one is None else one
             else:

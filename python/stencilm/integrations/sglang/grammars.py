@@ -1,9 +1,9 @@
-"""What one request of SGLang has written, and which tokens may come next.
+"""The text of one SGLang request, and the tokens that may come next.
 
-One idea: SGLang calls a grammar from the loop that serves all requests, where any exception except
-a refused token would end the server; while it walks over drafts, even that one would. So a grammar
-that cannot go on, because a limit was reached, remembers why, allows no token of a text, and makes
-its own request fail at the next token.
+One idea: SGLang calls a grammar from the loop that serves all requests. There, any exception except
+for a refused token would end the server; while it walks over drafts, even that one would. So a
+grammar that cannot continue, because a limit was reached, remembers the reason, allows no token of
+a text, and makes its own request fail at the next token.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BATCH = stencilm.BatchGrammarMatcher()
 def allocate_mask(vocab_size: int, batch_size: int) -> torch.Tensor:
     """An int32 mask [batch_size, ceil(vocab_size / 32)] that allows everything."""
     shape = stencilm.get_bitmask_shape(batch_size, vocab_size)
-    # In pinned memory the copy to the device need not be waited for.
+    # From pinned memory, the copy to the device is asynchronous.
     return torch.full(shape, -1, dtype=torch.int32, pin_memory=is_pin_memory_available())
 
 
@@ -38,7 +38,7 @@ def move_mask(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
 
 
 def apply_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-    """Minus infinity for the logits of tokens that are not allowed."""
+    """Set the logits of tokens that are not allowed to minus infinity."""
     stencilm.apply_token_bitmask_inplace(logits, vocab_mask)
 
 
@@ -46,11 +46,11 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
     """The grammar of one request.
 
     Args:
-        compiled: What its text must fit.
-        no_text: A token that no text is made of, for rows of a grammar that cannot go on.
-        stats: What SGLang reports of it.
-        whitespace_budget: Of a grammar of JSON: the most bytes of whitespace between the parts of
-            its text.
+        compiled: The compiled grammar.
+        no_text: A token that is not part of any text, for rows of a grammar that cannot continue.
+        stats: What SGLang reports about it.
+        whitespace_budget: For a JSON grammar, the most bytes of whitespace between the parts of its
+            text.
     """
 
     def __init__(
@@ -66,42 +66,43 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         self._no_text = no_text
         self._matcher = stencilm.GrammarMatcher(
             compiled,
-            # A vocabulary without a stop token can only end where the grammar does.
+            # Without a stop token, a text can only end where the grammar ends.
             terminate_without_stop_token=not compiled.tokenizer_info.stop_token_ids,
             whitespace_budget=whitespace_budget,
         )
         self._whitespace_budget = whitespace_budget
-        # Tokens after the end: SGLang may go on for a step, and takes them back one by one, too.
+        # Tokens after the end: SGLang may go on for a step, and also rolls these back one by one.
         self._after_end = 0
         self._fault: str | None = None
-        # Whether the last token is one that the matcher could not read.
+        # Whether the matcher could not read the last token.
         self._is_unread = False
 
     @property
     def compiled(self) -> stencilm.CompiledGrammar:
-        """What the text must fit."""
+        """The compiled grammar."""
         return self._compiled
 
     def accept_token(self, token: int) -> None:
-        """Takes one token; those after the end change nothing.
+        """Accept one token; tokens after the end change nothing.
 
-        So does one that the mask allows and that costs too much to read: the next one is refused.
+        A token that the mask allows, but that is too costly to read, changes nothing either: the
+        next token is refused.
 
         Raises:
-            ValueError: The grammar refuses it, or could not go on before it.
+            ValueError: The grammar refuses it, or could not continue before it.
         """
         if self._fault is not None:
             raise ValueError(self._fault)
         if self._matcher.is_terminated():
             self._after_end += 1
             return
-        self.current_token = token  # prefill and decode on two machines go by it
+        self.current_token = token  # disaggregated prefill and decode use it
         try:
             if self._matcher.accept_token(token):
                 return
             reason = self._matcher.explain(token)
         except stencilm.LimitExceeded as error:
-            # A walk over drafts takes what the mask allows for accepted.
+            # A walk over drafts assumes that tokens in the mask are accepted.
             self._set_fault(error)
             self._is_unread = True
             return
@@ -110,18 +111,18 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         raise ValueError(f"the grammar refuses token {token}: {reason}")
 
     def rollback(self, k: int) -> None:
-        """Takes back the last k tokens, those after the end among them."""
+        """Roll back the last k tokens, including those after the end."""
         after_end = min(k, self._after_end)
         self._after_end -= after_end
         k -= after_end
         if k > 0:
-            self._fault = None  # it stood at a later place
+            self._fault = None  # it occurred at a later position
             read = k - self._is_unread
             self._is_unread = False
             self._matcher.rollback(read)
 
     def is_terminated(self) -> bool:
-        """The text has come to its end."""
+        """Whether the text has ended."""
         return self._matcher.is_terminated()
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
@@ -129,9 +130,9 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         return allocate_mask(vocab_size, batch_size)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        """Writes row `idx` whole."""
+        """Write the whole of row `idx`."""
         if self._matcher.is_terminated():
-            vocab_mask[idx] = -1  # nothing after the end is looked at
+            vocab_mask[idx] = -1  # masks after the end are ignored
             return
         if self._fault is not None:
             self._close(vocab_mask, idx)
@@ -149,7 +150,7 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
-        """Allows everything in every row."""
+        """Allow everything in every row."""
         vocab_mask.fill_(-1)
 
     @staticmethod
@@ -163,14 +164,14 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         apply_mask(logits, vocab_mask)
 
     def copy(self) -> StencilmGrammar:
-        """The same grammar from its beginning, for another request or another try."""
+        """The same grammar at its beginning, for another request or another try."""
         stats = self.grammar_stats
         if stats is not None:
             stats = dataclasses.replace(stats, is_cache_hit=True, tree_traversal_time=[])
         return StencilmGrammar(self._compiled, self._no_text, stats, self._whitespace_budget)
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """What must come next, as the tokens that the model's own tokenizer writes; else None."""
+        """The tokens that must come next, in the tokenizer's own spelling; else None."""
         if self._fault is not None or self._matcher.is_terminated():
             return None
         try:
@@ -182,13 +183,13 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         return tokens, self._compiled.tokenizer_info.decode_str(tokens)
 
     def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:
-        """The text of what `try_jump_forward` found; there is no state beside it."""
+        """The text of the result of `try_jump_forward`; there is no additional state."""
         return helper[1], -1
 
     def jump_and_retokenize(
         self, old_output_ids: list[int], new_output_ids: list[int], next_state: int
     ) -> None:
-        """Goes from the old tokens of the output to the new ones, which begin as they do.
+        """Replace the old tokens of the output by new ones with a common beginning.
 
         Raises:
             ValueError: The grammar refuses one of the new tokens.
@@ -214,19 +215,20 @@ class StencilmGrammar(BaseGrammarObject):  # type: ignore[misc]
         self._fault = str(error)
 
     def _close(self, vocab_mask: torch.Tensor, row: int) -> None:
-        """Allows no token of a text."""
-        # Not all closed, which sampling cannot take, and nothing that the model would go on with.
+        """Allow no token of a text."""
+        # Not an empty mask, which sampling cannot handle, and no token that the model would
+        # continue.
         vocab_mask[row] = 0
         word, bit = divmod(self._no_text, 32)
         vocab_mask[row, word] = -(1 << 31) if bit == 31 else 1 << bit
 
     def __repr__(self) -> str:
-        """Where the request stands."""
+        """The state of the request."""
         return f"StencilmGrammar({self._matcher!r})"
 
 
 class WaitingGrammar(ReasonerGrammarObject):  # type: ignore[misc]
-    """A grammar that waits for the end of reasoning; the engine's own, but for batches."""
+    """The engine's wrapper that waits for the end of reasoning, with batches filled in one call."""
 
     @staticmethod
     def fill_vocab_mask_batched(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
@@ -234,19 +236,18 @@ class WaitingGrammar(ReasonerGrammarObject):  # type: ignore[misc]
         fill_rows(entries, vocab_mask)
 
     def copy(self) -> WaitingGrammar:
-        """The same, for another request."""
+        """A copy for another request."""
         made: WaitingGrammar = super().copy()
-        made.__class__ = WaitingGrammar  # the engine names its own class there
+        made.__class__ = WaitingGrammar  # the engine creates its own class there
         return made
 
 
 def fill_rows(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
-    """Writes the rows of several requests, on several threads and without Python's lock.
+    """Write the rows of several requests, on several threads and without Python's lock.
 
     Args:
-        entries: Of each request the `grammar` and the `row`.
-        vocab_mask: int32 [rows, ceil(vocab_size / 32)]; rows that are not among the entries are
-            left as they are.
+        entries: The `grammar` and the `row` of each request.
+        vocab_mask: int32 [rows, ceil(vocab_size / 32)]; rows without an entry are not changed.
     """
     ours, rows = [], []
     for entry in entries:
@@ -271,7 +272,7 @@ def fill_rows(entries: Sequence[Any], vocab_mask: torch.Tensor) -> None:
 
 
 def _written_now(grammar: Any) -> StencilmGrammar | None:
-    """The grammar that alone decides about a request's next token; None where more does."""
+    """The grammar that alone decides a request's next token; None if more than that decides."""
     if isinstance(grammar, WaitingGrammar):
         if not grammar._is_generation() or grammar.reasoning_in_grammar:
             return None
@@ -280,7 +281,7 @@ def _written_now(grammar: Any) -> StencilmGrammar | None:
 
 
 def no_text_token(info: stencilm.TokenizerInfo) -> int:
-    """A token that no text is made of and that ends none, where the vocabulary has one."""
+    """A token that is not part of any text and does not end one, if the vocabulary has one."""
     stops = set(info.stop_token_ids)
     special = set(info.special_token_ids)
     decoded = info.decoded_vocab

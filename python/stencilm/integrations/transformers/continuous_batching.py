@@ -29,7 +29,7 @@ from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import as_whole, count
 
 _MOST_KEPT = 4096
-"""How many requests' matchers are kept; those of others are made anew from their tokens."""
+"""The number of requests whose matchers are kept; others are rebuilt from their tokens."""
 
 
 class ContinuousBatchingLogitsProcessor:
@@ -97,14 +97,14 @@ class ContinuousBatchingLogitsProcessor:
         self._begin()
 
     def _begin(self) -> None:
-        """Knows no request of a manager yet."""
+        """Start without requests of a manager."""
         self._texts: OrderedDict[str, tuple[CompiledGrammar, Written]] = OrderedDict()
         self._states: list[Any] = []
         self._rows: list[Written | None] = []
         self._bitmask: Any = None
 
     def __copy__(self) -> ContinuousBatchingLogitsProcessor:
-        """A processor of the same grammar that has met no request yet."""
+        """A processor with the same grammar and no requests."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._begin()
@@ -126,12 +126,13 @@ class ContinuousBatchingLogitsProcessor:
             )
         _check_config(manager.continuous_batching_config)
         processors = list(manager.logit_processor.logits_processor)
-        # After what forbids tokens, before what keeps the best: top-k then counts allowed ones.
+        # After processors that forbid tokens, before those that keep the best: top-k then counts
+        # allowed tokens.
         place = next(
             (at for at, one in enumerate(processors) if "Warper" in type(one).__name__),
             len(processors),
         )
-        # Two managers have threads of their own, and may have requests of one name.
+        # Two managers have different threads, and may have requests with the same name.
         processors.insert(place, copy(self))
         joined = theirs.ProcessorsOfRequests(
             theirs.Processors(processors),
@@ -189,7 +190,7 @@ class ContinuousBatchingLogitsProcessor:
         self.attach(manager)
         manager.start()
         try:
-            # Named here, because the results of forked requests are found by their names.
+            # Named here, because the results of forked requests are found by name.
             names = [f"stencilm_{number}" for number in range(len(prompts))]
             wanted = []
             for name, prompt, grammar in zip(names, prompts, given, strict=True):
@@ -212,14 +213,17 @@ class ContinuousBatchingLogitsProcessor:
             manager.stop(block=True)
             manager.destroy()
 
-    # What follows is called by transformers.
+    # Called by transformers.
 
     def fill_defaults(self, int32_tensor: Any) -> None:
-        """Rows of no request."""
+        """Use rows without requests."""
         int32_tensor.fill_(-1)
 
     def prepare_tensor_args(self, requests_with_new_token: Sequence[Any]) -> Any:
-        """Fill the masks of the requests that will get a token; their numbers, as a tensor."""
+        """Fill the masks of the requests that will get a token.
+
+        Returns their numbers, as a tensor.
+        """
         import torch
 
         self._states = [request.state for request in requests_with_new_token]
@@ -227,7 +231,7 @@ class ContinuousBatchingLogitsProcessor:
         sizes = [one.matcher._tokenizer_info.vocab_size for one in self._rows if one is not None]
         self._bitmask = None
         if sizes:
-            # Which vocabulary is the model's shows where its scores are seen.
+            # The model's vocabulary is only known when its scores are seen.
             self._bitmask = allocate_token_bitmask(len(self._rows), max(sizes))
             for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True)):
                 if one is None or one.is_over or state.error is not None:
@@ -261,9 +265,9 @@ class ContinuousBatchingLogitsProcessor:
                     self._states[row].error = nothing_left(one, scores[row])
         for row, (state, one) in enumerate(zip(self._states, self._rows, strict=True)):
             if one is not None and (one.is_over or state.error is not None):
-                # Nothing right can follow, so the request ends here.
+                # Nothing valid can follow, so the request ends here.
                 stops = _stop_ids(state) or one.matcher.stop_token_ids
-                # A model may lack scores of special tokens that its tokenizer has.
+                # A model may lack scores for special tokens that its tokenizer has.
                 stops = [each for each in stops if each < kept.shape[-1]]
                 if stops:
                     kept[row, :] = float("-inf")
@@ -271,12 +275,12 @@ class ContinuousBatchingLogitsProcessor:
         return kept
 
     def _open_rows(self, width: int) -> tuple[list[int], TokenizerInfo | None]:
-        """The rows that are to be masked in scores so wide, and their vocabulary.
+        """The rows to mask in scores of this width, and their vocabulary.
 
-        A request whose grammar is of another vocabulary has an error from here on.
+        A request whose grammar has another vocabulary has an error from now on.
 
         Raises:
-            TokenizerError: The grammar of this processor itself is of another one.
+            TokenizerError: The grammar of this processor itself has another vocabulary.
         """
         given = {
             row: one.matcher._tokenizer_info
@@ -307,7 +311,7 @@ class ContinuousBatchingLogitsProcessor:
         return rows, info if rows else None
 
     def _written(self, state: Any) -> Written | None:
-        """Where a request stands in its grammar; None for one without."""
+        """The state of a request in its grammar; None for one without."""
         compiled = state.logit_processor_kwargs.get("grammar", self._compiled)
         if compiled is None:
             return None
@@ -326,7 +330,7 @@ class ContinuousBatchingLogitsProcessor:
             matcher = _matcher(compiled, state, self._whitespace_budget)
             most = state.max_new_tokens
             if self._closes and most is not None:
-                # A request that was put off counts what it has written among its prompt.
+                # A request that was preempted counts what it has written as part of its prompt.
                 before = len(tokens) - len(generated)
                 matcher, _ = closing_within(matcher, before + most)
             written = Written([], matcher)
@@ -347,7 +351,10 @@ class ContinuousBatchingLogitsProcessor:
 
 
 def _checked_prompts(inputs: Any, vocab_size: int) -> list[list[int]]:
-    """The prompts as lists of ints: what the model cannot read ends the requests beside it, too."""
+    """The prompts as lists of ints.
+
+    An id that the model cannot read would end other requests, too.
+    """
     wanted = "a list of prompts, each a list of token ids: tokenizer(text)['input_ids']"
     try:
         listed = [list(prompt) for prompt in inputs]
@@ -414,7 +421,7 @@ def _matcher(
 
 
 def _check_config(config: Any) -> None:
-    """Raises ModelError where a pass would not see the masks that belong to it."""
+    """Raise ModelError if a pass could not see the masks that belong to it."""
     graphs = config.use_cuda_graph
     asked = {
         "use_async_batching": bool(config.use_async_batching),
@@ -433,14 +440,14 @@ def _check_config(config: Any) -> None:
 
 
 def _fatal_error(manager: Any) -> str:
-    # Of the manager itself before transformers 5.17.
+    # An attribute of the manager itself before transformers 5.17.
     status = getattr(manager, "background_thread_status", manager)
     error = getattr(status, "fatal_error", None)
     return "no reason was given" if error is None else f"{type(error).__name__}: {error}"
 
 
 def _transformers() -> Any:
-    """The classes of transformers that continuous batching is made of."""
+    """The classes of transformers for continuous batching."""
     try:
         import transformers
         from transformers import ContinuousBatchingConfig, LogitsProcessorList
@@ -451,7 +458,8 @@ def _transformers() -> Any:
             ContinuousBatchingLogitsProcessorList,
         )
 
-        # 5.8 counts the tokens of a request in another way, 5.10 draws tokens outside of the masks.
+        # 5.8 counts the tokens of a request differently, and 5.10 draws tokens outside of the
+        # masks.
         if tuple(map(int, transformers.__version__.split(".")[:2])) < (5, 12):
             raise ImportError(f"this is transformers {transformers.__version__}")
     except ImportError as error:

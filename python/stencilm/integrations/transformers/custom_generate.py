@@ -39,7 +39,7 @@ _READ = {
     "attention_mask", "position_ids", "cache_position", "cache", "past_key_values", "use_cache",
     "logits_to_keep", "num_logits_to_keep", "synced_gpus", "streamer", "assistant_model",
 }  # fmt: skip
-"""What `generate` prepares that this loop reads or makes anew for itself."""
+"""Arguments that `generate` prepares, and that this loop reads or makes itself."""
 _ROW_BY_ROW = {
     "EpsilonLogitsWarper", "EtaLogitsWarper", "ExponentialDecayLengthPenalty",
     "ForcedBOSTokenLogitsProcessor", "ForcedEOSTokenLogitsProcessor", "InfNanRemoveLogitsProcessor",
@@ -49,14 +49,17 @@ _ROW_BY_ROW = {
     "SuppressTokensLogitsProcessor", "TemperatureLogitsWarper", "TopHLogitsWarper",
     "TopKLogitsWarper", "TopPLogitsWarper", "TypicalLogitsWarper",
 }  # fmt: skip
-"""Processors of transformers that keep nothing for single rows. To show them a row for each place
-of the batch would take as many passes over it as there are lengths."""
+"""Processors of transformers without state for single rows.
+
+Showing them a row for each position of the batch would take one pass over it for each length.
+"""
 _AT_EVERY_TOKEN = {
     "SynthIDTextWatermarkLogitsProcessor": "the watermark of SynthID",
     "UnbatchedClassifierFreeGuidanceLogitsProcessor": "guidance_scale",
 }
-"""Processors of transformers that have to be asked at every token, since they count on seeing the
-token before by each call, and what asks for them."""
+"""Processors of transformers that must be called at every token, because they rely on having seen
+the previous one, and the options that create them.
+"""
 
 
 class CustomGenerate:
@@ -123,14 +126,14 @@ class CustomGenerate:
         self.forward_passes = 0
 
     def __reduce__(self) -> NoReturn:
-        """Refused, because a compiled grammar would carry the whole tokenizer with it."""
+        """Raises: a compiled grammar would carry the whole tokenizer with it."""
         raise TypeError(
             "a CustomGenerate cannot be pickled: send the schema or pattern that its grammar was "
             "made of, compile it there, and make a CustomGenerate of that"
         )
 
     def __copy__(self) -> CustomGenerate:
-        """Another of the same grammars, which never change."""
+        """Another one with the same grammars, which are immutable."""
         reasoning, budget = self._reasoning
         return CustomGenerate(
             self._grammars,
@@ -144,7 +147,8 @@ class CustomGenerate:
         """The same as `copy.copy`."""
         return self.__copy__()
 
-    # `generate` compares this signature with that of its own loop, so the names are theirs.
+    # `generate` compares this signature with that of its own loop, so the parameters are named
+    # alike.
     def __call__(
         self,
         model: Any,
@@ -220,7 +224,7 @@ class CustomGenerate:
             logits = batch.append([rows[number].take_unread() for number in live])
             check_width(self._grammars[0].tokenizer_info, logits.shape[-1])
             self.forward_passes += 1
-            # The mask first: top-k and top-p then count allowed tokens only.
+            # The mask first, so that top-k and top-p count only allowed tokens.
             masked = {
                 number: _masked(rows[number], torch.from_numpy(logits[place : place + 1]))
                 for place, number in enumerate(live)
@@ -248,9 +252,9 @@ class CustomGenerate:
 
 
 def _handed_to_generate(custom: CustomGenerate, caller: Any) -> dict[str, Any]:
-    """The arguments of the `generate` that calls, which hands no streamer and no assistant on.
+    """The arguments of the calling `generate`, which passes on neither a streamer nor an assistant.
 
-    Without them a streamer would show the prompt alone, and an assistant would be ignored.
+    Without them a streamer would only show the prompt, and an assistant would be ignored.
     """
     variables: dict[str, Any] = caller.f_locals
     if caller.f_code.co_name != "generate" or variables.get("custom_generate") is not custom:
@@ -265,7 +269,7 @@ def _check_request(
     assistant: Any,
     logits_processor: Sequence[Any],
 ) -> None:
-    """Raises ValueError for what this loop would have to ignore."""
+    """Raise ValueError for arguments that this loop would have to ignore."""
     others = sorted(
         name for name, value in model_kwargs.items() if name not in _READ and value is not None
     )
@@ -292,7 +296,7 @@ def _check_request(
 
 
 class _Row:
-    """One sequence: all its ids, padding included, and its matcher."""
+    """One sequence: all its ids, including padding, and its matcher."""
 
     def __init__(
         self,
@@ -321,14 +325,14 @@ class _Row:
         self.vocab_size = compiled.tokenizer_info.vocab_size
         self._start = len(ids)
         self._shown = len(ids)
-        self._asked = len(ids)  # up to where the stopping criteria were asked
+        self._asked = len(ids)  # the length at which the stopping criteria were last checked
         self._unread: list[int] = []
 
     def is_over(self, most: int) -> bool:
         return self.matcher.is_terminated() or len(self.ids) - self._start >= most
 
     def force(self, most: int) -> None:
-        """Take what the grammar leaves no choice about, the end included."""
+        """Accept forced tokens, including the end."""
         if self.matcher.is_terminated():
             return
         recent = [*self.prompt[-RECENT_TOKENS:], *self.ids[self._start :][-RECENT_TOKENS:]][
@@ -343,7 +347,7 @@ class _Row:
     def is_stopped(self, stopping_criteria: Any, like: Any) -> bool:
         """Whether a criterion stops the row, which then ends there.
 
-        The criteria are asked after each token, as they count on: what one looks for may stand
+        The criteria are checked after each token, which they rely on: what one looks for may be
         within forced text.
         """
         ids = like.new_tensor([self.ids])
@@ -359,7 +363,7 @@ class _Row:
         return unread
 
     def show(self, streamer: Any) -> None:
-        """Give a streamer what it has not seen yet."""
+        """Give a streamer the tokens that it has not seen yet."""
         import torch
 
         if streamer is not None and self._shown < len(self.ids):
@@ -400,12 +404,12 @@ class _Row:
 def _processed(
     logits_processor: Sequence[Any], rows: list[_Row], masked: dict[int, Any], device: Any
 ) -> dict[int, Any]:
-    """What the processors make of the scores of each live row.
+    """Apply the processors to the scores of each live row.
 
-    Rows differ in length here, and a tensor holds rows of one length only, so those of one length
-    are shown together. Some processors keep something for each row, such as where its padding ends:
-    to them each row is shown at its own place among as many as the batch has, and the places of
-    others are filled with a row of its length.
+    Rows differ in length here, but all rows of a tensor have the same length, so rows of equal
+    length are processed together. Some processors have state for each row, such as where its
+    padding ends. For these, each row is placed at its own position in a batch of full size, and the
+    other positions are filled with a row of its length.
     """
     import torch
 
@@ -429,7 +433,7 @@ def _processed(
 
 
 def _looks_at_each_row_alone(processor: Any) -> bool:
-    """Whether it is known of a processor that it keeps nothing for single rows."""
+    """Whether a processor is known to have no state for single rows."""
     kind = type(processor)
     if kind.__module__ != "transformers.generation.logits_process":
         return False
@@ -452,7 +456,7 @@ def _stops(generation_config: Any) -> list[int]:
     stops = generation_config.eos_token_id
     if stops is None:
         return []
-    single = as_whole(stops)  # transformers takes tensors, too
+    single = as_whole(stops)  # transformers accepts tensors, too
     listed = [int(token_id) for token_id in stops] if single is None else [single]
     return [token_id for token_id in listed if token_id >= 0]
 

@@ -1,8 +1,8 @@
 """`LogitsProcessor`: a grammar for `generate` of transformers: batches, beams, drafts, padding.
 
-One idea: it only knows the tokens that it is shown, so what a loop does with them must not matter.
-A row's state is where its tokens lead (`row_states`), and whatever would leave a row without its
-grammar is an error.
+One idea: it only uses the tokens that it is shown, so it works with any loop. A row's state is
+looked up by its tokens (`row_states`), and any call that would leave a row without its grammar is
+an error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from stencilm.whole_numbers import count
 
 
 class _NoContinuousBatching:
-    """An attribute that transformers looks at before it drops a processor with a warning only."""
+    """An attribute that raises: transformers would drop the processor with only a warning."""
 
     def __get__(self, processor: object, owner: type) -> bool:
         if processor is None:
@@ -125,24 +125,25 @@ class LogitsProcessor:
         whitespace = checked_whitespace(whitespace_budget)
         self._states = RowStates(self._grammars, self._reasoning, most, whitespace)
         self._drafts_follow = False
-        # A call moves the matchers to its rows and then reads them there.
+        # A call moves the matchers to its rows and then reads them there, so calls must not
+        # overlap.
         self._one_at_a_time = RenewedLock(self._forget_other_threads)
-        self._width = -1  # of the scores, once they are known to be of this vocabulary
+        self._width = -1  # the width of the scores, once it is known to fit this vocabulary
 
     def reset(self) -> None:
-        """Forget all rows: what comes next are prompts."""
+        """Forget all rows: the next ones are prompts."""
         with self._one_at_a_time.held:
             self._states.forget()
             self._drafts_follow = False
 
     def _forget_other_threads(self, was_locked: bool) -> None:
-        """In a process that was forked off: what another thread was doing is half done here."""
+        """In a forked process, drop what another thread was doing, because it is half done here."""
         if was_locked:
             self._states.forget()
             self._drafts_follow = False
 
     def __copy__(self) -> LogitsProcessor:
-        """A processor of the same grammars that has met no row yet."""
+        """A processor with the same grammars and no rows."""
         reasoning, budget = self._reasoning
         return LogitsProcessor(
             self._grammars,
@@ -153,11 +154,11 @@ class LogitsProcessor:
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LogitsProcessor:
-        """The same as `copy.copy`: grammars never change."""
+        """The same as `copy.copy`: grammars are immutable."""
         return self.__copy__()
 
     def __reduce__(self) -> NoReturn:
-        """Refused, because a compiled grammar would carry the whole tokenizer with it."""
+        """Raises: a compiled grammar would carry the whole tokenizer with it."""
         raise TypeError(
             "a LogitsProcessor cannot be pickled: send the schema or pattern that its grammar was "
             "made of, compile it there, and make a LogitsProcessor of that"
@@ -233,7 +234,7 @@ class LogitsProcessor:
                     )
         for number, one in enumerate(written):
             if one.is_over:
-                # A model may lack scores of special tokens that its tokenizer has.
+                # A model may lack scores for special tokens that its tokenizer has.
                 stops = [each for each in one.matcher.stop_token_ids if each < kept.shape[-1]]
                 if stops:
                     kept[number, :] = -np.inf
@@ -242,10 +243,10 @@ class LogitsProcessor:
 
 
 def check_width(info: TokenizerInfo, width: int) -> None:
-    """Raises TokenizerError where scores so wide are not those of this vocabulary.
+    """Raise TokenizerError if scores of this width cannot be those of this vocabulary.
 
-    Models have some columns more than tokens, to round the number up, and sometimes lack special
-    tokens that were added to the tokenizer.
+    Models often have a few more columns than tokens, as padding, and sometimes lack special tokens
+    that were added to the tokenizer.
     """
     vocab_size = info.vocab_size
     if width < vocab_size:
@@ -271,8 +272,8 @@ _MOST_PADDING = 256
 def is_part(input_ids: Any) -> bool:
     """Whether a tensor is a part of a longer one.
 
-    Assisted generation shows the drafted tokens one by one as parts of the tensor of all of them.
-    So the token after such a part may be a draft; after all others it is what was chosen.
+    Assisted generation shows the draft tokens one by one, as parts of the tensor of all of them. So
+    the token after such a part may be a draft; otherwise it was chosen.
     """
     storage = getattr(input_ids, "untyped_storage", None)
     if storage is None:
@@ -281,10 +282,9 @@ def is_part(input_ids: Any) -> bool:
 
 
 def closed_rows(scores: Any) -> list[bool]:
-    """Which rows leave no token: all their scores are minus infinity, or the lowest number.
+    """The rows without any possible token: all scores are minus infinity, or the lowest number.
 
-    Those that hold NaN as well, which is no score, and higher than all to whoever looks for the
-    highest.
+    Also rows with NaN, which compares higher than everything in a search for the maximum.
     """
     if hasattr(scores, "clone"):
         import torch
@@ -292,7 +292,7 @@ def closed_rows(scores: Any) -> list[bool]:
         highest, lowest = scores.amax(dim=-1), torch.finfo(scores.dtype).min
     else:
         highest, lowest = scores.max(axis=-1), np.finfo(scores.dtype).min
-    open_rows: list[bool] = (highest > lowest).tolist()  # a maximum with NaN in it is NaN
+    open_rows: list[bool] = (highest > lowest).tolist()  # a maximum over NaN is NaN
     return [not is_open for is_open in open_rows]
 
 
@@ -308,7 +308,7 @@ def hold_nan(scores: Any) -> bool:
 
 
 def nothing_left(written: Written, scores: Any) -> str:
-    """Why no token of a row is left, for the error."""
+    """Why a row has no possible token, for the error."""
     if hold_nan(scores):
         return NOT_A_NUMBER
     matcher = written.matcher
@@ -333,7 +333,7 @@ def nothing_left(written: Written, scores: Any) -> str:
 
 
 def _are_beams(rows: Rows, number: int, scores: Any) -> bool:
-    """Whether a row is one of several beams: their scores are log probabilities."""
+    """Whether a row is one of several beams, whose scores are log probabilities."""
     family = rows.family(number)
     return len(family) > 1 and float(scores[family].max()) <= _ALMOST_ZERO
 

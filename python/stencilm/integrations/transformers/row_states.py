@@ -1,8 +1,8 @@
 """The texts that the rows of a batch have written, each with its matcher.
 
 One idea: a row is identified by its tokens, never by its number or by the previous call. From a
-known text, a matcher goes back to where the row leaves it and accepts the rest, so that rows may
-step forward and back by any number of tokens, be reordered, repeated and dropped.
+known text, a matcher rolls back to where the row differs and accepts the rest. So rows may step
+forward and back by any number of tokens, be reordered, repeated and dropped.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from stencilm.matching.reasoning import (
 from stencilm.shown import shown_value
 
 _MOST_KEPT = 8
-"""How many sets of prompts have matchers, for a loop may call with several of them in turn."""
+"""The number of sets of prompts with matchers, since a loop may alternate between several."""
 
 _MOST_REMEMBERED = 1 << 16
-"""How many rows are known again without a matcher: more than any machine has in work at once, and
-each takes some hundred bytes."""
+"""The rows that are remembered without a matcher: more than any machine processes at once, and each
+takes a few hundred bytes."""
 
 
 class Written:
-    """What one row has written after its prompt.
+    """The text that one row has written after its prompt.
 
     Attributes:
-        tokens: All of it, with what the grammar refused and with the padding after the end.
-        matcher: The matcher after the longest part that the grammar takes.
+        tokens: All of it, including refused tokens and the padding after the end.
+        matcher: The matcher after the longest part that the grammar accepts.
     """
 
     __slots__ = ("matcher", "tokens")
@@ -49,21 +49,21 @@ class Written:
 
     @property
     def is_over(self) -> bool:
-        """The text has ended; what follows is padding."""
+        """Whether the text has ended; what follows is padding."""
         return self.matcher.is_terminated()
 
     @property
     def is_refused(self) -> bool:
-        """The grammar refuses one of the tokens."""
+        """Whether the grammar refuses one of the tokens."""
         return not self.is_over and self.matcher.num_accepted_tokens < len(self.tokens)
 
     def go_to(self, tokens: list[int]) -> None:
-        """Move the matcher to another text: back to where they part, and forward from there."""
+        """Move the matcher to another text: back to the common prefix, then forward."""
         taken = self.matcher.num_accepted_tokens
         kept = min(taken, common_length(self.tokens, tokens))
         if kept < taken:
             self.matcher.rollback(taken - kept)
-        self.tokens = tokens  # before the loop, which a limit may end
+        self.tokens = tokens  # first, because a limit may interrupt the loop
         for token_id in tokens[kept:]:
             if self.matcher.is_terminated() or not self.matcher.accept_token(token_id):
                 break
@@ -74,7 +74,7 @@ class Written:
 
 
 class Rows:
-    """The rows that one set of prompts has led to."""
+    """The rows that come from one set of prompts."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Rows:
         self._texts: list[Written] = []
         self._texts_of: list[int] = []
         for number, prompt in enumerate(prompts):
-            # Rows of one prompt and one grammar begin as one text.
+            # Rows with the same prompt and grammar begin with the same text.
             same = next(
                 (
                     earlier
@@ -115,7 +115,7 @@ class Rows:
         self._family = list(self._texts_of)
 
     def family(self, number: int) -> list[int]:
-        """The rows with the prompt and the grammar of this one: those that beams may exchange."""
+        """The rows with the same prompt and grammar, between which beams may move."""
         return [other for other, one in enumerate(self._family) if one == self._family[number]]
 
     def begins(self, rows: list[list[int]]) -> bool:
@@ -125,14 +125,14 @@ class Rows:
         )
 
     def steps(self, rows: list[list[int]]) -> int:
-        """The most tokens that a row has beyond what is known of it."""
+        """The most tokens in a row beyond its known text."""
         return max(
             len(row) - self._start - self._nearest(number, row[self._start :])[1]
             for number, row in enumerate(rows)
         )
 
     def go_to(self, rows: list[list[int]]) -> list[Written]:
-        """What each of these rows has written; equal rows share one."""
+        """The texts of these rows; equal rows share one."""
         wanted: dict[tuple[int, tuple[int, ...]], int] = {}
         sources: list[int] = []
         texts_of: list[int] = []
@@ -143,7 +143,7 @@ class Rows:
                 wanted[key] = len(sources)
                 sources.append(self._nearest(number, tokens)[0])
             texts_of.append(wanted[key])
-        # The last that takes a text moves it; the others before take copies.
+        # The last row that extends a text moves it; earlier ones take copies.
         left = [sources.count(text) for text in range(len(self._texts))]
         found = []
         for (_, tokens_wanted), source in zip(wanted, sources, strict=True):
@@ -163,7 +163,7 @@ class Rows:
         return made
 
     def latest(self) -> list[list[int]]:
-        """The rows as they were shown last."""
+        """The rows of the last call."""
         return [
             prompt + self._texts[text].tokens
             for prompt, text in zip(self._prompts, self._texts_of, strict=True)
@@ -171,11 +171,11 @@ class Rows:
 
     @property
     def start(self) -> int:
-        """How many tokens the prompts have."""
+        """The number of tokens in the prompts."""
         return self._start
 
     def _nearest(self, number: int, tokens: list[int]) -> tuple[int, int]:
-        """The known text of this row's prompt that shares most with these tokens, and how much."""
+        """The known text with this row's prompt that shares the most tokens, and how many."""
         best, most = self._texts_of[number], -1
         for text in dict.fromkeys([best, *(self._texts_of[one] for one in self.family(number))]):
             shared = common_length(self._texts[text].tokens, tokens)
@@ -185,10 +185,10 @@ class Rows:
 
 
 class RowStates:
-    """The rows of one call after another: which prompts they come from, and what they wrote.
+    """The rows of successive calls: the prompts that they come from, and their texts.
 
-    Only the latest sets of prompts keep their matchers. Of the others the rows are remembered as
-    they were shown last; one that goes on from there is read anew from the end of its prompt.
+    Only the latest sets of prompts keep their matchers. The rows of other sets are remembered as
+    they were last; a row that continues from there is read again from the end of its prompt.
     """
 
     def __init__(
@@ -203,19 +203,19 @@ class RowStates:
         self.max_new_tokens = max_new_tokens
         self.whitespace_budget = whitespace_budget
         self._known: deque[Rows] = deque()
-        # Of rows without a matcher, by their digest.
+        # Rows without a matcher, by their digest.
         self._remembered: OrderedDict[bytes, _Origin] = OrderedDict()
 
     def forget(self) -> None:
-        """What comes next are new prompts."""
+        """Treat the next rows as new prompts."""
         self._known.clear()
         self._remembered.clear()
 
     def go_to(self, rows: list[list[int]]) -> tuple[Rows, list[Written]]:
-        """The rows' texts; they are new prompts where they go on with nothing that is known.
+        """The rows' texts; rows that continue nothing known are new prompts.
 
         Raises:
-            ValueError: The grammars cannot be shared out among so many rows.
+            ValueError: The grammars cannot be distributed among these rows.
         """
         for known in self._known:
             is_latest = known is self._known[0]
@@ -224,12 +224,12 @@ class RowStates:
             steps = known.steps(rows)
             if steps > 1 and not is_latest:
                 continue
-            # What takes several steps at once is tried on a copy, for it may be another prompt.
+            # Several steps at once are tried on a copy, because it may be a new prompt.
             gone_on = known if steps <= 1 else known.fork()
             written = gone_on.go_to(rows)
             if steps > 1 and any(one.is_refused or has_more(one) for one in written):
-                # No loop writes several tokens unseen that the grammar refuses: it is another
-                # prompt that begins as the one before.
+                # No loop writes several refused tokens without showing them: it is a new prompt
+                # that begins like the previous text.
                 continue
             self._known.remove(known)
             self._known.appendleft(gone_on)
@@ -242,7 +242,7 @@ class RowStates:
         start = self._start_of(rows)
         new, written = self._begun(rows, start)
         if start < len(rows[0]) and all(one.is_refused for one in written):
-            # Other prompts, which are a token longer than what was shown before.
+            # New prompts, one token longer than the rows of the last call.
             new, written = self._begun(rows, len(rows[0]))
         self._known.appendleft(new)
         while len(self._known) > _MOST_KEPT:
@@ -286,7 +286,7 @@ class RowStates:
 
 
 class _Origin(NamedTuple):
-    """Where a row comes from: a set of so many rows, whose prompts have so many tokens."""
+    """The set that a row comes from: its number of rows, and the length of its prompts."""
 
     start: int
     rows: int
@@ -308,7 +308,7 @@ def has_more(written: Written) -> bool:
 
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many tokens two texts begin with in common."""
+    """The length of the common prefix of two texts."""
     most = min(len(left), len(right))
     if left[:most] == right[:most]:
         return most
@@ -323,7 +323,7 @@ def common_length(left: Sequence[int], right: Sequence[int]) -> int:
 
 
 def new_matcher(compiled: CompiledGrammar, whitespace_budget: int | None = None) -> GrammarMatcher:
-    """A matcher at the beginning; without stop tokens a text can end only where it must."""
+    """A matcher at the beginning; without stop tokens, a text only ends where the grammar ends."""
     return GrammarMatcher(
         compiled,
         terminate_without_stop_token=not compiled.tokenizer_info.stop_token_ids,
@@ -334,7 +334,7 @@ def new_matcher(compiled: CompiledGrammar, whitespace_budget: int | None = None)
 def checked_grammars(
     owner: str, compiled: CompiledGrammar | Iterable[CompiledGrammar]
 ) -> list[CompiledGrammar]:
-    """The grammars as a list; all of one vocabulary.
+    """The grammars as a list, all of the same vocabulary.
 
     Raises:
         TypeError: Something else was given.

@@ -1,7 +1,8 @@
-"""The front end's side: a request is compiled before it is admitted.
+"""The front end: a request is compiled before it is admitted.
 
-One idea: the compile is the engine's, with the model's tokenizer and the request's stop tokens. So
-what the engine would refuse is refused here, with status 400, the location and the way out.
+One idea: it compiles exactly as the engine does, with the model's tokenizer and the request's stop
+tokens. So whatever the engine would refuse is refused here, with status 400, the location and the
+way out.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from stencilm.integrations.vllm.settings import Options
 logger = logging.getLogger("vllm.stencilm")
 
 SERVED_AS = ("auto", "xgrammar")
-"""The backends of vLLM whose place is taken; one that was asked for by another name is not."""
+"""The backends of vLLM that are replaced; one that was requested by another name is not."""
 
 _MOST_MODELS = 4
 
-# What the check of one request is told beside the request.
+# The context of a check, besides the request.
 _around: ContextVar[tuple[Any, Any, Any] | None] = ContextVar("stencilm_vllm", default=None)
 
 
 class Admission:
-    """The check of requests in one process, with a compiler for each tokenizer."""
+    """Checks requests in one process, with a compiler for each tokenizer."""
 
     def __init__(self) -> None:
-        """Knows no tokenizer yet."""
+        """Start without tokenizers."""
         self._validate = SamplingParams._validate_structured_outputs
         self._compilers: OrderedDict[tuple[int, int, bool], tuple[Any, RequestCompiler]] = (
             OrderedDict()
@@ -49,14 +50,14 @@ class Admission:
         structured_outputs_config: Any,
         tokenizer: Any,
     ) -> None:
-        """In place of `SamplingParams._validate_structured_outputs`: vLLM's own checks, then ours.
+        """Replaces `SamplingParams._validate_structured_outputs`: vLLM's own checks, then ours.
 
         Raises:
             VLLMValidationError: The request is refused.
         """
         config = structured_outputs_config
         if config is not None and config.backend == "auto":
-            # Under "auto" what is refused here would go to another backend, for all requests.
+            # With "auto", a request that is refused here would go to another backend.
             config = copy(config)
             object.__setattr__(config, "backend", "xgrammar")
         before = _around.set((model_config, config, tokenizer))
@@ -66,7 +67,7 @@ class Admission:
             _around.reset(before)
 
     def validate_grammar(self, sampling_params: SamplingParams) -> None:
-        """In place of `validate_xgrammar_grammar`: compiles what the request asks for.
+        """Replaces `validate_xgrammar_grammar`: compiles the request's grammar.
 
         Raises:
             VLLMValidationError: It cannot be enforced.
@@ -88,7 +89,7 @@ class Admission:
     def _compiler(self, tokenizer: Any, vocab_size: int, config: Any) -> RequestCompiler:
         key = (id(tokenizer), vocab_size, config.disable_any_whitespace)
         if (known := self._compilers.get(key)) is None:
-            # The tokenizer is kept, so that its id stays its own.
+            # Keep a reference to the tokenizer, so that its id is not reused.
             known = (tokenizer, RequestCompiler(tokenizer, vocab_size, config))
             self._compilers[key] = known
             while len(self._compilers) > _MOST_MODELS:
@@ -97,7 +98,7 @@ class Admission:
 
 
 def _opening(params: Any) -> str:
-    """How vLLM itself begins the refusal of such a request, for clients that look for it."""
+    """The beginning of vLLM's own error for such a request, which clients may look for."""
     if params.json is not None or params.json_object:
         return "Failed to transform json schema into a grammar"
     if params.regex is not None:
@@ -110,15 +111,15 @@ def _opening(params: Any) -> str:
 
 
 def _read(params: Any) -> None:
-    """Reads a part of a request, as far as that can be done without its tokenizer.
+    """Read a part of a request, as far as that is possible without its tokenizer.
 
-    vLLM asks this of structural tags before a request is whole, and answers with words of its own
-    where it fails, and of an answer that may come in place of a tool call. All of it is compiled
-    when the request is whole; so tags wait for that, and their errors are said.
+    vLLM checks structural tags before a request is complete, with its own message for errors, and
+    also answers that may replace a tool call. All of it is compiled once the request is complete;
+    so the check of tags is left until then, which reports our errors.
 
     Raises:
-        StencilError: It is no grammar.
-        ValueError: It wishes for something beside it, which is not part of one alternative.
+        StencilError: It is not a grammar.
+        ValueError: It has additional options, which one alternative cannot have.
     """
     if params.structural_tag is not None:
         return

@@ -1,4 +1,4 @@
-"""The engine's side: vLLM's `StructuredOutputBackend` over a compiler, and how masks are filled."""
+"""The engine: vLLM's `StructuredOutputBackend` over a compiler, and how masks are filled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from stencilm.tokenizers import TokenizerInfo
 
 logger = logging.getLogger("vllm.stencilm")
 
-# vLLM asks whether a grammar is one of its own.
+# vLLM checks whether a grammar is an instance of its own class.
 StructuredOutputGrammar.register(RequestSequence)
 
 _KINDS = {
@@ -45,12 +45,12 @@ _KINDS = {
 
 
 def key_of(params: StructuredOutputsParams) -> tuple[StructuredOutputOptions, str]:
-    """In place of `get_structured_output_key`: what a request asks for, with its wishes.
+    """Replaces `get_structured_output_key`: the request's grammar, with its additional options.
 
-    Not every request comes through the Python front end, so the engine reads the wishes, too.
+    Not every request comes through the Python front end, so the engine reads the options, too.
 
     Raises:
-        ValueError: A wish cannot be enforced.
+        ValueError: An option cannot be enforced.
     """
     if (tag := tag_of_wishes(params)) is not None:
         return StructuredOutputOptions.STRUCTURAL_TAG, tag
@@ -59,16 +59,16 @@ def key_of(params: StructuredOutputsParams) -> tuple[StructuredOutputOptions, st
 
 
 def kind_of(request_type: StructuredOutputOptions, spec: str) -> Kind:
-    """What the text of a request is written in; vLLM has one type for EBNF and Lark."""
+    """The notation of a request; vLLM has one type for EBNF and Lark."""
     kind = _KINDS[request_type]
     return Kind.LARK if kind is Kind.EBNF and grammar_is_likely_lark(spec) else kind
 
 
 def _vocabulary(tokenizer: Any, vocab_size: int) -> TokenizerInfo:
-    """The vocabulary of a tokenizer as vLLM has it.
+    """The vocabulary of a tokenizer in vLLM.
 
-    Some tokenizers that come with their model (PLaMo 3) tell what their tokens spell only through
-    a method that vLLM calls, too.
+    Some tokenizers that come with their model (PLaMo 3) only reveal what their tokens spell through
+    a method that vLLM also calls.
 
     Raises:
         TokenizerError: Its tokens cannot be read.
@@ -88,17 +88,17 @@ class RequestCompiler:
     """Compiles the requests of one model; the front end and the engine have one each.
 
     Args:
-        tokenizer: The tokenizer as vLLM has it.
-        vocab_size: How many tokens the model's logits have.
+        tokenizer: The tokenizer in vLLM.
+        vocab_size: The number of the model's logits.
         structured_outputs_config: vLLM's own settings.
     """
 
     def __init__(self, tokenizer: Any, vocab_size: int, structured_outputs_config: Any) -> None:
-        """Reads the vocabulary.
+        """Read the vocabulary.
 
         Raises:
             TokenizerError: Its tokens cannot be read.
-            ValueError: The options in the environment are none.
+            ValueError: The options in the environment are not valid.
         """
         options = Options.from_environment()
         if structured_outputs_config.disable_any_whitespace:
@@ -117,7 +117,7 @@ class RequestCompiler:
         return self._compiler.compile_grammar(grammar)
 
     def clear(self) -> None:
-        """Drops what is kept for requests that come again."""
+        """Drop the cached grammars."""
         self._compiler.clear_cache()
 
 
@@ -126,7 +126,7 @@ class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
     """The grammars of one engine."""
 
     def __post_init__(self) -> None:
-        """Reads the vocabulary, at the first constrained request."""
+        """Read the vocabulary, at the first constrained request."""
         self._requests = RequestCompiler(
             self.tokenizer, self.vocab_size, self.vllm_config.structured_outputs_config
         )
@@ -144,10 +144,10 @@ class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
         grammar_spec: str,
         stop_token_ids: set[int] | None = None,
     ) -> StructuredOutputGrammar:
-        """One request's grammar, at its beginning; called in a pool of threads.
+        """The grammar of one request, at its beginning; called in a pool of threads.
 
         Raises:
-            StencilError: It cannot be enforced; this request alone fails.
+            StencilError: It cannot be enforced; only this request fails.
         """
         is_bounded = is_json(kind_of(request_type, grammar_spec), grammar_spec)
         return RequestSequence(
@@ -161,32 +161,32 @@ class StencilmBackend(StructuredOutputBackend):  # type: ignore[misc]
         return allocate_token_bitmask(max_num_seqs, self.vocab_size)
 
     def destroy(self) -> None:
-        """Drops the grammars."""
+        """Drop the grammars."""
         self._requests.clear()
 
 
 class Closing:
-    """Has the text of each request be whole within its `max_tokens`, where the options ask for it.
+    """Completes the text of each request within its `max_tokens`, if the options ask for it.
 
-    vLLM makes a grammar without a word of its request, so the one that is made is told afterwards.
-    Nor does it tell a grammar of the drafts that stand before its text in a step, those of
-    reasoning: it fills a row for each of them, so that the rows are counted.
+    vLLM creates a grammar without access to its request, so the grammar is told afterwards. vLLM
+    also does not tell a grammar how many draft tokens of reasoning precede its text in a step. But
+    it fills a row for each of them, so the rows are counted.
     """
 
     NAMES = ("_create_grammar", "_fill_bitmasks", "grammar_bitmask")
 
     def __init__(self, manager: StructuredOutputManager) -> None:
-        """Nothing is changed yet."""
+        """Prepare, without changing anything yet."""
         self._longest = manager.vllm_config.model_config.max_model_len
         self._create = manager._create_grammar
         self._fill = manager._fill_bitmasks
         self._step = manager.grammar_bitmask
-        # How many rows each grammar has been asked for in this step.
+        # For each grammar, the number of rows requested in this step.
         self._rows: Counter[RequestSequence] = Counter()
 
     @staticmethod
     def install(manager: StructuredOutputManager) -> bool:
-        """Tells grammars of their requests, where this vLLM lets it; says whether it does."""
+        """Tell grammars of their requests, if this vLLM allows it; returns whether it does."""
         if not all(hasattr(manager, name) for name in Closing.NAMES):
             return False
         closing = Closing(manager)
@@ -196,7 +196,7 @@ class Closing:
         return True
 
     def create(self, request: Any) -> Any:
-        """In place of `_create_grammar`: the grammar of a request, which knows what it may have."""
+        """Replaces `_create_grammar`: the grammar of a request, which knows its token limit."""
         grammar = self._create(request)
         if isinstance(grammar, RequestSequence):
             grammar.close_within(
@@ -205,29 +205,29 @@ class Closing:
         return grammar
 
     def step(self, *arguments: Any, **options: Any) -> Any:
-        """In place of `grammar_bitmask`: all rows of a step."""
+        """Replaces `grammar_bitmask`: all rows of a step."""
         self._rows.clear()
         return self._step(*arguments, **options)
 
     def fill(self, batch: Iterable[tuple[Any, ...]]) -> None:
-        """In place of `_fill_bitmasks`: some rows of a step, a row of a grammar at a time."""
+        """Replaces `_fill_bitmasks`: some rows of a step, one row of a grammar at a time."""
         entries = list(batch)
         self._fill(entries)
         self._rows.update(entry[0] for entry in entries if isinstance(entry[0], RequestSequence))
 
 
 class _AtOnce:
-    """vLLM's pool of threads that fill masks, for a call that brings threads of its own."""
+    """Replaces vLLM's pool of threads that fill masks, for a call that has threads of its own."""
 
     def __init__(self) -> None:
-        """Takes calls from now on."""
+        """Accept calls from now on."""
         self._is_shut = False
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Does it now.
+        """Run the call at once.
 
         Raises:
-            RuntimeError: It was shut down, as pools say it.
+            RuntimeError: It was shut down, with the message of thread pools.
         """
         if self._is_shut:
             raise RuntimeError("cannot schedule new futures after shutdown")
@@ -236,16 +236,16 @@ class _AtOnce:
         return done
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Nothing is under way."""
+        """Shut down; no call is in progress."""
         self._is_shut = True
 
 
 class BatchFill:
-    """All masks of a step in one call without the GIL, in place of one after the other.
+    """Fills all masks of a step in one call without the GIL, instead of one after the other.
 
-    vLLM fills masks in batches where a step has more requests than a threshold and no drafts. The
-    threshold is lowered to one request and the batch widened to all of them, and the batch is
-    filled by the core's own threads.
+    vLLM fills masks in batches if a step has more requests than a threshold and no drafts. The
+    threshold is lowered to one request, a batch includes all of them, and the core's own threads
+    fill it.
     """
 
     NAMES = (
@@ -255,14 +255,17 @@ class BatchFill:
     )
 
     def __init__(self, manager: StructuredOutputManager) -> None:
-        """Starts no thread yet."""
+        """Start no thread yet."""
         self._manager = manager
         self._others = manager._fill_bitmasks
         self._workers = BatchGrammarMatcher()
 
     @staticmethod
     def install(manager: StructuredOutputManager) -> bool:
-        """Fills the masks of this engine so, where this vLLM lets it; says whether it does."""
+        """Fill the masks of this engine this way, if this vLLM allows it.
+
+        Returns whether it does.
+        """
         if not all(hasattr(manager, name) for name in BatchFill.NAMES):
             return False
         if (pool := getattr(manager, "executor_for_fillmask", None)) is not None:
@@ -274,7 +277,7 @@ class BatchFill:
         return True
 
     def __call__(self, batch: Iterable[tuple[Any, ...]]) -> None:
-        """Fills rows: an entry is a grammar, its row, whether it applies, and what versions add."""
+        """Fill rows: an entry is a grammar, its row, whether it applies, and fields of versions."""
         ours: list[tuple[RequestSequence, int]] = []
         others: list[tuple[Any, ...]] = []
         for entry in batch:

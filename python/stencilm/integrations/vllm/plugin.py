@@ -17,13 +17,13 @@ logger = logging.getLogger("vllm.stencilm")
 
 
 def install() -> None:
-    """Replaces the backend that vLLM calls "xgrammar"; a second call changes nothing.
+    """Replace the backend that vLLM calls "xgrammar"; a second call changes nothing.
 
     Raises:
         RuntimeError: This vLLM has moved something that is needed.
     """
     check(vllm.__version__)
-    # These import what was just looked for.
+    # These import the names that were just checked.
     import vllm.v1.structured_output as engine
     import vllm.v1.structured_output.backend_xgrammar as front_end
     from vllm.sampling_params import SamplingParams
@@ -84,7 +84,7 @@ def install() -> None:
 
 
 def _replace(function: Callable[..., Any], ours: Callable[..., Any]) -> None:
-    """Puts ours in the place of a function of vLLM, in each module that has it by its name."""
+    """Replace a function of vLLM, in each module that has imported it by name."""
     for path, module in list(sys.modules.items()):
         names = getattr(module, "__dict__", {})
         if path.startswith("vllm.") and names.get(function.__name__) is function:

@@ -21,7 +21,7 @@ from stencilm.shown import shown_value
 
 
 class Kind(StrEnum):
-    """What the text of a request is written in."""
+    """The notation of a request's text."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -36,9 +36,9 @@ def grammar_of(kind: Kind, text: str, options: Options) -> Grammar:
     """The grammar of a request.
 
     Args:
-        kind: What the text is written in.
+        kind: The notation of the text.
         text: The schema as JSON, the pattern, the JSON list of choices, the grammar, or the
-            structural tag as JSON; of no account for JSON_OBJECT.
+            structural tag as JSON; ignored for JSON_OBJECT.
         options: How JSON is written.
 
     Raises:
@@ -67,13 +67,13 @@ def grammar_of(kind: Kind, text: str, options: Options) -> Grammar:
 
 
 def wishes_of(params: Any) -> dict[str, Any]:
-    """What a request asks of its JSON beside the schema, as fields of a format.
+    """The JSON options of a request besides the schema, as fields of a format.
 
     Args:
         params: vLLM's `StructuredOutputsParams`.
 
     Raises:
-        ValueError: A wish cannot be enforced.
+        ValueError: An option cannot be enforced.
     """
     if params.whitespace_pattern is not None:
         raise ValueError(
@@ -89,16 +89,16 @@ def wishes_of(params: Any) -> dict[str, Any]:
 
 
 def tag_of_wishes(params: Any) -> str | None:
-    """The structural tag that says a request's schema and what it wishes beside it.
+    """The structural tag of a request's schema with its additional options.
 
     Args:
         params: vLLM's `StructuredOutputsParams`.
 
     Returns:
-        The tag as JSON; None where nothing is wished, or of no JSON.
+        The tag as JSON; None if there are no options, or if it is not a JSON request.
 
     Raises:
-        ValueError: A wish cannot be enforced.
+        ValueError: An option cannot be enforced.
     """
     if not (wishes := wishes_of(params)) or (params.json is None and not params.json_object):
         return None
@@ -115,7 +115,7 @@ def tag_of_wishes(params: Any) -> str | None:
 def is_json(kind: Kind, text: str) -> bool:
     """Whether the whole text of a request is JSON.
 
-    What a request wishes beside its schema is said in a structural tag.
+    A request with options besides its schema is a structural tag.
     """
     if kind is not Kind.STRUCTURAL_TAG:
         return kind in (Kind.JSON_SCHEMA, Kind.JSON_OBJECT)
@@ -147,22 +147,22 @@ def _choice(text: str) -> Choice:
             checked_text("a choice", one)
         except GrammarSyntaxError as error:
             raise GrammarSyntaxError(error.message, place=f"#/{index}") from None
-    return Choice(list(dict.fromkeys(texts)))  # one that is given twice is one choice
+    return Choice(list(dict.fromkeys(texts)))  # a duplicate counts as one choice
 
 
 _DEFAULTS = Options()
 
 
 def _with_options(text: str, options: Options) -> str:
-    """A structural tag with the options at each JSON value that says nothing else of them."""
-    # What else there is says nothing of how JSON is written.
+    """A structural tag with the options set at each JSON value that does not set them itself."""
+    # Other formats have no options for JSON.
     written = ("property_order", "max_whitespace", "strict_mode")
     if all(getattr(options, name) == getattr(_DEFAULTS, name) for name in written):
         return text
     try:
         tag = read_json_exactly(text)
     except ValueError:
-        return text  # What is wrong is said where the tag is read.
+        return text  # Reading the tag reports the error.
     except RecursionError:
         raise LimitExceeded("the structural tag is nested too deeply; flatten it") from None
     if isinstance(tag, dict) and isinstance(tag.get("structures"), list):
@@ -180,7 +180,7 @@ def _with_options(text: str, options: Options) -> str:
 
 
 def _set_options(value: dict[str, Any], options: Options) -> None:
-    """Sets the options in one format, a JSON value."""
+    """Set the options in one format of a JSON value."""
     if options.property_order == "any" and value.get("style", "json") == "json":
         value["any_order"] = True
     if value.get("max_whitespace_cnt") is None and "max_whitespace" not in value:

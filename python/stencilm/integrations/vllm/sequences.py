@@ -1,9 +1,9 @@
-"""One request in the engine: vLLM's calls over a matcher.
+"""One request in the engine: vLLM's calls, translated to a matcher.
 
-One idea: no error in a grammar may leave a call, because it would end the engine, and all other
+One idea: no error of a grammar may leave a call, because it would end the engine, and all other
 requests with it. A request whose matcher fails is made to end: its masks allow only stop tokens,
-and the next token is refused, which vLLM answers with an error for this request alone. Nothing of
-vLLM is imported here.
+and the next token is refused, so that vLLM returns an error for this request alone. Nothing of vLLM
+is imported here.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ class RequestSequence:
     """The tokens of one request and what may follow them: vLLM's `StructuredOutputGrammar`.
 
     Args:
-        compiled: What the text must fit.
-        stop_token_ids: The tokens that may end the text; where None or empty, those of the
-            vocabulary.
-        whitespace_budget: Of a grammar of JSON: the most bytes of whitespace between the parts of
-            the text.
+        compiled: The compiled grammar.
+        stop_token_ids: The tokens that may end the text; None or empty for those of the vocabulary.
+        whitespace_budget: For a JSON grammar, the most bytes of whitespace between the parts of the
+            text.
     """
 
     __slots__ = ("_ahead", "_failure", "_left", "_matcher", "_vocab_size")
@@ -40,7 +39,7 @@ class RequestSequence:
         *,
         whitespace_budget: int | None = None,
     ) -> None:
-        """Stands at the beginning of the text.
+        """Start at the beginning of the text.
 
         Raises:
             ValueError: A stop token is not in the vocabulary.
@@ -61,29 +60,29 @@ class RequestSequence:
         self._ahead: Callable[[], int] = int
 
     def close_within(self, left: Callable[[], int], ahead: Callable[[], int] = int) -> None:
-        """Has the text be whole within the tokens that are left at its first mask.
+        """Complete the text within the tokens that are left at its first mask.
 
         Args:
-            left: How many tokens the request may still have after those that are written for
-                certain, such as its reasoning.
-            ahead: How many drafts stand between those and the mask that is asked for; 0 where none
-                is told.
+            left: Returns how many tokens the request may still have after those that are final,
+                such as its reasoning.
+            ahead: Returns how many draft tokens come between those and the requested mask; 0 if
+                that is not known.
         """
         self._left, self._ahead = left, ahead
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
-        """Goes over these tokens; what comes after the end of the text is not looked at.
+        """Accept these tokens; tokens after the end of the text are ignored.
 
         Returns:
-            False where a token does not fit or the matcher has failed; vLLM then ends the request
-            with an error.
+            False if a token does not fit or the matcher has failed; vLLM then ends the request with
+            an error.
         """
         if self._failure is not None:
             return False
         try:
             for token in tokens:
                 if not self._matcher.accept_token(token):
-                    # After the end nothing counts, and a negative id pads a rejected draft.
+                    # Tokens after the end do not count, and a negative id pads a rejected draft.
                     if token < 0 or self._matcher.is_terminated():
                         return True
                     logger.error("stencilm: token %d of request %s does not fit", token, request_id)
@@ -94,7 +93,7 @@ class RequestSequence:
         return True
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """The longest beginning of these tokens that may come; nothing changes."""
+        """The longest prefix of these tokens that may come; nothing changes."""
         if self._failure is not None:
             return []
         try:
@@ -107,9 +106,9 @@ class RequestSequence:
             return []
 
     def _count_within_masks(self, tokens: list[int]) -> int:
-        """How many of these tokens the masks let through, which budgets narrow.
+        """How many of these tokens the masks allow, which budgets narrow.
 
-        vLLM does not rely on the masks alone: a draft that is offered may be taken.
+        vLLM does not rely only on the masks: a draft that passes this check may be accepted.
         """
         matcher, count = self._matcher, 0
         row = allocate_token_bitmask(1, self._vocab_size)
@@ -127,10 +126,10 @@ class RequestSequence:
         return count
 
     def rollback(self, num_tokens: int) -> None:
-        """Takes back the last tokens that were accepted, also over the end of the text."""
+        """Roll back the last accepted tokens, also beyond the end of the text."""
         if num_tokens <= 0:
             return
-        # What failed stood after the tokens that are taken back.
+        # The failure occurred after the tokens that are rolled back.
         self._failure = None
         try:
             self._matcher.rollback(num_tokens)
@@ -138,11 +137,11 @@ class RequestSequence:
             self._fail(error)
 
     def fill_bitmask(self, bitmask: Any, idx: int) -> None:
-        """Writes the whole of row `idx` of an int32 bitmask: the tokens that may come next."""
+        """Write the whole of row `idx` of an int32 bitmask: the tokens that may come next."""
         self._begin()
         try:
             if self._failure is None:
-                # It writes the row also where it says that every token may come.
+                # The row is written even if the call returns that every token is allowed.
                 self._matcher.fill_next_token_bitmask(bitmask, idx)
         except StencilError as error:
             self._fail(error)
@@ -154,18 +153,18 @@ class RequestSequence:
         return self._matcher.is_terminated()
 
     def reset(self) -> None:
-        """Back to the beginning of the text."""
+        """Go back to the beginning of the text."""
         self._failure = None
         self._matcher.reset()
 
     def _begin(self) -> None:
-        """Sets the budget of the text, anew until no draft stands before the mask."""
+        """Set the budget of the text; repeated until no draft precedes the mask."""
         if self._left is None or self._failure is not None:
             return
         ahead = self._ahead()
         left = self._left() - ahead
         if ahead == 0:
-            # Where drafts of reasoning are refused, it goes on, and the text begins later.
+            # If drafts of reasoning are rejected, the reasoning goes on, and the text begins later.
             self._left, self._ahead = None, int
         try:
             self._matcher, _ = closing_within(self._matcher, max(left, 0))
@@ -188,7 +187,7 @@ class RequestSequence:
 def fill_bitmasks(
     batch: Sequence[tuple[RequestSequence, int]], bitmask: Any, workers: BatchGrammarMatcher
 ) -> None:
-    """Fills the rows of several requests in one call, on several threads and without the GIL.
+    """Fill the rows of several requests in one call, on several threads and without the GIL.
 
     Args:
         batch: The requests, none of which has terminated, each with its row.
@@ -213,6 +212,6 @@ def fill_bitmasks(
 
 
 def tokens_left(request: Any, max_model_len: int) -> int:
-    """How many tokens a request of vLLM may still have."""
+    """How many tokens a vLLM request may still have."""
     room: int = min(request.max_tokens, max_model_len - request.num_prompt_tokens)
     return room - int(request.num_output_tokens)

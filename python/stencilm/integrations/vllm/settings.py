@@ -1,7 +1,7 @@
-"""What a user of vLLM may set, in the environment that all processes of a server inherit.
+"""The settings of vLLM users, in environment variables that all processes of a server inherit.
 
 One idea: the front end and the engine read the same two variables, so what is admitted is what is
-enforced. An unknown value stops the server, which names the known ones.
+enforced. An unknown value stops the server, with an error that names the known ones.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Options:
             have `max_whitespace` alone.
     """
 
-    # The JSON is a user's: a misspelled name must not be a setting that has no effect.
+    # The JSON is written by users: a misspelled name must not be silently ignored.
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
     property_order: Literal["declared", "any"] = "declared"
@@ -71,7 +71,7 @@ class Options:
         """The options of the variable `STENCILM_VLLM_OPTIONS`, a JSON object.
 
         Raises:
-            ValueError: It is no JSON object, or has a field or a value that is not known.
+            ValueError: It is not a JSON object, or has an unknown field or value.
         """
         text = environment.get(OPTIONS, "").strip()
         if not text:

@@ -1,8 +1,8 @@
 """Whether this vLLM has the private names that the plug-in relies on.
 
-One idea: vLLM has no interface for other backends, so what is replaced is looked up by name and
-signature before anything is touched. If one has moved, the server does not start, and says what to
-do: a server that starts must not serve without the requested grammar.
+One idea: vLLM has no interface for other backends, so everything that is replaced is first checked
+by name and signature. If something has moved, the server does not start, and the error says what to
+do: a server that starts must enforce the requested grammars.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from dataclasses import dataclass
 from typing import Any
 
 TESTED = ("0.32.0", "0.33.0")
-"""The versions of vLLM that the tests of `tests/engines/vllm` have run against."""
+"""The versions of vLLM with which `tests/engines/vllm` has passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Something of vLLM: its module, its path there, and the parameters if it is a function."""
+    """A name in vLLM: its module, its path there, and its parameters if it is a function."""
 
     module: str
     path: str
     parameters: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
-        """As it would be imported."""
+        """The dotted path."""
         return f"{self.module}.{self.path}"
 
     def fault(self) -> str | None:
-        """What is wrong with it; None where it is as expected."""
+        """What is wrong with it; None if it is as expected."""
         try:
             found: Any = importlib.import_module(self.module)
             for step in self.path.split("."):
@@ -79,7 +79,7 @@ REQUIRED = (
         for kind in ("JSON", "JSON_OBJECT", "REGEX", "GRAMMAR", "CHOICE", "STRUCTURAL_TAG")
     ),
 )
-"""What the plug-in replaces or calls."""
+"""The names that the plug-in replaces or calls."""
 
 _KNOWN_CALLS = {
     "StructuredOutputBackend": {"compile_grammar", "allocate_token_bitmask", "destroy"},
@@ -95,7 +95,7 @@ _KNOWN_CALLS = {
 
 
 def check(version: str) -> None:
-    """Refuses a vLLM that the plug-in does not fit.
+    """Refuse a vLLM that the plug-in does not fit.
 
     Args:
         version: The version of vLLM, for the message.

@@ -1,1 +1,1 @@
-"""Processors of logits for the loops of other packages."""
+"""Logits processors for the generation loops of other packages."""

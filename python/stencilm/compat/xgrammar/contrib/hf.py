@@ -1,4 +1,4 @@
-"""`LogitsProcessor` for `generate` of transformers, as the original has it."""
+"""The original's `LogitsProcessor` for `generate` of transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stencilm.compat.xgrammar.matching import GrammarMatcher
 
 
 class LogitsProcessor(transformers.LogitsProcessor):  # type: ignore[misc]
-    """Masks the logits of a batch of sequences; for one `generate`.
+    """Masks the logits of a batch of sequences, during one call of `generate`.
 
     Args:
         compiled_grammar: One grammar for all sequences, or a list with one for each.
@@ -39,15 +39,16 @@ class LogitsProcessor(transformers.LogitsProcessor):  # type: ignore[misc]
         self.batch_size = 0
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """The scores, with minus infinity where the grammars allow no token.
+        """The scores, with minus infinity for tokens that the grammars do not allow.
 
         Args:
-            input_ids: int64 of shape (batch, tokens); the last is what was sampled.
+            input_ids: int64 of shape (batch, tokens); the last token is the sampled one.
             scores: floating point of shape (batch, vocabulary).
 
         Raises:
             RuntimeError: The number of sequences has changed.
-            AssertionError: There is another number of grammars, or a sampled token does not fit.
+            AssertionError: The number of grammars differs from that of sequences, or a sampled
+                token does not fit.
         """
         if not self.matchers:
             self._begin(input_ids.shape[0])

@@ -1,4 +1,4 @@
-"""A processor of logits for mlx-lm, as the original has it."""
+"""The original's logits processor for mlx-lm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class XGrammarLogitsProcessor:
 
     Args:
         grammar: What the text must fit.
-        max_rollback_tokens: Kept for callers that know this option.
+        max_rollback_tokens: Accepted for compatibility.
     """
 
     def __init__(self, grammar: CompiledGrammar, max_rollback_tokens: int = 16) -> None:
@@ -26,7 +26,7 @@ class XGrammarLogitsProcessor:
     def __call__(self, tokens: Any, logits: Any) -> Any:
         """The logits, an MLX array of shape (1, vocabulary), masked.
 
-        The last token goes into the matcher; where it does not fit, a new text begins.
+        The last token is passed to the matcher; if it does not fit, a new text begins.
         """
         last = tokens[-1].item()
         if self.matcher.is_terminated() or not self.matcher.accept_token(last):

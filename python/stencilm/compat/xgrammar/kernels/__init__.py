@@ -1,7 +1,7 @@
-"""The original's kernels by their names: each is `apply_token_bitmask_inplace` with its backend.
+"""The original's kernels by name: each is `apply_token_bitmask_inplace` with its backend.
 
-One idea: a function of a kernel's name does what the kernel does. What lies within the kernels,
-such as the program that Triton compiles, is not here.
+One idea: a function with a kernel's name has the kernel's effect. Internals of the kernels, such as
+the program that Triton compiles, are not provided.
 """
 
 from stencilm.compat.xgrammar.kernels.apply_token_bitmask_inplace_cpu import (

@@ -1,4 +1,4 @@
-"""The kernel for GPUs of CUDA."""
+"""The kernel for CUDA devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel of torch's own operations."""
+"""The kernel of torch operations."""
 
 from __future__ import annotations
 

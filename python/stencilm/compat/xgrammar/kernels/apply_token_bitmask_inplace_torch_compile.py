@@ -1,4 +1,4 @@
-"""The kernel of torch's own operations, which the original compiles."""
+"""The kernel of torch operations, which the original compiles."""
 
 from __future__ import annotations
 

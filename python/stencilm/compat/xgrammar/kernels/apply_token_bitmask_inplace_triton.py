@@ -1,4 +1,4 @@
-"""The kernel of Triton."""
+"""The Triton kernel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def apply_token_bitmask_inplace_triton(
 
 
 def apply_token_bitmask_inplace_kernel(*arguments: Any, **options: Any) -> NoReturn:
-    """The program that the original has Triton compile.
+    """The program that Triton compiles in the original.
 
     Raises:
         NotImplementedError: Always.

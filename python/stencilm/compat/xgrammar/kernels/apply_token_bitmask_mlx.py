@@ -1,4 +1,4 @@
-"""The kernel for arrays of MLX."""
+"""The kernel for MLX arrays."""
 
 from __future__ import annotations
 
