@@ -14,7 +14,7 @@ from pydantic import Field
 
 import stencilm
 from guiding.test_local import wants
-from stencilm import Budget, Choice, Grammar, Guided, Literal, Regex
+from stencilm import Budget, Choice, Grammar, Guided, JsonSchema, Literal, Regex
 from stencilm.generation.trace import Called, Drafted, Rejected, Trace
 from stencilm.guiding.backtrack import place_of_text
 from stencilm.guiding.parsers import as_grammar
@@ -170,6 +170,40 @@ def test_every_correction_is_logged_with_what_it_was() -> None:
     assert result.usage.discarded_tokens > 0 and result.usage.is_estimate
     assert sum(isinstance(event, Called) for event in result.trace) == result.usage.calls == 3
     assert result.process_time_seconds > 0
+
+
+NOTE = JsonSchema(
+    {"type": "object", "properties": {"note": {"type": "string"}}, "required": ["note"]}
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "copies"),
+    [
+        ("I'm sorry, I can't help with that.", 2),
+        ("The answer is forty-two, and the weather is nice.", 2),
+        ("[1, 2, 3] ", 5),
+    ],
+)
+def test_who_says_the_same_again_and_again_is_not_asked_on(said: str, copies: int) -> None:
+    result = stencilm.guide(lambda prompt: said, NOTE, "Write a note.")
+    assert result.response == '{"note":"' + said * copies + '"}'
+    assert (result.status, result.reason) == ("closed", "one draft after another says the same")
+    assert result.usage.calls < 16
+
+
+def test_a_text_may_have_the_same_part_again_and_again() -> None:
+    zeros = stencilm.guide(
+        script("[", *["0, 0, 0, 0, "] * 20, "0]"), list[int], "Write eighty-one zeros."
+    )
+    assert (zeros.status, zeros.response) == ("valid", "[" + "0, " * 80 + "0]")
+    # A string that is too short goes on, and so does one that says something else in between.
+    least = JsonSchema({"type": "string", "minLength": 200})
+    long = stencilm.guide(lambda prompt: "the same words, ", least, "Write.")
+    assert long.response == '"' + "the same words, " * 13 + '"'
+    chorus = ["na na na na na na na na, ", "na na na na na na na na, ", "hey, Jude. "]
+    song = stencilm.guide(script('{"note": "', *chorus * 3, '"}'), NOTE, "Sing.")
+    assert (song.status, song.response) == ("valid", '{"note": "' + "".join(chorus * 3) + '"}')
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
     The draft may also say again what is there, as in `Sure: SELECT * FROM t` where `SELECT` was
     forced. Where free text may come, talk is text.
     """
-    if _takes_free_text(matcher):
+    if matcher.is_completed() and takes_any_character(matcher):
         return 0
     start = place_of_text(matcher, draft)
     again = _behind_repetition(matcher, written, draft)
@@ -127,10 +127,10 @@ def fitting(matcher: GrammarMatcher, draft: bytes) -> int:
     return matcher.longest_valid_prefix(draft).valid_bytes
 
 
-def _takes_free_text(matcher: GrammarMatcher) -> bool:
-    """Whether a text may end here, and may go on with about any character."""
+def takes_any_character(matcher: GrammarMatcher) -> bool:
+    """Whether the text may go on with about any character, as within a string."""
     printable = range(0x20, 0x7F)
-    return matcher.is_completed() and sum(map(matcher.is_allowed, printable)) >= _MOST_OF_ASCII
+    return sum(map(matcher.is_allowed, printable)) >= _MOST_OF_ASCII
 
 
 def _behind_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:

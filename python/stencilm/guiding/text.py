@@ -56,6 +56,7 @@ from stencilm.guiding.reading import (
     forced_whitespace,
     said_again,
     start_of_text,
+    takes_any_character,
     until_stop,
     without_repetition,
 )
@@ -76,6 +77,9 @@ row that broke off before its endpoint is held to have failed."""
 MAX_HELD = 8
 """Drafts in a row that are noted, and not read, where the text has no place for them yet; more,
 where they say little beside all that was said before."""
+MIN_REPEATED = 48
+"""Bytes of text that says the same again, at least twice in a row, before a drafter is held to
+repeat itself."""
 MAX_BIASED_TOKENS = 300
 _LEAST_LOOKAHEAD = 4
 _WHOLE_RUN = 65_000
@@ -164,6 +168,8 @@ class TextGuide:
         self._complaint: str | None = None
         self._complained_at = -1
         self._was_blank = False
+        self._kept_last = b""  # the last draft that was kept as a whole
+        self._repetitions = 0  # how many before it in a row said the same
         self._corrections = 0
         self._stopped: str | None = None
         self._was_cut = False
@@ -475,6 +481,12 @@ class TextGuide:
         if verdict.status == "dead":
             yield from self._backtrack(draft, verdict.valid_bytes)
             return
+        if self._repeats_itself(answer, draft):
+            reason = "one draft after another says the same"
+            self._discard(draft)
+            yield self._rejected(draft, reason)
+            yield from self._close(reason)
+            return
         written.has_draft = written.has_draft or bool(draft.strip())
         if draft:
             written.keep(draft)
@@ -486,6 +498,21 @@ class TextGuide:
         elif is_empty or (self._was_blank and not draft.strip()):
             yield from self._correct(b"", "the draft ended before the text was complete")
         self._was_blank = not draft.strip()
+
+    def _repeats_itself(self, answer: Answer, draft: bytes) -> bool:
+        """Whether a drafter says the same again and again within a string that may end here.
+
+        It takes no notice of the text so far, and would fill the string until the budget is spent.
+        A draft that was cut at its greatest length proves nothing: a text may have such a part.
+        """
+        is_again = draft == self._kept_last
+        self._kept_last, self._repetitions = draft, self._repetitions + 1 if is_again else 0
+        if self._repetitions < MAX_UNFIT or self._repetitions * len(draft) < MIN_REPEATED:
+            return False
+        if answer.is_finished is False or not takes_any_character(self._written.matcher):
+            return False
+        end = self._written.shortest()[:1]  # else a character that only fills the string
+        return bool(end) and not (end.isalnum() or end.isspace())
 
     def _write_anew(self, draft: bytes, anew: Anew) -> Generator[Event, None, None]:
         """Replace the text by another one."""
