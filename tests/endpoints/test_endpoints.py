@@ -579,6 +579,18 @@ def test_a_literal_in_another_case_is_not_taken_for_its_end(answer: str) -> None
         assert model("p", Literal["spam", "not spam"]) == "not spam"
 
 
+@pytest.mark.parametrize("preset", ["compatible", "vllm", "openai"])
+@pytest.mark.parametrize("answer", ["in", "In", "in.", "In.", "It is in.", "in, I think", "in。"])
+@pytest.mark.parametrize("more", [["in progress"], ["in progress", "in part"]])
+def test_a_literal_that_others_begin_with_is_not_gone_on_with(
+    more: list[str], answer: str, preset: str
+) -> None:
+    """A mark behind it is no word for another, and nobody is asked which of them comes next."""
+    with endpoint(always(answer), preset) as (model, script):
+        assert model("p", stencilm.Choice(["in", *more])) == "in"
+    assert len(script.requests) == 1
+
+
 def test_a_literal_that_an_answer_begins_with_is_meant() -> None:
     with endpoint(always("Positive, not negative.")) as (model, _):
         assert model("p", Literal["positive", "negative"]) == "positive"

@@ -770,6 +770,37 @@ def test_where_forced_text_ends_is_for_a_draft_to_say(draft: str) -> None:
     assert (whole.response, whole.status) == ("in progress", "valid")
 
 
+@pytest.mark.parametrize(
+    ("drafts", "options", "response", "calls"),
+    [
+        (["York"], ["york", "york york"], "york", 1),
+        (["York "], ["york", "york york"], "york", 1),
+        (["'York'."], ["york", "york york"], "york", 1),
+        (["York, he said"], ["york", "york york"], "york", 1),
+        (["York York"], ["york", "york york"], "york york", 1),
+        (["No"], ["no", "no no no"], "no", 1),
+        (["In"], ["in", "in progress"], "in", 1),
+        (["Straße"], ["strasse", "strasse 5"], "strasse", 1),
+    ],
+)
+def test_who_writes_a_whole_text_in_another_case_has_ended_it(
+    drafts: list[str], options: list[str], response: str, calls: int
+) -> None:
+    result = stencilm.guide(script(*drafts), Choice(options), "p")
+    assert (result.response, result.status, result.usage.calls) == (response, "valid", calls)
+    assert [filled.means for filled in result.filled] == ["respelled"]
+
+
+def test_what_goes_on_in_another_case_is_gone_on_with() -> None:
+    colours = stencilm.Grammar.from_ebnf(
+        'root ::= colour (" and " colour)* (" " [0-9]+)?\ncolour ::= "red" | "blue"'
+    )
+    for draft, rest, whole in (("Red And Blue", " and blue", "red and blue"),
+                               ("Red 5", " 5", "red 5")):  # fmt: skip
+        result = stencilm.guide(script(draft, rest), colours, "p")
+        assert (result.response, result.status) == (whole, "valid")
+
+
 FRAMES = [
     "\ufeff{}", "“{}”", "Answer\uff1a{}", "Result — {}", "→ {}", "→{}", "✅{}", "•{}", "«{}»",
     "„{}“", "It is: \u2018{}\u2019.", "\u200b{}", "{}。", "\u00a0{}", "…{}",

@@ -33,6 +33,8 @@ _MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_
 _BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
 _ONLY_CLOSES = re.compile(rb"[]}\"',\s]+")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
+_AROUND = " \t\r\n\"'"
+_MARK = re.compile(r"\s*[^\w\s]*[.,;:!?\u2026\u3002\uff01\uff0c\uff1a\uff1b\uff1f][^\w\s]*(?:\s|$)")
 _IN_WORDS = "\u00ad\u200c\u200d"
 """What stands in words and is not seen."""
 _JOINING = "\u2010\u2011\u2019"
@@ -103,15 +105,32 @@ def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
 
 def is_respelled(text: bytes, rejected: bytes) -> bool:
     """Whether a text is the beginning of what was rejected but for quotes and case, in words."""
+    return behind_respelled(text, rejected) is not None
+
+
+def behind_respelled(text: bytes, rejected: bytes) -> bytes | None:
+    """What follows a text in what was rejected, which begins with it but for quotes and case.
+
+    None where it does not, or goes on with the last word of the text.
+    """
     ours = _bare(text.decode("utf-8", "replace"))
-    theirs = _bare(rejected.decode("utf-8", "replace"))
-    if not ours or not theirs.startswith(ours):
-        return False
-    after = theirs[len(ours) : len(ours) + 1]
-    if ours[-1].isalnum() and (after.isalnum() or after == "_"):
-        return False
-    draft, end = theirs.encode(), len(ours.encode())
-    return not after or not _goes_on(draft, end) or bool(_NOTHING_MORE.match(draft, end))
+    given = rejected.decode("utf-8", "replace").strip(_AROUND)
+    if not ours or not given.casefold().startswith(ours):
+        return None
+    # Some letters are longer in small ones.
+    length = next((n for n in range(len(ours), 0, -1) if given[:n].casefold() == ours), len(ours))
+    behind = given[length:]
+    if ours[-1].isalnum() and (behind[:1].isalnum() or behind[:1] == "_"):
+        return None
+    draft, end = given.encode(), len(given[:length].encode())
+    goes_on = behind and _goes_on(draft, end) and not _NOTHING_MORE.match(draft, end)
+    return None if goes_on else behind.encode()
+
+
+def is_aside(rest: bytes) -> bool:
+    """Whether what follows a whole text says nothing, or stands behind a mark of a sentence."""
+    said = rest.decode("utf-8", "replace")
+    return not any(map(str.isalnum, said)) or _MARK.match(said) is not None
 
 
 def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
@@ -245,7 +264,7 @@ def _is_blank(candidate: Candidate) -> bool:
 
 
 def _bare(text: str) -> str:
-    return text.strip(" \t\r\n\"'").casefold()
+    return text.strip(_AROUND).casefold()
 
 
 def _is_text(matcher: GrammarMatcher, text: bytes) -> bool:

@@ -34,8 +34,10 @@ from stencilm.generation.trace import (
 from stencilm.grammars.grammar import Grammar
 from stencilm.guiding.backtrack import (
     MAX_CANDIDATES,
+    behind_respelled,
     cut_place,
     cut_word,
+    is_aside,
     is_respelled,
     nearest,
     readable,
@@ -164,6 +166,7 @@ class TextGuide:
         self._complained_at = -1
         self._was_blank = False
         self._corrections = 0
+        self._is_cut = False  # the last answer was, so that more of it may come
         self._stopped: str | None = None
         self._was_cut = False
         self._ended: Ended | None = None
@@ -395,6 +398,7 @@ class TextGuide:
         longest = 64 + 16 * self._options.budget.tokens
         draft = answer.text[:longest].encode("utf-8", "replace")
         draft, stopped = until_stop(draft, self._options.stop_at)
+        self._is_cut = answer.is_finished is False
         self._stopped = self._stopped or stopped
         is_empty = not draft
         start, again, without = len(self._written.text), Overlap(), None
@@ -568,8 +572,20 @@ class TextGuide:
         """Whether what came after a whole text is a slip, and not talk."""
         if nearest(candidates, rest) is not None:
             return True
-        can_choose = self._has_chooser or self._means.choose
-        return can_choose and any(isinstance(candidate, Literal) for candidate in candidates)
+        if is_aside(rest):
+            return False
+        is_known = any(isinstance(candidate, Literal) for candidate in candidates)
+        return is_known and (self._has_chooser or self._can_choose(candidates))
+
+    def _can_choose(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether the drafter can be asked which of these comes next."""
+        if "choose" in self._refused:
+            return False
+        return self._is_choice(candidates) or bool(self._few_tokens())
+
+    def _is_choice(self, candidates: Sequence[Candidate]) -> bool:
+        are_known = all(isinstance(candidate, Literal) for candidate in candidates)
+        return self._means.choose and are_known and len(candidates) > 1
 
     def _correct(
         self, rest: bytes, reason: str, candidates: Sequence[Candidate] | None = None
@@ -602,10 +618,30 @@ class TextGuide:
         else:
             self._written.transcript.add_refused(rest)
         yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means=means)
+        if is_same and self._is_ended(text, rest):
+            yield self._end("valid", "the draft ended the text")
+            return
         kept = f" Behind {self.response[-60:]!r} came {_start(rest)!r}." if rest else ""
         self._complaint = f"The last answer broke the format: {reason}.{kept}"
         if shown:
             self._complaint += f" What may come there: {', '.join(shown[:8])}."
+
+    def _is_ended(self, text: bytes, rest: bytes) -> bool:
+        """Whether a draft ends a text that it writes in another case; else it would say it again.
+
+        It does where nothing of the grammar goes on with what follows there.
+        """
+        matcher = self._written.matcher
+        if self._is_cut or not matcher.is_completed():
+            return False
+        behind = behind_respelled(text, rest) or b""
+        spellings = (behind, behind.lower(), behind.upper())
+        goes_on = any(
+            spelling[: matcher.longest_valid_prefix(spelling).valid_bytes].strip()
+            for spelling in spellings
+        )
+        candidates = readable(matcher.candidates(MAX_CANDIDATES))
+        return is_aside(behind) or not (goes_on or nearest(candidates, behind))
 
     def _chosen(
         self, rest: bytes, candidates: Sequence[Candidate]
@@ -613,7 +649,7 @@ class TextGuide:
         """What comes next, and who says so."""
         forced = self._written.matcher.find_jump_forward_string()
         options = tuple(c.text for c in candidates if isinstance(c, Literal))
-        is_choice = self._means.choose and len(options) == len(candidates) > 1
+        is_choice = self._is_choice(candidates)
         is_at_start = self._answers_as_a_whole() and not self._written.text and not is_choice
         if is_at_start and self._complaint is None:  # it may do better from the beginning
             return b"", "re-ask"
@@ -630,9 +666,8 @@ class TextGuide:
             if answer.text:
                 return answer.text.encode("utf-8", "replace"), "chooser"
             can_ask = self.account.exhausted() is None
-        tokens = self._few_tokens()
-        can_choose = (is_choice or bool(tokens)) and "choose" not in self._refused
-        if can_choose and can_ask:
+        if can_ask and self._can_choose(candidates):
+            tokens = self._few_tokens()
             answer = yield from self._ask("choose", options=options, allowed_tokens=tokens)
             if not self._has_failed(answer) and answer.text:
                 return answer.text.encode("utf-8", "replace"), answer.means
