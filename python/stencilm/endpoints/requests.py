@@ -67,9 +67,19 @@ def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] 
         if form is not None:
             extra = dict(capabilities.extra_body)
             if extra:
-                form = form | {"extra_body": form.get("extra_body", {}) | extra}
+                form = _merged(form, {"extra_body": extra})
             return form
     return None
+
+
+def _merged(arguments: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with more of them; objects of the same name have the members of both."""
+    merged = dict(arguments)
+    for name, value in more.items():
+        here = merged.get(name)
+        both = isinstance(here, dict) and isinstance(value, dict)
+        merged[name] = _merged(here, value) if both else value
+    return merged
 
 
 def _native(
@@ -385,10 +395,7 @@ def _chat(
     reasoning = ask.reasoning if ask.kind != "choose" and not ask.prefix else "auto"
     thought = reasoning_arguments(capabilities.reasoning, model, reasoning)
     arguments |= {"messages": messages}
-    for given in (more, thought):
-        for name, value in given.items():
-            both = isinstance(value, dict) and name in arguments
-            arguments[name] = arguments[name] | value if both else value
+    arguments = _merged(_merged(arguments, more), thought)
     if thought and capabilities.max_tokens in arguments:
         arguments[capabilities.max_tokens] += extra_tokens(reasoning)
     return Request(
