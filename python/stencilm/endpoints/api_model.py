@@ -599,6 +599,7 @@ class ApiModel(TypedModel):
         return self.reasons_natively
 
     _after_a_draft = "auto"
+    _counts_requests = True
 
     def _compile(self, output_type: Any, limits: Any) -> tuple[Output, Grammar]:
         output = resolve(output_type)
