@@ -139,7 +139,7 @@ def test_fields_of_ones_own_are_sent_beside_those_of_the_provider() -> None:
     known = replace(PRESETS["vllm-reasoning"], extra_body=own)
     with endpoint(known, "m") as (model, script):
         assert model("What is 6 x 7?", TYPE, reasoning=True) == {"answer": 42}
-    (_, body), = script.requests
+    ((_, body),) = script.requests
     assert body["chat_template_kwargs"] == {
         "style": "short", "thinking": True, "enable_thinking": True,
     }  # fmt: skip

@@ -693,6 +693,17 @@ def test_a_long_draft_is_not_read_again_behind_each_place_of_its_talk(part: str)
             read += verdict.valid_bytes
             return verdict
 
+        def fork(self) -> Counted:
+            return Counted()
+
+        def accept_string(self, text: str) -> bool:
+            nonlocal read
+            read += len(text)
+            return True
+
+        def is_completed(self) -> bool:
+            return False
+
     draft = f"Sure: {part * (60_000 // len(part))}".encode()
     assert place_of_text(cast(Any, Counted()), draft) == 6
     assert read < 10 * len(draft)
@@ -789,6 +800,36 @@ def test_who_writes_a_whole_text_in_another_case_has_ended_it(
     result = stencilm.guide(script(*drafts), Choice(options), "p")
     assert (result.response, result.status, result.usage.calls) == (response, "valid", calls)
     assert [filled.means for filled in result.filled] == ["respelled"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "options", "response"),
+    [
+        ("yes ", ["yes", "yes sir", "no"], "yes"),
+        ("yes because it fits", ["yes", "yes sir", "no"], "yes"),
+        ("Sure! yes because it fits", ["yes", "yes sir", "no"], "yes"),
+        ("in ", ["in", "in progress", "out"], "in"),
+        ("v1.", ["v1", "v1.2", "v2"], "v1"),
+        ("The answer is v1.", ["v1", "v1.2", "v2"], "v1"),
+        ("The answer is v1.2.", ["v1", "v1.2", "v2"], "v1.2"),
+        ("C\n\nBecause it fits.", ["C", "C++", "C#"], "C"),
+        ("C+", ["C", "C++", "C#"], "C++"),
+        ("in  progress", ["in", "in progress", "out"], "in progress"),
+    ],
+)
+def test_a_blank_or_a_mark_behind_a_whole_text_does_not_go_on(
+    draft: str, options: list[str], response: str
+) -> None:
+    """Although a longer text has one there: nothing but that would be made of it by force."""
+    result = stencilm.guide(lambda prompt: draft, Choice(options), "p", budget=Budget(calls=4))
+    assert (result.response, result.status) == (response, "valid")
+
+
+@pytest.mark.parametrize("draft", ["12.", "It is 12.", "12. "])
+def test_a_point_behind_a_number_ends_the_sentence(draft: str) -> None:
+    for output_type in (int, float, Regex("[0-9]+(\\.[0-9]+)?")):
+        result = stencilm.guide(lambda prompt: draft, output_type, "p")
+        assert (result.response, result.status, result.filled) == ("12", "valid", ())
 
 
 def test_what_goes_on_in_another_case_is_gone_on_with() -> None:

@@ -34,7 +34,10 @@ _BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
 _ONLY_CLOSES = re.compile(rb"[]}\"',\s]+")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
 _AROUND = " \t\r\n\"'"
-_MARK = re.compile(r"\s*[^\w\s]*[.,;:!?\u2026\u3002\uff01\uff0c\uff1a\uff1b\uff1f][^\w\s]*(?:\s|$)")
+_MARKS = ".,;:!?\u2026\u3002\uff01\uff0c\uff1a\uff1b\uff1f"
+"""What ends a sentence or a part of it."""
+_MARK = re.compile(rf"\s*[^\w\s]*[{_MARKS}][^\w\s]*(?:\s|$)")
+_BLANKS_AND_MARKS = f" \t\r\n{_MARKS}"
 _IN_WORDS = "\u00ad\u200c\u200d"
 """What stands in words and is not seen."""
 _JOINING = "\u2010\u2011\u2019"
@@ -140,7 +143,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     with a word, or is long enough to be no accident. Where talk names several texts of one word, as
     in `I can neither approve nor reject this`, none of them is the answer.
     """
-    best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
+    best, longest = 0, end_of_text(matcher, draft)
     words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
     unread = _MAX_READ
     for start in range(1, min(len(draft), _MAX_TALK)):
@@ -151,8 +154,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
             continue
         if draft[start] in b" \t\r\n" or draft[start] & 0xC0 == 0x80:
             continue
-        verdict = matcher.longest_valid_prefix(draft[start:])
-        valid = verdict.valid_bytes
+        valid = end_of_text(matcher, draft[start:])
         unread -= valid
         if _is_one_word(matcher, draft, start, start + valid):
             words.add(draft[start : start + valid])
@@ -166,6 +168,28 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
             best, longest = start, valid
     is_named = draft[best : best + longest] in words
     return 0 if is_named and len(words) > 1 else best
+
+
+def end_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
+    """How many bytes of a draft fit, without blanks and marks of a sentence behind a whole text.
+
+    The point of `It is 1.` is that of the sentence, though `1.5` were a text, too.
+    """
+    fits = draft[: matcher.longest_valid_prefix(draft).valid_bytes]
+    text = fits.decode("utf-8", "ignore")
+    said = text.rstrip(_BLANKS_AND_MARKS)
+    if said == text:
+        return len(fits)
+    here = matcher.fork()
+    here.accept_string(said)
+    at = end = len(said.encode())
+    is_text = here.is_completed()
+    for character in text[len(said) :]:
+        here.accept_string(character)
+        at += len(character.encode())
+        if here.is_completed():
+            end, is_text = at, True
+    return end if is_text else len(fits)
 
 
 def place_of_known(
@@ -187,6 +211,8 @@ def place_of_known(
     ]
     first = start - len(before)
     said = draft[first:end].strip().decode("utf-8", "ignore")
+    if said not in names:
+        said = said.rstrip(_BLANKS_AND_MARKS)
     is_known = said in names
     for name in names:
         if len(name.encode()) > end - first:

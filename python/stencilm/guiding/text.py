@@ -37,6 +37,7 @@ from stencilm.guiding.backtrack import (
     behind_respelled,
     cut_place,
     cut_word,
+    end_of_text,
     is_aside,
     is_respelled,
     nearest,
@@ -473,8 +474,11 @@ class TextGuide:
             verdict = written.matcher.longest_valid_prefix(draft)
         self._adapt(answer, draft, verdict.valid_bytes)
         if verdict.status == "dead":
-            yield from self._backtrack(draft, verdict.valid_bytes)
+            yield from self._backtrack(draft)
             return
+        if verdict.status == "viable" and (stopped is not None or answer.is_finished is not False):
+            draft = draft[: end_of_text(written.matcher, draft)]
+            verdict = written.matcher.longest_valid_prefix(draft)
         written.has_draft = written.has_draft or bool(draft.strip())
         if draft:
             written.keep(draft)
@@ -544,8 +548,10 @@ class TextGuide:
             right = -(-valid // BYTES_FOR_A_TOKEN)
             self._lookahead = max(min(_LEAST_LOOKAHEAD, most), (self._lookahead + right) // 2)
 
-    def _backtrack(self, draft: bytes, valid: int) -> Asking:
+    def _backtrack(self, draft: bytes) -> Asking:
         """Keep the part of a dead draft that fits, and put a candidate after it."""
+        # Where a text ends, a blank that fits is no word for one that goes on.
+        valid = end_of_text(self._written.matcher, draft)
         if (begun := self._written.unclear_from(draft, valid)) is not None:
             valid = min(valid, begun)
         matcher = self._written.matcher.fork()
@@ -569,13 +575,11 @@ class TextGuide:
         yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
 
     def _may_go_on(self, rest: bytes, candidates: Sequence[Candidate]) -> bool:
-        """Whether what came after a whole text is a slip, and not talk."""
-        if nearest(candidates, rest) is not None:
-            return True
-        if is_aside(rest):
-            return False
-        is_known = any(isinstance(candidate, Literal) for candidate in candidates)
-        return is_known and (self._has_chooser or self._can_choose(candidates))
+        """Whether what came after a whole text is a slip, and not talk.
+
+        Who is asked which of them comes next cannot say that none does, so nobody is asked.
+        """
+        return nearest(candidates, rest) is not None
 
     def _can_choose(self, candidates: Sequence[Candidate]) -> bool:
         """Whether the drafter can be asked which of these comes next."""
