@@ -237,8 +237,13 @@ def test_an_error_in_place_of_a_part_is_told() -> None:
 
 
 @pytest.mark.parametrize("said", [{"message": "out of memory"}, {"detail": "out of memory"}])
-@pytest.mark.parametrize("before", [[], [chunk("[1, ")]])
-def test_an_error_that_is_told_by_the_name_of_its_event_is_shown(before: Any, said: Any) -> None:
+@pytest.mark.parametrize(
+    ("preset", "before"),
+    [("compatible", []), ("compatible", [chunk("[1, ")]), ("openai-responses", [])],
+)
+def test_an_error_that_is_told_by_the_name_of_its_event_is_shown(
+    preset: str, before: Any, said: Any
+) -> None:
     """The library gives no names of events, so it looks like what keeps a connection open."""
 
     def body() -> Iterator[bytes]:
@@ -250,13 +255,16 @@ def test_an_error_that_is_told_by_the_name_of_its_event_is_shown(before: Any, sa
         serving(body) as address,
         pytest.raises(stencilm.EndpointError, match="out of memory") as caught,
     ):
-        model_at(address)("How many?", list[int])
+        model_at(address, preset)("How many?", list[int])
     assert caught.value.text == "[1, "[: 4 * len(before)]
 
 
 def test_what_keeps_a_connection_open_is_no_error() -> None:
     with serving(events({"type": "ping"}, chunk("12"), {}, chunk("", "stop"))) as address:
         assert model_at(address)("How many?", int) == 12
+    last = {"type": "response.completed", "response": responded("completed", SAID)}
+    with serving(events({"type": "ping"}, delta("1"), {}, delta("2"), last)) as address:
+        assert model_at(address, "openai-responses")("How many?", int) == 12
 
 
 def responded(status: str, *content: Any) -> dict[str, Any]:

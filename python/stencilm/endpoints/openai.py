@@ -186,14 +186,18 @@ class _Responses:
         return replace(self._ended(response), text=text, refusal=refusal, reasoning=reasoning)
 
     def read_part(self, part: Any) -> Piece:
-        kind = part.type
+        kind = getattr(part, "type", None)
+        if not isinstance(kind, str):
+            return Piece(is_unknown=True)
         stretch, _, word = kind.rpartition(".")
         said_in = _SAID_IN.get(stretch)
         if said_in is not None and word in ("delta", "done"):
             said = part.delta if word == "delta" else getattr(part, said_in.whole, None) or ""
             indexes = (getattr(part, name, None) for name in _INDEXES)
             place = (stretch, *indexes)
-            return Piece(**{said_in.field: said}, place=place, is_again=word == "done")
+            piece = Piece(place=place, is_again=word == "done")
+            setattr(piece, said_in.field, said)
+            return piece
         if kind == "response.reasoning_summary_part.added" and part.summary_index:
             return Piece(reasoning="\n\n")
         if kind in ("response.completed", "response.incomplete", "response.failed"):

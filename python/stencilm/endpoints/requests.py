@@ -66,9 +66,7 @@ def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] 
         form = _native(native, grammar, schema, subset, capabilities)
         if form is not None:
             extra = dict(capabilities.extra_body)
-            if extra:
-                form = _merged(form, {"extra_body": extra})
-            return form
+            return _merged(form, {"extra_body": extra}) if extra else form
     return None
 
 
@@ -77,8 +75,9 @@ def _merged(arguments: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     merged = dict(arguments)
     for name, value in more.items():
         here = merged.get(name)
-        both = isinstance(here, dict) and isinstance(value, dict)
-        merged[name] = _merged(here, value) if both else value
+        if isinstance(here, dict) and isinstance(value, dict):
+            value = _merged(here, value)
+        merged[name] = value
     return merged
 
 
