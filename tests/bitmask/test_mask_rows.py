@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -214,6 +216,49 @@ def test_the_row_used_longest_ago_makes_room(info: TokenizerInfo) -> None:
         rows.bitmask([matcher.find_mask_patch() for matcher in matchers])
     with pytest.raises(ValueError, match="max_rows is 0"):
         MaskRows(info, "cpu", max_rows=0)
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_copies_keep_rows_of_their_own(info: TokenizerInfo, device: Any, how: Any) -> None:
+    if device is not None:
+        pytest.importorskip("torch")
+    matchers = walks(info, 7)
+    expected = masks_of(info, matchers)
+    found = [matcher.find_mask_patch() for matcher in matchers]
+    numbers = {patch.row: index for index, patch in enumerate(found)}
+    first, second, third = list(numbers.values())[:3]
+    rows = MaskRows(info, device, max_rows=3)
+    rows.bitmask([found[first]])
+    other = how(rows)
+    for each, index in ((rows, second), (other, third), (rows, second), (other, third)):
+        assert (np.asarray(each.bitmask([found[index]]))[0] == expected[index]).all()
+    with pytest.raises(ValueError, match="max_rows=3"):
+        other.bitmask(found)
+    patches = MaskPatches(1)
+    patches.find(BatchGrammarMatcher(1), matchers[first : first + 1])
+    kept = how(patches)
+    patches.find(BatchGrammarMatcher(1), matchers[second : second + 1])
+    assert (np.asarray(other.bitmask(kept))[0] == expected[first]).all()
+
+
+def test_rows_do_not_go_to_other_processes(info: TokenizerInfo) -> None:
+    """Their numbers are those of this process: in another one they mean other masks."""
+    with pytest.raises(TypeError, match="make one in the process that finds the patches"):
+        pickle.dumps(MaskRows(info))
+
+
+def test_patches_of_another_vocabulary_are_told(info: TokenizerInfo) -> None:
+    small = TokenizerInfo([b"a", b"b", b"</s>"], stop_token_ids=[2])
+    for device in (None, "cpu") if find_spec("torch") else (None,):
+        rows = MaskRows(small, device)
+        for flipped in ([3], [1, 4000], [-1]):
+            patch = MaskPatch(0, np.array(flipped, dtype=np.int32))
+            with pytest.raises(ValueError, match=r"token (3|4000|-1), .* vocabulary of 3 tokens"):
+                rows.bitmask([patch])
+        for wrong in (None, 5, [1], ["ab"]):
+            with pytest.raises(TypeError, match=r"patches is .*MaskPatches"):
+                rows.bitmask(wrong)  # type: ignore[arg-type]
 
 
 def test_a_row_that_nobody_has_is_an_error(info: TokenizerInfo) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 UNCOUNTED: dict[str, Any] = {"no usage": None, "half a usage": {"input_tokens": None}}
 """Ends of answers whose cost a server does not tell, and what it says instead."""
-USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+USAGE: dict[str, Any] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
 class Fault(Exception):

@@ -579,6 +579,32 @@ def test_a_literal_in_another_case_is_not_taken_for_its_end(answer: str) -> None
         assert model("p", Literal["spam", "not spam"]) == "not spam"
 
 
+@pytest.mark.parametrize("preset", ["compatible", "vllm", "openai"])
+@pytest.mark.parametrize(
+    "answer",
+    ["in", "In", "in.", "In.", "It is in.", "in, I think", "in。", "in ", "in as it was",
+     "in\n\nBecause it fits."],
+)  # fmt: skip
+@pytest.mark.parametrize("more", [["in progress"], ["in progress", "in part"]])
+def test_a_literal_that_others_begin_with_is_not_gone_on_with(
+    more: list[str], answer: str, preset: str
+) -> None:
+    """What comes behind it is no word for another, and nobody is asked which of them comes next.
+
+    Who is asked that cannot answer that none does.
+    """
+    with endpoint(always(answer), preset) as (model, script):
+        assert model("p", stencilm.Choice(["in", *more])) == "in"
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("answer", ["12.", "It is 12.", "12.\n", "It is 12. Yes, 12."])
+def test_a_point_of_a_sentence_is_no_part_of_a_number(answer: str) -> None:
+    with endpoint(always(answer)) as (model, script):
+        assert model("p", float) == 12.0
+    assert len(script.requests) == 1
+
+
 def test_a_literal_that_an_answer_begins_with_is_meant() -> None:
     with endpoint(always("Positive, not negative.")) as (model, _):
         assert model("p", Literal["positive", "negative"]) == "positive"

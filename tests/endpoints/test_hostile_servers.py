@@ -236,6 +236,97 @@ def test_an_error_in_place_of_a_part_is_told() -> None:
         model_at(address)("How many?", list[int])
 
 
+@pytest.mark.parametrize("said", [{"message": "out of memory"}, {"detail": "out of memory"}])
+@pytest.mark.parametrize(
+    ("preset", "before"),
+    [("compatible", []), ("compatible", [chunk("[1, ")]), ("openai-responses", [])],
+)
+def test_an_error_that_is_told_by_the_name_of_its_event_is_shown(
+    preset: str, before: Any, said: Any
+) -> None:
+    """The library gives no names of events, so it looks like what keeps a connection open."""
+
+    def body() -> Iterator[bytes]:
+        yield from events(*before)()
+        yield f"event: error\ndata: {json.dumps(said)}\n\n".encode()
+        yield b"data: [DONE]\n\n"
+
+    with (
+        serving(body) as address,
+        pytest.raises(stencilm.EndpointError, match="out of memory") as caught,
+    ):
+        model_at(address, preset)("How many?", list[int])
+    assert caught.value.text == "[1, "[: 4 * len(before)]
+
+
+def test_what_keeps_a_connection_open_is_no_error() -> None:
+    with serving(events({"type": "ping"}, chunk("12"), {}, chunk("", "stop"))) as address:
+        assert model_at(address)("How many?", int) == 12
+    last = {"type": "response.completed", "response": responded("completed", SAID)}
+    with serving(events({"type": "ping"}, delta("1"), {}, delta("2"), last)) as address:
+        assert model_at(address, "openai-responses")("How many?", int) == 12
+
+
+def responded(status: str, *content: Any) -> dict[str, Any]:
+    """A response with these parts of a message."""
+    message = {"type": "message", "id": "m", "role": "assistant", "content": [*content]}
+    output = [message] if content else []
+    return {"id": "r", "object": "response", "status": status, "output": output, "usage": None}
+
+
+WHERE = {"item_id": "m", "output_index": 0}
+SAID = {"type": "output_text", "text": "12", "annotations": []}
+REFUSED = {"type": "refusal", "refusal": "I cannot."}
+
+
+def done(kind: str, number: int = 0, **said: str) -> dict[str, Any]:
+    return {"type": f"response.{kind}.done", **WHERE, "content_index": number, **said}
+
+
+def delta(text: str, number: int = 0) -> dict[str, Any]:
+    where = {**WHERE, "content_index": number}
+    return {"type": "response.output_text.delta", "delta": text, **where}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [done("output_text", text="12")],
+        [done("output_text", text="1"), done("output_text", 1, text="2")],
+        [delta("1"), done("output_text", text="1"), done("output_text", 1, text="2")],
+        [delta("1"), delta("2"), done("output_text", text="12")],
+        [done("custom_tool_call_input", input="12")],
+        [],  # the last event alone holds it
+    ],
+)
+def test_what_a_response_says_in_whole_is_said_once(parts: list[Any]) -> None:
+    last = {"type": "response.completed", "response": responded("completed", SAID)}
+    with serving(events(*parts, last)) as address:
+        found = model_at(address, "openai-responses").generate("How many?", int)
+    assert (found.value, found.text, found.stats.forward_passes) == (12, "12", 1)
+
+
+@pytest.mark.parametrize("parts", [[done("refusal", refusal="I cannot.")], []])
+def test_a_refusal_that_comes_in_whole_is_one(parts: list[Any]) -> None:
+    last = {"type": "response.completed", "response": responded("completed", REFUSED)}
+    with (
+        serving(events(*parts, last)) as address,
+        pytest.raises(stencilm.ModelRefused, match="I cannot") as caught,
+    ):
+        model_at(address, "openai-responses")("How many?", int)
+    assert caught.value.reason == "refusal"
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_a_response_that_is_not_written_yet_is_an_error(status: str) -> None:
+    body = json.dumps(responded(status)).encode()
+    with (
+        serving(lambda: iter([body]), "application/json") as address,
+        pytest.raises(stencilm.EndpointError, match=f"'{status}', and nothing is written yet"),
+    ):
+        model_at(address, "openai-responses", stream=False)("How many?", int)
+
+
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 def test_text_in_parts_beside_reasoning_is_read(name: str, stream: bool) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,7 +86,7 @@ FIELDS = {"reasoning", "reasoning_effort", "thinking", "chat_template_kwargs", "
 
 @contextmanager
 def endpoint(
-    preset: str, name: str, answer: Any = None, *, is_async: bool = False
+    preset: Any, name: str, answer: Any = None, *, is_async: bool = False
 ) -> Iterator[tuple[Any, Script]]:
     if answer is None:
         answer = Thought.of(TEXT, THOUGHT)
@@ -126,6 +127,25 @@ def test_a_provider_is_told_in_its_own_way(row: tuple[str, str, Any, Any, Any, A
     bounds = [body.get("max_tokens", body.get("max_completion_tokens")) or
               body["max_output_tokens"] for body in bodies]  # fmt: skip
     assert bounds == [50 + 2_048, 50, 50 + 4_000, 50 + 10_000, 50]
+
+
+def test_fields_of_ones_own_are_sent_beside_those_of_the_provider() -> None:
+    """Both have members of the same objects, and a constraint is not lost for an option of it."""
+    own = (
+        ("chat_template_kwargs", {"style": "short", "thinking": False}),
+        ("structured_outputs", {"disable_any_whitespace": True}),
+        ("user", "me"),
+    )
+    known = replace(PRESETS["vllm-reasoning"], extra_body=own)
+    with endpoint(known, "m") as (model, script):
+        assert model("What is 6 x 7?", TYPE, reasoning=True) == {"answer": 42}
+    ((_, body),) = script.requests
+    assert body["chat_template_kwargs"] == {
+        "style": "short", "thinking": True, "enable_thinking": True,
+    }  # fmt: skip
+    assert body["structured_outputs"] == {"json": TYPE.schema, "disable_any_whitespace": True}
+    assert body["user"] == "me"
+    assert known.extra_body[0][1] == {"style": "short", "thinking": False}
 
 
 @pytest.mark.parametrize("is_async", [True, False])

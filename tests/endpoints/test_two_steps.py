@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import stencilm
+from endpoints import scripted
 from endpoints.scripted import served
 from stencilm.models.reasoning import with_first
 
@@ -34,7 +35,10 @@ def answer(body: dict[str, Any], number: int) -> Any:
 
 @pytest.mark.parametrize("reasoning", [True, 30, "draft"])
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_model_is_asked_twice(reasoning: Any, is_async: bool) -> None:
+def test_a_model_is_asked_twice(
+    reasoning: Any, is_async: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(scripted.USAGE, "prompt_tokens_details", {"cached_tokens": 4})
     with served(answer) as (address, script):
         kind = openai.AsyncOpenAI if is_async else openai.OpenAI
         client = kind(base_url=f"{address}/v1", api_key="k", max_retries=0)
@@ -47,6 +51,7 @@ def test_a_model_is_asked_twice(reasoning: Any, is_async: bool) -> None:
     assert found.value == {"answer": 42}
     assert found.reasoning == "Six times seven is 42."
     assert found.stats.reasoning_tokens == 5
+    assert (found.stats.prompt_tokens, found.stats.cached_tokens) == (2 * 10, 2 * 4)
     (_, first), (_, second) = script.requests
     assert "response_format" not in first and "response_format" in second
     expected = {True: 2048, 30: 30, "draft": 50}[reasoning]

@@ -186,6 +186,20 @@ def test_a_batch_that_loses_rows(model: stencilm.Model) -> None:
         allowed(processor, prompts[0] + tokens[:1], prompts[1] + tokens[:1])
 
 
+@pytest.mark.parametrize("sizes", [(2, 1), (1, 2), (3, 1, 2)])
+def test_prompts_come_again_in_batches_of_another_size(
+    model: stencilm.Model, sizes: tuple[int, ...]
+) -> None:
+    """As with another `num_return_sequences`, where no text had gone on from its prompt."""
+    grammars = [model.compile(Person), model.compile(stencilm.Regex("red|blue"))]
+    processor = stencilm.LogitsProcessor(grammars)
+    for size in sizes:
+        rows = [[50, 60]] * size + [[50, 61]] * size
+        found = allowed(processor, *rows)
+        assert found[0] == expected_after(model, []) != found[-1]
+        assert found == [found[0]] * size + [found[-1]] * size
+
+
 def test_a_prompt_a_token_longer_than_an_old_one(model: stencilm.Model) -> None:
     processor, _ = walk(model, "")
     first = expected_after(model, [])

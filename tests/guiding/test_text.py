@@ -727,6 +727,17 @@ def test_a_long_draft_is_not_read_again_behind_each_place_of_its_talk(part: str)
             read += verdict.valid_bytes
             return verdict
 
+        def fork(self) -> Counted:
+            return Counted()
+
+        def accept_string(self, text: str) -> bool:
+            nonlocal read
+            read += len(text)
+            return True
+
+        def is_completed(self) -> bool:
+            return False
+
     draft = f"Sure: {part * (60_000 // len(part))}".encode()
     assert place_of_text(cast(Any, Counted()), draft) == 6
     assert read < 10 * len(draft)
@@ -802,6 +813,67 @@ def test_where_forced_text_ends_is_for_a_draft_to_say(draft: str) -> None:
     assert (result.response, result.status) == ("in", "closed")
     whole = stencilm.guide(lambda prompt: draft, Choice(["in progress"]), "p")
     assert (whole.response, whole.status) == ("in progress", "valid")
+
+
+@pytest.mark.parametrize(
+    ("drafts", "options", "response", "calls"),
+    [
+        (["York"], ["york", "york york"], "york", 1),
+        (["York "], ["york", "york york"], "york", 1),
+        (["'York'."], ["york", "york york"], "york", 1),
+        (["York, he said"], ["york", "york york"], "york", 1),
+        (["York York"], ["york", "york york"], "york york", 1),
+        (["No"], ["no", "no no no"], "no", 1),
+        (["In"], ["in", "in progress"], "in", 1),
+        (["Straße"], ["strasse", "strasse 5"], "strasse", 1),
+    ],
+)
+def test_who_writes_a_whole_text_in_another_case_has_ended_it(
+    drafts: list[str], options: list[str], response: str, calls: int
+) -> None:
+    result = stencilm.guide(script(*drafts), Choice(options), "p")
+    assert (result.response, result.status, result.usage.calls) == (response, "valid", calls)
+    assert [filled.means for filled in result.filled] == ["respelled"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "options", "response"),
+    [
+        ("yes ", ["yes", "yes sir", "no"], "yes"),
+        ("yes because it fits", ["yes", "yes sir", "no"], "yes"),
+        ("Sure! yes because it fits", ["yes", "yes sir", "no"], "yes"),
+        ("in ", ["in", "in progress", "out"], "in"),
+        ("v1.", ["v1", "v1.2", "v2"], "v1"),
+        ("The answer is v1.", ["v1", "v1.2", "v2"], "v1"),
+        ("The answer is v1.2.", ["v1", "v1.2", "v2"], "v1.2"),
+        ("C\n\nBecause it fits.", ["C", "C++", "C#"], "C"),
+        ("C+", ["C", "C++", "C#"], "C++"),
+        ("in  progress", ["in", "in progress", "out"], "in progress"),
+    ],
+)
+def test_a_blank_or_a_mark_behind_a_whole_text_does_not_go_on(
+    draft: str, options: list[str], response: str
+) -> None:
+    """Although a longer text has one there: nothing but that would be made of it by force."""
+    result = stencilm.guide(lambda prompt: draft, Choice(options), "p", budget=Budget(calls=4))
+    assert (result.response, result.status) == (response, "valid")
+
+
+@pytest.mark.parametrize("draft", ["12.", "It is 12.", "12. "])
+def test_a_point_behind_a_number_ends_the_sentence(draft: str) -> None:
+    for output_type in (int, float, Regex("[0-9]+(\\.[0-9]+)?")):
+        result = stencilm.guide(lambda prompt: draft, output_type, "p")
+        assert (result.response, result.status, result.filled) == ("12", "valid", ())
+
+
+def test_what_goes_on_in_another_case_is_gone_on_with() -> None:
+    colours = stencilm.Grammar.from_ebnf(
+        'root ::= colour (" and " colour)* (" " [0-9]+)?\ncolour ::= "red" | "blue"'
+    )
+    for draft, rest, whole in (("Red And Blue", " and blue", "red and blue"),
+                               ("Red 5", " 5", "red 5")):  # fmt: skip
+        result = stencilm.guide(script(draft, rest), colours, "p")
+        assert (result.response, result.status) == (whole, "valid")
 
 
 FRAMES = [

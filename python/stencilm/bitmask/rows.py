@@ -7,8 +7,9 @@ tokens need to be sent. A row is sent once, when it first occurs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from stencilm.bitmask.arrays import (
     checked_targets,
     sent_to_device,
 )
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import count, whole_number
 
 if TYPE_CHECKING:
@@ -75,6 +77,12 @@ class MaskPatches:
                 "batch_size"
             ) from error
         self._count = 0
+
+    def __copy__(self) -> Self:
+        """The same patches in arrays of their own, so that they stay."""
+        made = object.__new__(type(self))
+        made.__dict__.update({name: copy(value) for name, value in self.__dict__.items()})
+        return made
 
     def __len__(self) -> int:
         """How many patches there are."""
@@ -154,6 +162,7 @@ class MaskRows:
                 f"tokenizer_info is a {type(tokenizer_info).__name__}, but must be a TokenizerInfo"
             )
         self._info = tokenizer_info
+        self._device = device
         self._max_rows = count("max_rows", max_rows, least=1)
         self._words = -(-tokenizer_info.vocab_size // 32)
         self._rows: Any = (
@@ -166,6 +175,21 @@ class MaskRows:
         self._order = np.zeros(0, dtype=np.int32)
         self._calls = 0
 
+    def __copy__(self) -> MaskRows:
+        """One for the same vocabulary, on the same device, that keeps no row yet."""
+        return MaskRows(self._info, self._device, max_rows=self._max_rows)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MaskRows:
+        """The same as `copy.copy`."""
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        """Refused, because the numbers of rows are those of one process."""
+        raise TypeError(
+            "MaskRows cannot be pickled, since rows have other numbers in other processes: make "
+            "one in the process that finds the patches"
+        )
+
     def __len__(self) -> int:
         """How many rows are kept."""
         return len(self._row_at)
@@ -176,10 +200,12 @@ class MaskRows:
         A torch tensor on the device, or a numpy array. This does not wait for the GPU.
 
         Raises:
-            ValueError: The patches name more different rows than may be kept.
+            TypeError: `patches` are none.
+            ValueError: The patches name more different rows than may be kept, or a token that the
+                vocabulary has not.
             LookupError: A row is asked for whose grammar is gone.
         """
-        row_ids, offsets, flipped = _arrays(patches)
+        row_ids, offsets, flipped = self._checked(patches)
         return self._rows.patched(self._kept(row_ids), offsets, flipped)
 
     def apply(
@@ -201,9 +227,11 @@ class MaskRows:
                 on where None. The other rows keep their logits.
 
         Raises:
-            TypeError: The logits are of the wrong kind or type. Nothing was written.
+            TypeError: The logits are of the wrong kind or type, or `patches` are none. Nothing was
+                written.
             ValueError: Shapes, devices or row numbers do not fit, or the patches name more
-                different rows than may be kept. Nothing was written.
+                different rows than may be kept, or a token that the vocabulary has not. Nothing was
+                written.
             LookupError: A row is asked for whose grammar is gone.
 
         Examples:
@@ -217,7 +245,7 @@ class MaskRows:
             >>> logits.tolist()
             [[0.0, 0.0, 0.0], [0.0, -inf, -inf]]
         """
-        row_ids, offsets, flipped = _arrays(patches)
+        row_ids, offsets, flipped = self._checked(patches)
         targets = checked_targets(logits, self._words, indices, len(row_ids))
         places = self._kept(row_ids)
         bitmask = self._rows.patched(places, offsets, flipped)
@@ -225,6 +253,26 @@ class MaskRows:
             apply_token_bitmask_inplace(logits, bitmask)
         else:
             self._rows.close(logits, bitmask, targets)
+
+    def _checked(
+        self, patches: MaskPatches | Sequence[MaskPatch]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """The arrays of all patches; on a GPU, nothing would say that a token is past the rows."""
+        try:
+            row_ids, offsets, flipped = _arrays(patches)
+        except (TypeError, AttributeError) as error:
+            raise TypeError(
+                f"patches is {shown_value(patches):.80}, but must be MaskPatches, or a list of "
+                "MaskPatch"
+            ) from error
+        size = self._info.vocab_size
+        if len(flipped) and not 0 <= int(flipped.min()) <= int(flipped.max()) < size:
+            token_id = int(flipped[(flipped < 0) | (flipped >= size)][0])
+            raise ValueError(
+                f"a patch flips token {token_id}, but these are rows of a vocabulary of {size} "
+                "tokens: use MaskRows of the vocabulary that the matchers have"
+            )
+        return row_ids, offsets, flipped
 
     def _kept(self, row_ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """The slots of rows; missing rows are fetched."""

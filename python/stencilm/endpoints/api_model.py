@@ -79,6 +79,9 @@ class Piece:
     those of `output_tokens` that went there, where the provider tells.
     `refusal` is what the model says in place of an answer, where the provider marks it as that;
     `is_refused` and `is_filtered` say that the provider ended the answer for such a reason.
+    `place` names the stretch of the answer that this belongs to. A piece that `is_again` says a
+    stretch as a whole whose parts may have come before; without a place, all of the answer.
+    `is_unknown` says that it has nothing of an answer, as what only keeps a connection open.
     """
 
     text: str = ""
@@ -91,6 +94,9 @@ class Piece:
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_tokens: int = 0
+    place: tuple[Any, ...] = ()
+    is_again: bool = False
+    is_unknown: bool = False
 
 
 class ResponseFailed(Exception):
@@ -135,22 +141,22 @@ def _checked(read: Callable[[Any], Piece], part: Any) -> Piece:
     except ResponseFailed:
         raise
     except Exception as error:  # whatever looking at something else raises
-        raise ResponseFailed(_no_part(part)) from error
+        raise ResponseFailed(f"{_sent(part)} is no part of an answer of its API") from error
     if not all(isinstance(text, str) for text in (piece.text, piece.reasoning, piece.refusal)):
-        raise ResponseFailed(_no_part(part))
+        raise ResponseFailed(f"{_sent(part)} is no part of an answer of its API")
     for name in ("prompt_tokens", "output_tokens", "reasoning_tokens"):
         setattr(piece, name, reported_tokens(getattr(piece, name)))
     piece.cached_tokens = reported_tokens(piece.cached_tokens) or 0
     return piece
 
 
-def _no_part(part: Any) -> str:
+def _sent(part: Any) -> str:
     """What came in place of a part of an answer: as it was sent, where the library knows that."""
     try:
         shown = part.to_json(indent=None, warnings=False)
     except Exception:  # no object of the library, or one that it cannot write
         shown = str(part)
-    return f"{in_a_line(shown, 200)} is no part of an answer of its API"
+    return in_a_line(shown, 200)
 
 
 def reported_tokens(reported: Any) -> int | None:
@@ -189,6 +195,8 @@ class _Reading:
     unwrapping: Unwrapping = field(default_factory=Unwrapping)
     length: int = 0  # in characters, with all that is no text
     no_stream: str = ""  # what has come in place of a stream
+    unknown: str = ""  # the last event that had nothing of an answer
+    places: set[tuple[Any, ...]] = field(default_factory=set)  # the stretches that have come
     time: AnswerTime = field(init=False)
 
     def __post_init__(self) -> None:
@@ -204,6 +212,9 @@ class _Reading:
             TimeoutError: The time of the answer is over.
         """
         piece = _checked(read, part)
+        if piece.is_unknown:
+            self.unknown = _sent(part)
+        self._leave_out_again(piece)
         new = self._whole(piece.text)
         # Python lengthens a text in place where nobody else holds it, and copies it otherwise.
         text, self.text = self.text, ""
@@ -228,6 +239,19 @@ class _Reading:
             self.looked_at = len(self.text) if len(self.text) > _SHORT else 0
             self.is_cut = not self.ask.fits(self._rest())
         return not self.is_cut, "" if self.request.held_back else new
+
+    def _leave_out_again(self, piece: Piece) -> None:
+        """Take nothing of a piece that has come before in parts."""
+        if not piece.is_again:
+            self.places.add(piece.place)
+        elif piece.place:
+            if piece.place in self.places:
+                piece.text = piece.reasoning = piece.refusal = ""
+            self.places.add(piece.place)
+        else:
+            piece.text = "" if self.text or self.half else piece.text
+            piece.reasoning = "" if self.piece.reasoning else piece.reasoning
+            piece.refusal = "" if self.piece.refusal else piece.refusal
 
     def _add(self, piece: Piece) -> None:
         kept = self.piece
@@ -255,6 +279,8 @@ class _Reading:
         piece = self.piece
         if error is None and piece.is_finished is None and not self.is_cut:
             stops = "the answer stops without a word why it ends there"
+            if self.unknown:
+                stops += f", after {self.unknown}"
             error = ResponseFailed(stops if self.length else self.no_stream or stops)
         if error is not None:
             error = self.time.reason_for(error)
@@ -581,6 +607,7 @@ class ApiModel(TypedModel):
         return self.reasons_natively
 
     _after_a_draft = "auto"
+    _counts_requests = True
 
     def _compile(self, output_type: Any, limits: Any) -> tuple[Output, Grammar]:
         output = resolve(output_type)

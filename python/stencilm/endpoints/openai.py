@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from stencilm.endpoints.api_model import (
     DEFAULT_CONCURRENCY,
@@ -117,7 +117,27 @@ class _OpenAI:
 
     def read_part(self, part: Any) -> Piece:
         check_is_no_error(part)
-        return _counted(_first_choice(part, "delta"), part)
+        piece = _first_choice(part, "delta")
+        # The library does not tell the names of events, so an error may look like this as well.
+        piece.is_unknown = part.choices is None and getattr(part, "usage", None) is None
+        return _counted(piece, part)
+
+
+class _Stretch(NamedTuple):
+    """What of a piece a stretch of a streamed response is, and where its end says it as a whole."""
+
+    field: str
+    whole: str
+
+
+_SAID_IN = {
+    "response.output_text": _Stretch("text", "text"),
+    "response.custom_tool_call_input": _Stretch("text", "input"),
+    "response.refusal": _Stretch("refusal", "refusal"),
+    "response.reasoning_summary_text": _Stretch("reasoning", "text"),
+    "response.reasoning_text": _Stretch("reasoning", "text"),
+}
+_INDEXES = ("output_index", "content_index", "summary_index")
 
 
 class _Responses:
@@ -141,34 +161,47 @@ class _Responses:
         check_is_no_error(response)
         if response.output is None and response.status is None:
             raise TypeError("what has neither an output nor a status is no answer")
+        piece = self._said(response)
+        if response.status in ("queued", "in_progress") and not piece.text:
+            raise ResponseFailed(f"the answer is {response.status!r}, and nothing is written yet")
+        return piece
+
+    def _said(self, response: Any) -> Piece:
+        """What a whole response says."""
         text, refusal = "", ""
         thought = []
         for item in response.output or ():
             if item.type == "reasoning":
-                thought += [part.text for part in (*(item.summary or ()), *(item.content or ()))]
+                for name in ("summary", "content"):
+                    thought += [part.text or "" for part in getattr(item, name, None) or ()]
                 continue
             if item.type == "custom_tool_call":
                 text += item.input or ""
             for part in getattr(item, "content", None) or ():
                 if part.type == "output_text":
-                    text += part.text
+                    text += part.text or ""
                 elif part.type == "refusal":
-                    refusal += part.refusal
+                    refusal += part.refusal or ""
         reasoning = "\n\n".join(thought)
         return replace(self._ended(response), text=text, refusal=refusal, reasoning=reasoning)
 
     def read_part(self, part: Any) -> Piece:
-        kind = part.type
-        if kind in ("response.output_text.delta", "response.custom_tool_call_input.delta"):
-            return Piece(text=part.delta)
-        if kind == "response.refusal.delta":
-            return Piece(refusal=part.delta)
-        if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
-            return Piece(reasoning=part.delta)
+        kind = getattr(part, "type", None)
+        if not isinstance(kind, str):
+            return Piece(is_unknown=True)
+        stretch, _, word = kind.rpartition(".")
+        said_in = _SAID_IN.get(stretch)
+        if said_in is not None and word in ("delta", "done"):
+            said = part.delta if word == "delta" else getattr(part, said_in.whole, None) or ""
+            indexes = (getattr(part, name, None) for name in _INDEXES)
+            place = (stretch, *indexes)
+            piece = Piece(place=place, is_again=word == "done")
+            setattr(piece, said_in.field, said)
+            return piece
         if kind == "response.reasoning_summary_part.added" and part.summary_index:
             return Piece(reasoning="\n\n")
         if kind in ("response.completed", "response.incomplete", "response.failed"):
-            return self._ended(part.response)
+            return replace(self._said(part.response), is_again=True)
         if kind == "error":
             raise ResponseFailed(part.message)
         return Piece()

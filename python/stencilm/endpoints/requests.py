@@ -69,10 +69,19 @@ def native_form(grammar: Grammar, capabilities: Capabilities) -> dict[str, Any] 
         form = _native(native, grammar, schema, subset, capabilities)
         if form is not None:
             extra = dict(capabilities.extra_body)
-            if extra:
-                form = form | {"extra_body": form.get("extra_body", {}) | extra}
-            return form
+            return _merged(form, {"extra_body": extra}) if extra else form
     return None
+
+
+def _merged(arguments: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with more of them; objects of the same name have the members of both."""
+    merged = dict(arguments)
+    for name, value in more.items():
+        here = merged.get(name)
+        if isinstance(here, dict) and isinstance(value, dict):
+            value = _merged(here, value)
+        merged[name] = value
+    return merged
 
 
 def _native(
@@ -388,10 +397,7 @@ def _chat(
     reasoning = ask.reasoning if ask.kind != "choose" and not ask.prefix else "auto"
     thought = reasoning_arguments(capabilities.reasoning, model, reasoning)
     arguments |= {"messages": messages}
-    for given in (more, thought):
-        for name, value in given.items():
-            both = isinstance(value, dict) and name in arguments
-            arguments[name] = arguments[name] | value if both else value
+    arguments = _merged(_merged(arguments, more), thought)
     if thought and capabilities.max_tokens in arguments:
         arguments[capabilities.max_tokens] += extra_tokens(reasoning)
     return Request(

@@ -18,7 +18,7 @@ class Stats(Shown):
     """The cost of one sequence. All times are seconds of wall clock.
 
     Attributes:
-        prompt_tokens: Tokens of the prompt.
+        prompt_tokens: Tokens of the prompt; for an endpoint, those of all requests together.
         tokens: Written tokens, without the stop token and without reasoning.
         reasoning_tokens: Tokens of the reasoning before the text, its markers included.
         forced_tokens: Those of them that the grammar left no choice about. Each saved a forward
@@ -32,7 +32,7 @@ class Stats(Shown):
         seconds: Everything from the first step to the last; compiling the grammar is not in it.
         seed: The seed of the draws, chosen for you where you gave none; None for a greedy text, and
             for an endpoint that was given none.
-        cached_tokens: Tokens of the prompt that an endpoint did not compute again.
+        cached_tokens: Those of them that an endpoint did not compute again.
         cost: Money, where the prices of an endpoint are known, else 0.
         saved_passes: Forward passes that a draft saved, because it guessed the tokens right.
         is_estimate: Numbers of tokens were counted from lengths, because an endpoint reported none.

@@ -33,6 +33,11 @@ _MORE_OF_NUMBER = re.compile(rb"(?:[.,:/^]|\.{2,3})[0-9]| [0-9]{3}(?![0-9A-Za-z_
 _BEFORE_EXPONENT = re.compile(rb"[0-9.][eE][-+]")
 _ONLY_CLOSES = re.compile(rb"[]}\"',\s]+")
 _DATE = re.compile(rb"[0-9]+(?:-[0-9]+){2,}")
+_AROUND = " \t\r\n\"'"
+_MARKS = ".,;:!?\u2026\u3002\uff01\uff0c\uff1a\uff1b\uff1f"
+"""What ends a sentence or a part of it."""
+_MARK = re.compile(rf"\s*[^\w\s]*[{_MARKS}][^\w\s]*(?:\s|$)")
+_BLANKS_AND_MARKS = f" \t\r\n{_MARKS}"
 _IN_WORDS = "\u00ad\u200c\u200d"
 """What stands in words and is not seen."""
 _JOINING = "\u2010\u2011\u2019"
@@ -103,15 +108,32 @@ def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
 
 def is_respelled(text: bytes, rejected: bytes) -> bool:
     """Whether a text is the beginning of what was rejected but for quotes and case, in words."""
+    return behind_respelled(text, rejected) is not None
+
+
+def behind_respelled(text: bytes, rejected: bytes) -> bytes | None:
+    """What follows a text in what was rejected, which begins with it but for quotes and case.
+
+    None where it does not, or goes on with the last word of the text.
+    """
     ours = _bare(text.decode("utf-8", "replace"))
-    theirs = _bare(rejected.decode("utf-8", "replace"))
-    if not ours or not theirs.startswith(ours):
-        return False
-    after = theirs[len(ours) : len(ours) + 1]
-    if ours[-1].isalnum() and (after.isalnum() or after == "_"):
-        return False
-    draft, end = theirs.encode(), len(ours.encode())
-    return not after or not _goes_on(draft, end) or bool(_NOTHING_MORE.match(draft, end))
+    given = rejected.decode("utf-8", "replace").strip(_AROUND)
+    if not ours or not given.casefold().startswith(ours):
+        return None
+    # Some letters are longer in small ones.
+    length = next((n for n in range(len(ours), 0, -1) if given[:n].casefold() == ours), len(ours))
+    behind = given[length:]
+    if ours[-1].isalnum() and (behind[:1].isalnum() or behind[:1] == "_"):
+        return None
+    draft, end = given.encode(), len(given[:length].encode())
+    goes_on = behind and _goes_on(draft, end) and not _NOTHING_MORE.match(draft, end)
+    return None if goes_on else behind.encode()
+
+
+def is_aside(rest: bytes) -> bool:
+    """Whether what follows a whole text says nothing, or stands behind a mark of a sentence."""
+    said = rest.decode("utf-8", "replace")
+    return not any(map(str.isalnum, said)) or _MARK.match(said) is not None
 
 
 def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
@@ -121,7 +143,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     that ends with a word, or is too long for an accident. If talk contains several texts of one
     word, as in `I can neither approve nor reject this`, none of them is the answer.
     """
-    best, longest = 0, matcher.longest_valid_prefix(draft).valid_bytes
+    best, longest = 0, end_of_text(matcher, draft)
     words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
     unread = _MAX_READ
     for start in range(1, min(len(draft), _MAX_TALK)):
@@ -132,8 +154,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
             continue
         if draft[start] in b" \t\r\n" or draft[start] & 0xC0 == 0x80:
             continue
-        verdict = matcher.longest_valid_prefix(draft[start:])
-        valid = verdict.valid_bytes
+        valid = end_of_text(matcher, draft[start:])
         unread -= valid
         if _is_one_word(matcher, draft, start, start + valid):
             words.add(draft[start : start + valid])
@@ -147,6 +168,28 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
             best, longest = start, valid
     is_named = draft[best : best + longest] in words
     return 0 if is_named and len(words) > 1 else best
+
+
+def end_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
+    """How many bytes of a draft fit, without blanks and marks of a sentence behind a whole text.
+
+    The point of `It is 1.` is that of the sentence, though `1.5` were a text, too.
+    """
+    fits = draft[: matcher.longest_valid_prefix(draft).valid_bytes]
+    text = fits.decode("utf-8", "ignore")
+    said = text.rstrip(_BLANKS_AND_MARKS)
+    if said == text:
+        return len(fits)
+    here = matcher.fork()
+    here.accept_string(said)
+    at = end = len(said.encode())
+    is_text = here.is_completed()
+    for character in text[len(said) :]:
+        here.accept_string(character)
+        at += len(character.encode())
+        if here.is_completed():
+            end, is_text = at, True
+    return end if is_text else len(fits)
 
 
 def place_of_known(
@@ -169,6 +212,8 @@ def place_of_known(
     ]
     first = start - len(before)
     said = draft[first:end].strip().decode("utf-8", "ignore")
+    if said not in names:
+        said = said.rstrip(_BLANKS_AND_MARKS)
     is_known = said in names
     for name in names:
         if len(name.encode()) > end - first:
@@ -246,7 +291,7 @@ def _is_blank(candidate: Candidate) -> bool:
 
 
 def _bare(text: str) -> str:
-    return text.strip(" \t\r\n\"'").casefold()
+    return text.strip(_AROUND).casefold()
 
 
 def _is_text(matcher: GrammarMatcher, text: bytes) -> bool:

@@ -35,8 +35,11 @@ from stencilm.generation.trace import (
 from stencilm.grammars.grammar import Grammar
 from stencilm.guiding.backtrack import (
     MAX_CANDIDATES,
+    behind_respelled,
     cut_place,
     cut_word,
+    end_of_text,
+    is_aside,
     is_respelled,
     nearest,
     readable,
@@ -171,6 +174,7 @@ class TextGuide:
         self._kept_last = b""  # the last draft that was kept as a whole
         self._repetitions = 0  # how many before it in a row said the same
         self._corrections = 0
+        self._is_cut = False  # the last answer was, so that more of it may come
         self._stopped: str | None = None
         self._was_cut = False
         self._ended: Ended | None = None
@@ -405,6 +409,7 @@ class TextGuide:
         longest = 64 + 16 * self._options.budget.tokens
         draft = answer.text[:longest].encode("utf-8", "replace")
         draft, stopped = until_stop(draft, self._options.stop_at)
+        self._is_cut = answer.is_finished is False
         self._stopped = self._stopped or stopped
         is_empty = not draft
         start, again, without = len(self._written.text), Overlap(), None
@@ -479,8 +484,11 @@ class TextGuide:
             verdict = written.matcher.longest_valid_prefix(draft)
         self._adapt(answer, draft, verdict.valid_bytes)
         if verdict.status == "dead":
-            yield from self._backtrack(draft, verdict.valid_bytes)
+            yield from self._backtrack(draft)
             return
+        if verdict.status == "viable" and (stopped is not None or answer.is_finished is not False):
+            draft = draft[: end_of_text(written.matcher, draft)]
+            verdict = written.matcher.longest_valid_prefix(draft)
         if self._repeats_itself(answer, draft):
             reason = "one draft after another says the same"
             self._discard(draft)
@@ -571,8 +579,10 @@ class TextGuide:
             right = -(-valid // BYTES_FOR_A_TOKEN)
             self._lookahead = max(min(_LEAST_LOOKAHEAD, most), (self._lookahead + right) // 2)
 
-    def _backtrack(self, draft: bytes, valid: int) -> Asking:
+    def _backtrack(self, draft: bytes) -> Asking:
         """Keep the part of a dead draft that fits, and append a candidate."""
+        # Where a text ends, a blank that fits is no word for one that goes on.
+        valid = end_of_text(self._written.matcher, draft)
         if (begun := self._written.unclear_from(draft, valid)) is not None:
             valid = min(valid, begun)
         matcher = self._written.matcher.fork()
@@ -596,11 +606,21 @@ class TextGuide:
         yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
 
     def _may_go_on(self, rest: bytes, candidates: Sequence[Candidate]) -> bool:
-        """Whether what came after a whole text is a slip, and not talk."""
-        if nearest(candidates, rest) is not None:
-            return True
-        can_choose = self._has_chooser or self._means.choose
-        return can_choose and any(isinstance(candidate, Literal) for candidate in candidates)
+        """Whether what came after a whole text is a slip, and not talk.
+
+        Who is asked which of them comes next cannot say that none does, so nobody is asked.
+        """
+        return nearest(candidates, rest) is not None
+
+    def _can_choose(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether the drafter can be asked which of these comes next."""
+        if "choose" in self._refused:
+            return False
+        return self._is_choice(candidates) or bool(self._few_tokens())
+
+    def _is_choice(self, candidates: Sequence[Candidate]) -> bool:
+        are_known = all(isinstance(candidate, Literal) for candidate in candidates)
+        return self._means.choose and are_known and len(candidates) > 1
 
     def _correct(
         self, rest: bytes, reason: str, candidates: Sequence[Candidate] | None = None
@@ -633,10 +653,30 @@ class TextGuide:
         else:
             self._written.transcript.add_refused(rest)
         yield Corrected(text=text, token_id=None, logprob=None, candidates=shown, means=means)
+        if is_same and self._is_ended(text, rest):
+            yield self._end("valid", "the draft ended the text")
+            return
         kept = f" Behind {self.response[-60:]!r} came {_start(rest)!r}." if rest else ""
         self._complaint = f"The last answer broke the format: {reason}.{kept}"
         if shown:
             self._complaint += f" What may come there: {', '.join(shown[:8])}."
+
+    def _is_ended(self, text: bytes, rest: bytes) -> bool:
+        """Whether a draft ends a text that it writes in another case; else it would say it again.
+
+        It does where nothing of the grammar goes on with what follows there.
+        """
+        matcher = self._written.matcher
+        if self._is_cut or not matcher.is_completed():
+            return False
+        behind = behind_respelled(text, rest) or b""
+        spellings = (behind, behind.lower(), behind.upper())
+        goes_on = any(
+            spelling[: matcher.longest_valid_prefix(spelling).valid_bytes].strip()
+            for spelling in spellings
+        )
+        candidates = readable(matcher.candidates(MAX_CANDIDATES))
+        return is_aside(behind) or not (goes_on or nearest(candidates, behind))
 
     def _chosen(
         self, rest: bytes, candidates: Sequence[Candidate]
@@ -644,7 +684,7 @@ class TextGuide:
         """What comes next, and who says so."""
         forced = self._written.matcher.find_jump_forward_string()
         options = tuple(c.text for c in candidates if isinstance(c, Literal))
-        is_choice = self._means.choose and len(options) == len(candidates) > 1
+        is_choice = self._is_choice(candidates)
         is_at_start = self._answers_as_a_whole() and not self._written.text and not is_choice
         if is_at_start and self._complaint is None:  # it may do better from the beginning
             return b"", "re-ask"
@@ -661,9 +701,8 @@ class TextGuide:
             if answer.text:
                 return answer.text.encode("utf-8", "replace"), "chooser"
             can_ask = self.account.exhausted() is None
-        tokens = self._few_tokens()
-        can_choose = (is_choice or bool(tokens)) and "choose" not in self._refused
-        if can_choose and can_ask:
+        if can_ask and self._can_choose(candidates):
+            tokens = self._few_tokens()
             answer = yield from self._ask("choose", options=options, allowed_tokens=tokens)
             if not self._has_failed(answer) and answer.text:
                 return answer.text.encode("utf-8", "replace"), answer.means

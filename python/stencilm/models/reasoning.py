@@ -256,14 +256,23 @@ _ANSWER = "Now give the answer, and nothing else."
 _SAME = "Now write that answer in the form that was asked for. Do not change what it says."
 
 
-def with_first(generation: Generation[Any], first: Generation[Any]) -> Generation[Any]:
-    """An answer with the text that was asked for before it, and what that cost."""
+def with_first(
+    generation: Generation[Any], first: Generation[Any], *, adds_prompts: bool = False
+) -> Generation[Any]:
+    """An answer with the text that was asked for before it, and what that cost.
+
+    `adds_prompts` says that the prompts of all requests are counted; else that of the answer is,
+    with which its trace begins.
+    """
     before, stats = first.stats, generation.stats
+    prompts = before.prompt_tokens if adds_prompts else 0
     return replace(
         generation,
         reasoning=first.text.strip(),
         stats=replace(
             stats,
+            prompt_tokens=stats.prompt_tokens + prompts,
+            cached_tokens=stats.cached_tokens + before.cached_tokens,
             reasoning_tokens=stats.reasoning_tokens + before.reasoning_tokens + before.tokens,
             forward_passes=stats.forward_passes + before.forward_passes,
             mask_seconds=stats.mask_seconds + before.mask_seconds,

@@ -752,7 +752,12 @@ class TypedModel(ABC):
                 earlier = done[job.number]
                 before = (*earlier.refused, replace(earlier, refused=()))
                 done[job.number] = replace(generation, refused=before)
-        return [with_first(*both) for both in zip(done, first, strict=True)] if first else done
+        if not first:
+            return done
+        return [
+            with_first(*both, adds_prompts=self._counts_requests)
+            for both in zip(done, first, strict=True)
+        ]
 
     def _asked_first(self, jobs: list[Job], options: Drawing) -> tuple[TwoSteps, Round] | None:
         """The texts that precede the answers; None if there are none."""
@@ -771,6 +776,9 @@ class TypedModel(ABC):
                 return None
             first["max_tokens"] = budget
         return steps, Round(asked, str, first, is_first=True)
+
+    _counts_requests = False
+    """Whether the prompt tokens of a text are those of all that is sent for it."""
 
     _after_a_draft: Reasoning = False
     """Whether it reasons between the first text and the answer."""

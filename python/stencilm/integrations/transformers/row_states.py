@@ -275,6 +275,8 @@ class RowStates:
             found = {origins.get(_digest(row[: len(row) - steps])) for row in rows}
             starts = {None if one is None else one.start for one in found}
             if len(starts) == 1 and (start := starts.pop()) is not None:
+                if start == len(rows[0]):  # prompts as they are, in a batch of any size
+                    return start
                 if len(self.grammars) > 1 and found != {_Origin(start, len(rows))}:
                     raise ValueError(
                         f"these {len(rows)} rows are no whole batch, so it cannot be told which of "
