@@ -228,3 +228,22 @@ def test_elements_after_a_forced_bracket_are_told_alike() -> None:
         )
         is_same = without_nothing(json.loads(result.response)) == without_nothing(value)
         assert (unwritten(result) is None) == is_same, (value, result)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["[", "1234, [2], -3]"],
+        ["[", "1234, [2]", ", -3]"],
+        ["[1234", ", [2]", ", -3]"],
+        ["[1234", ", [2],", " -3]"],
+        ["[12", "34, [2]", ", -3]"],
+    ],
+)
+def test_a_list_among_elements_is_left_out_however_the_draft_is_cut(pieces: list[str]) -> None:
+    drafts = iter(pieces)
+    result = stencilm.guide(lambda prompt: next(drafts, ""), list[int], "Write numbers.")
+    assert result.response.replace(" ", "") == "[1234,-3]"
+    assert [(one.path, one.text, one.changes_value) for one in result.left_out] == [
+        ("/1", "[2]", True)
+    ]

@@ -75,12 +75,15 @@ def are_items(talk: str, told: str) -> bool:
         talk: The beginning of the draft.
         told: The text so far, or what a reader of its rest must know of it.
     """
-    if not talk.rstrip().endswith(","):
+    said = talk.strip()
+    if not said.endswith(","):
         return False
     before, _ = read(told)
     node, _ = read(told + talk)
     if node is None or isinstance(node, Scalar) or not node.is_open or has_words(node):
         return False
+    if said == ",":  # after an element that is in the text already
+        return isinstance(node, Elements) and bool(node.values)
     return said_by(node) > said_by(before)
 
 

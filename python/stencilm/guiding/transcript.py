@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from stencilm.guiding.extent import closing, has_words, said_by
+from stencilm.guiding.extent import are_items, closing, has_words, said_by
 from stencilm.guiding.growing import Growing
 from stencilm.guiding.loose_json import (
     Elements,
@@ -20,6 +20,7 @@ from stencilm.guiding.loose_json import (
     Node,
     Scalar,
     documents,
+    first_document,
     read,
 )
 from stencilm.guiding.overlaps import Overlap, overlap, overlaps, says_something
@@ -371,7 +372,13 @@ class Transcript:
     def _is_all_again(self, draft: bytes) -> bool:
         if not begins_document(draft):
             return False
-        return is_all_again(self._document(self._said or b""), draft)
+        text = draft.decode("utf-8", "ignore")
+        first = first_document(text)
+        said = self._said or b""
+        # After items of the open document it is another item.
+        if first is not None and are_items(text[: first[0]], said.decode("utf-8", "ignore")):
+            return False
+        return is_all_again(self._document(said), draft)
 
 
 def _is_all(found: Reread) -> bool:
