@@ -247,3 +247,14 @@ def test_a_list_among_elements_is_left_out_however_the_draft_is_cut(pieces: list
     assert [(one.path, one.text, one.changes_value) for one in result.left_out] == [
         ("/1", "[2]", True)
     ]
+
+
+@pytest.mark.parametrize("pieces", [["[", "[2], 7]"], ["[2], 7]"]])
+def test_a_list_that_others_follow_is_an_element(pieces: list[str]) -> None:
+    drafts = iter(pieces)
+    result = stencilm.guide(lambda prompt: next(drafts, ""), list[int], "Write numbers.")
+    assert result.response == "[7]"
+    assert [(one.path, one.text) for one in result.left_out] == [("/0", "[2]")]
+    # Nothing follows, so it is the list begun anew.
+    drafts = iter(["[", "[2, 7]", " is the list"])
+    assert stencilm.guide(lambda prompt: next(drafts, ""), list[int], "q").response == "[2, 7]"

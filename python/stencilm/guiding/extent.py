@@ -87,6 +87,28 @@ def are_items(talk: str, told: str) -> bool:
     return said_by(node) > said_by(before)
 
 
+def is_element(draft: str, at: int, told: str) -> bool:
+    """Whether the object or array in a draft is an element of the array that is open.
+
+    It is after other elements, and before others with the bracket that ends the array.
+
+    Args:
+        draft: The draft.
+        at: Where the object or array begins in it.
+        told: The text so far, or what a reader of its rest must know of it.
+    """
+    if are_items(draft[:at], told):
+        return True
+    if draft[:at].strip() or not told.rstrip().endswith("["):
+        return False
+    _, length = read(draft[at:])
+    if not draft[at + length :].lstrip().startswith(","):
+        return False
+    node, end = read(told.rstrip()[-1:] + draft[at:])
+    is_closed = isinstance(node, Elements) and not node.is_open and not has_words(node)
+    return is_closed and not draft[at + end - 1 :].strip(" \t\r\n]}")
+
+
 def closing(node: Node) -> bytes:
     """The text that closes a document which was cut."""
     found: list[str] = []

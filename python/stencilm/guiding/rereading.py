@@ -13,7 +13,7 @@ from typing import NamedTuple
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.declared_orders import property_orders
-from stencilm.guiding.extent import are_items, goes_on_alike, has_brackets, has_words, said_by
+from stencilm.guiding.extent import goes_on_alike, has_brackets, has_words, is_element, said_by
 from stencilm.guiding.loose_json import (
     Elements,
     Members,
@@ -111,8 +111,8 @@ class Rereader:
         self._worth += _TEXTS_FOR_A_DRAFT * len(draft)
         has_nodes = False
         first = first_document(draft)
-        # After items of the text so far it is another item, not a separate document.
-        is_item = first is not None and bool(written) and are_items(draft[: first[0]], told)
+        # Among items of the text so far it is another item, not a separate document.
+        is_item = first is not None and bool(written) and is_element(draft, first[0], told)
         nodes = iter(()) if is_item else _documents(draft, self._is_late)
         for node in islice(nodes, _MAX_DOCUMENTS):
             has_nodes = True

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from stencilm.guiding.extent import are_items, closing, has_words, said_by
+from stencilm.guiding.extent import closing, has_words, is_element, said_by
 from stencilm.guiding.growing import Growing
 from stencilm.guiding.loose_json import (
     Elements,
@@ -375,8 +375,8 @@ class Transcript:
         text = draft.decode("utf-8", "ignore")
         first = first_document(text)
         said = self._said or b""
-        # After items of the open document it is another item.
-        if first is not None and are_items(text[: first[0]], said.decode("utf-8", "ignore")):
+        # Among items of the open document it is another item.
+        if first is not None and is_element(text, first[0], said.decode("utf-8", "ignore")):
             return False
         return is_all_again(self._document(said), draft)
 

@@ -15,8 +15,8 @@ from stencilm.generation.result import LeftOut
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.backtrack import cut_place
-from stencilm.guiding.extent import are_items
-from stencilm.guiding.loose_json import number_cut, unclear_from, unescaped
+from stencilm.guiding.extent import are_items, is_element
+from stencilm.guiding.loose_json import first_document, number_cut, unclear_from, unescaped
 from stencilm.guiding.reading import begun_again, fitting, start_of_text
 from stencilm.guiding.rereading import Rereader, begins_again
 from stencilm.guiding.rewriting import Reread, content
@@ -142,7 +142,7 @@ class Written:
         # Brackets without any of the draft's contents would be a different value.
         if not found.kept and (is_again or found.is_lossy):
             return None
-        if is_again:
+        if is_again or _begins_with_element(whole, written):
             return found
         if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
             is_talk = False  # then nothing before it is left out
@@ -258,6 +258,13 @@ class Written:
             return self.matcher.shortest_completion()
         except MatcherError:
             return b""
+
+
+def _begins_with_element(draft: bytes, written: bytes) -> bool:
+    """Whether the bracket that a draft begins with is not the one that is open, said again."""
+    text = draft.decode("utf-8", "ignore")
+    first = first_document(text)
+    return first is not None and is_element(text, first[0], written.decode("utf-8", "ignore"))
 
 
 def _is_within(talk: bytes, written: bytes) -> bool:
