@@ -7,7 +7,7 @@ lists are open in both, with the same last item.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 
 from stencilm.guiding.declared_orders import bare_name
@@ -87,7 +87,7 @@ def are_items(talk: str, told: str) -> bool:
     return said_by(node) > said_by(before)
 
 
-def is_element(draft: str, at: int, told: str) -> bool:
+def is_element(draft: str, at: int, told: str, is_late: Callable[[], bool]) -> bool:
     """Whether the object or array in a draft is an element of the array that is open.
 
     It is after other elements, and before others with the bracket that ends the array.
@@ -96,15 +96,16 @@ def is_element(draft: str, at: int, told: str) -> bool:
         draft: The draft.
         at: Where the object or array begins in it.
         told: The text so far, or what a reader of its rest must know of it.
+        is_late: Whether to stop reading.
     """
     if are_items(draft[:at], told):
         return True
     if draft[:at].strip() or not told.rstrip().endswith("["):
         return False
-    _, length = read(draft[at:])
+    _, length = read(draft[at:], is_late=is_late)
     if not draft[at + length :].lstrip().startswith(","):
         return False
-    node, end = read(told.rstrip()[-1:] + draft[at:])
+    node, end = read(told.rstrip()[-1:] + draft[at:], is_late=is_late)
     is_closed = isinstance(node, Elements) and not node.is_open and not has_words(node)
     return is_closed and not draft[at + end - 1 :].strip(" \t\r\n]}")
 

@@ -112,7 +112,9 @@ class Rereader:
         has_nodes = False
         first = first_document(draft)
         # Among items of the text so far it is another item, not a separate document.
-        is_item = first is not None and bool(written) and is_element(draft, first[0], told)
+        is_item = (
+            first is not None and bool(written) and is_element(draft, first[0], told, self._is_late)
+        )
         nodes = iter(()) if is_item else _documents(draft, self._is_late)
         for node in islice(nodes, _MAX_DOCUMENTS):
             has_nodes = True

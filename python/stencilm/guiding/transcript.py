@@ -376,7 +376,9 @@ class Transcript:
         first = first_document(text)
         said = self._said or b""
         # Among items of the open document it is another item.
-        if first is not None and is_element(text, first[0], said.decode("utf-8", "ignore")):
+        if first is not None and is_element(
+            text, first[0], said.decode("utf-8", "ignore"), self._is_late
+        ):
             return False
         return is_all_again(self._document(said), draft)
 

@@ -142,7 +142,7 @@ class Written:
         # Brackets without any of the draft's contents would be a different value.
         if not found.kept and (is_again or found.is_lossy):
             return None
-        if is_again or _begins_with_element(whole, written):
+        if is_again or self._begins_with_element(whole, written):
             return found
         if found.is_complete and found.kept and whole.lstrip().startswith((b"{", b"[")):
             is_talk = False  # then nothing before it is left out
@@ -155,6 +155,12 @@ class Written:
         is_complete = self.matcher.longest_valid_prefix(fits).status == "complete"
         is_better = (found.kept, found.is_complete) > (content(unescaped(fits)), is_complete)
         return found if is_better else None
+
+    def _begins_with_element(self, draft: bytes, written: bytes) -> bool:
+        """Whether the bracket that a draft begins with is not the one that is open, said again."""
+        text, told = draft.decode("utf-8", "ignore"), written.decode("utf-8", "ignore")
+        first = first_document(text)
+        return first is not None and is_element(text, first[0], told, self._is_late)
 
     def _read_anew(self, said: bytes) -> Reread | None:
         """Read a transcript from the beginning of the text, which is the seed."""
@@ -258,13 +264,6 @@ class Written:
             return self.matcher.shortest_completion()
         except MatcherError:
             return b""
-
-
-def _begins_with_element(draft: bytes, written: bytes) -> bool:
-    """Whether the bracket that a draft begins with is not the one that is open, said again."""
-    text = draft.decode("utf-8", "ignore")
-    first = first_document(text)
-    return first is not None and is_element(text, first[0], written.decode("utf-8", "ignore"))
 
 
 def _is_within(talk: bytes, written: bytes) -> bool:
