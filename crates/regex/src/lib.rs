@@ -11,7 +11,7 @@ mod numbers;
 pub mod syntax;
 
 pub use analysis::cardinality::{Cardinalities, Cardinality, Step, Steps};
-pub use analysis::completions::Completions;
+pub use analysis::completions::{Completions, farthest};
 pub use analysis::languages::LanguageAlternative;
 pub use analysis::shortest::Shortest;
 pub use analysis::suffixes::Suffixes;

@@ -1,5 +1,7 @@
 //! How many bytes it can take to complete a prefix of a match.
 
+use std::collections::VecDeque;
+
 use rustc_hash::FxHashMap;
 use stencilm_support::{LimitExceeded, memory};
 
@@ -15,7 +17,7 @@ pub struct Completions {
     searched: FxHashMap<ExprId, u32>,
 }
 
-/// Most expressions that are left of one whose completions are searched.
+/// Most derivatives of an expression whose completions are searched.
 const MAX_SEARCHED: usize = 128;
 
 impl Completions {
@@ -57,8 +59,8 @@ impl Completions {
         }
         let mut numbers = FxHashMap::from_iter([(id, 0)]);
         let mut states = vec![id];
-        // For each state, the states that lead to it.
-        let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+        // For each state, the states that lead to it, each with one byte.
+        let mut before: Vec<Vec<(usize, u32)>> = vec![Vec::new()];
         let mut at = 0;
         while at < states.len() && states.len() <= MAX_SEARCHED {
             for &(_, rest) in deriver.derivatives(states[at])?.iter() {
@@ -67,7 +69,7 @@ impl Completions {
                     states.push(rest);
                     before.push(Vec::new());
                 }
-                before[to].push(at);
+                before[to].push((at, 1));
             }
             at += 1;
         }
@@ -75,29 +77,11 @@ impl Completions {
             self.searched.insert(id, u32::MAX);
             return Ok(u32::MAX);
         }
-        // Backwards from the matches, byte by byte. A state that is never reached matches nothing.
-        let mut open: Vec<usize> = (0..states.len()).filter(|&at| deriver.exprs.is_nullable(states[at])).collect();
-        let mut seen = vec![false; states.len()];
-        open.iter().for_each(|&at| seen[at] = true);
-        let mut most = 0;
-        for bytes in 0.. {
-            let mut next = Vec::new();
-            for &from in open.iter().flat_map(|&at| &before[at]) {
-                if !std::mem::replace(&mut seen[from], true) {
-                    next.push(from);
-                }
-            }
-            if next.is_empty() {
-                most = bytes;
-                break;
-            }
-            open = next;
-        }
-        // A derivative needs no more than the whole expression.
-        for state in states {
-            self.searched.entry(state).or_insert(most);
-        }
-        Ok(most)
+        let is_match = |&at: &usize| deriver.exprs.is_nullable(states[at]);
+        let most = farthest(&before, (0..states.len()).filter(is_match));
+        // What matches nothing has no prefix to be completed.
+        self.searched.extend(states.into_iter().zip(most.iter().map(|most| most.unwrap_or(0))));
+        Ok(self.searched[&id])
     }
 
     /// An upper bound on the length of the longest match; `u32::MAX` where none is known. Completing a prefix of a
@@ -127,6 +111,38 @@ impl Completions {
         memory::of_table::<(ExprId, u32)>(self.known.capacity())
             + memory::of_table::<(ExprId, u32)>(self.searched.capacity())
     }
+}
+
+/// For each place, the greatest distance to an end of the places that it leads to, itself included; `None` if it leads to
+/// no end. The edges are given backwards, and each has length 0 or 1.
+pub fn farthest(before: &[Vec<(usize, u32)>], ends: impl Iterator<Item = usize>) -> Vec<Option<u32>> {
+    let mut seen = vec![false; before.len()];
+    let mut found: Vec<(usize, u32)> = Vec::new();
+    let mut open: VecDeque<(usize, u32)> = ends.map(|end| (end, 0)).collect();
+    while let Some((place, distance)) = open.pop_front() {
+        if std::mem::replace(&mut seen[place], true) {
+            continue;
+        }
+        found.push((place, distance));
+        for &(from, length) in &before[place] {
+            match length {
+                0 => open.push_front((from, distance)),
+                _ => open.push_back((from, distance + length)),
+            }
+        }
+    }
+    // The places are found from the nearest to the farthest one.
+    let mut farthest = vec![None; before.len()];
+    while let Some((place, distance)) = found.pop() {
+        let mut open = vec![place];
+        while let Some(place) = open.pop() {
+            if farthest[place].is_none() {
+                farthest[place] = Some(distance);
+                open.extend(before[place].iter().map(|&(from, _)| from));
+            }
+        }
+    }
+    farthest
 }
 
 #[cfg(test)]
@@ -167,19 +183,26 @@ mod tests {
         fn every_beginning_is_completed_by_so_many_bytes(
             pattern in proptest::sample::select(vec![
                 "(a|b)*abb", "(ab){2,4}c?", r"(\w+ ){0,3}\w+", "a{3}(b|cd){2}", "(a(b(cd)*)?)+", "[^a]{2,}a", "(ab|c)*(d|ee)",
+                "(?!.*ab)[a-c]{2,5}", "(?=.*d)(?!.*ee)[a-e]{0,6}", "((?!cd)[a-e])*cde", "(?!a*$)a*b*",
             ]),
             text in "[abcde ]{0,6}",
         ) {
             let mut deriver = Deriver::new(Limits::default());
             let expr = parsed(&mut deriver, pattern);
-            let most = Completions::default().most(&deriver.exprs, expr).unwrap();
+            let mut completions = Completions::default();
+            let most = completions.most(&deriver.exprs, expr).unwrap();
+            let searched = completions.most_by_search(&mut deriver, expr).unwrap();
+            // Intersections and complements are searched only.
+            proptest::prop_assert!(searched <= most, "{}: {} by a search", pattern, searched);
             let mut rest = expr;
             for byte in text.bytes() {
                 rest = deriver.after(rest, byte).unwrap();
             }
             if rest != ExprId::NOTHING && !deriver.exprs.is_nullable(rest) {
                 let shortest = Shortest::new(&deriver, rest, 1, 10_000).next(&mut deriver).unwrap().unwrap();
-                proptest::prop_assert!(shortest.len() as u32 <= most, "{} behind {}", pattern, text);
+                proptest::prop_assert!(shortest.len() as u32 <= searched, "{} behind {}", pattern, text);
+                let rest_searched = completions.most_by_search(&mut deriver, rest).unwrap();
+                proptest::prop_assert!(shortest.len() as u32 <= rest_searched, "{} behind {}", pattern, text);
             }
         }
     }

@@ -9,11 +9,10 @@
 //! The mask is derived from that of the pattern alone if this reads the same characters. Otherwise it is derived from that
 //! of the intersection without the maximum length, for instance if the pattern only says what must not occur.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_regex::{Expr, ExprId, ExprSet, StateId};
+use stencilm_regex::{Expr, ExprId, ExprSet, StateId, farthest};
 use stencilm_support::{FEW, LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -267,38 +266,6 @@ impl LexemeCache {
         let unlimited = exprs.and(&parts);
         Some(Parts { run, other, unlimited: ended(exprs, unlimited) })
     }
-}
-
-/// For each place, the greatest distance to an end of the places that it leads to, itself included; `None` if it leads to
-/// no end. The edges are given backwards, and each has length 0 or 1.
-fn farthest(before: &[Vec<(usize, u32)>], ends: impl Iterator<Item = usize>) -> Vec<Option<u32>> {
-    let mut seen = vec![false; before.len()];
-    let mut found: Vec<(usize, u32)> = Vec::new();
-    let mut open: VecDeque<(usize, u32)> = ends.map(|end| (end, 0)).collect();
-    while let Some((place, distance)) = open.pop_front() {
-        if std::mem::replace(&mut seen[place], true) {
-            continue;
-        }
-        found.push((place, distance));
-        for &(from, length) in &before[place] {
-            match length {
-                0 => open.push_front((from, distance)),
-                _ => open.push_back((from, distance + length)),
-            }
-        }
-    }
-    // The places are found from the nearest to the farthest one.
-    let mut farthest = vec![None; before.len()];
-    while let Some((place, distance)) = found.pop() {
-        let mut open = vec![place];
-        while let Some(place) = open.pop() {
-            if farthest[place].is_none() {
-                farthest[place] = Some(distance);
-                open.extend(before[place].iter().map(|&(from, _)| from));
-            }
-        }
-    }
-    farthest
 }
 
 /// A run of characters with a maximum length, and the other expression that must match.
