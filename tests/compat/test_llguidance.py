@@ -433,3 +433,17 @@ def test_a_schema_that_is_nested_too_deeply_for_options() -> None:
     nested = f'{{"default": {"[" * 100_000 + "]" * 100_000}}}'
     with pytest.raises(ValueError, match="nested too deeply"):
         llguidance.LLMatcher.grammar_from_json_schema(nested, overrides={"lenient": True})
+
+
+def test_schemas_that_cannot_be_written_as_json_say_why() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"items": deep}
+    own: dict[str, Any] = {}
+    own["items"] = own
+    options: list[dict[str, Any]] = [{}, {"overrides": {"whitespace_flexible": False}}]
+    for more in options:
+        with pytest.raises(ValueError, match="nested too deeply: flatten it"):
+            GIVEN.LLMatcher.grammar_from_json_schema(deep, **more)
+        with pytest.raises(ValueError, match="schema cannot be written as JSON: Circular"):
+            GIVEN.LLMatcher.grammar_from_json_schema(own, **more)

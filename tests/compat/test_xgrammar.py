@@ -452,3 +452,22 @@ def test_a_comment_ends_no_group_around_a_pattern() -> None:
         GIVEN.Grammar.from_structural_tag(tag),
     ):
         assert str(grammar) == str(GIVEN.Grammar.from_regex("a."))
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "place"),
+    [
+        ([{"name": "a", "parameters": "{}"}], "auto", "function.parameters"),
+        ([{"name": "a", "parameters": [1]}], "auto", "function.parameters"),
+        ([{"parameters": {}}], "auto", "function.name"),
+        ([{"name": 3}], "auto", "function.name"),
+        ([{"name": "a", "strict": "maybe"}], "auto", "function.strict"),
+        ([{"name": "a"}], {"type": "function", "function": {"name": 3}}, "function.name"),
+        ([{"name": "a"}], {"function": {}}, "function.name"),
+        ([{"name": "a"}], {"type": "allowed_tools", "allowed_tools": {}}, "allowed_tools.mode"),
+    ],
+)
+def test_a_wrong_field_of_a_function_is_named(tools: list[Any], choice: Any, place: str) -> None:
+    given = [{"type": "function", "function": tool} for tool in tools]
+    with pytest.raises(ValueError, match=rf"\n{re.escape(place)}\n"):
+        GIVEN.get_model_structural_tag("llama", tools=given, tool_choice=choice)

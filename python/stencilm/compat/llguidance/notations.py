@@ -57,7 +57,8 @@ def json_grammar(
 
     Raises:
         TypeError: It is not a schema, or the options are not a dict.
-        ValueError: There are options, but it is not an object that could hold them.
+        ValueError: There are options, but it is not an object that could hold them; or it is nested
+            too deeply, or holds itself.
     """
     if not isinstance(schema, (str, Mapping)):
         raise TypeError(f"schema is a {type(schema).__name__}, but must be a str or a dict")
@@ -85,8 +86,10 @@ def json_grammar(
 def _written(value: Any, write: Callable[[Any], str] = json.dumps) -> str:
     try:
         return write(value)
-    except TypeError as error:
-        raise TypeError(
+    except RecursionError:
+        raise ValueError("the schema is nested too deeply: flatten it") from None
+    except (TypeError, ValueError) as error:  # what is no JSON, or a part that holds itself
+        raise type(error)(
             f"schema cannot be written as JSON: {error}; give what json.loads returns"
         ) from error
 
