@@ -441,9 +441,19 @@ def test_schemas_that_cannot_be_written_as_json_say_why() -> None:
         deep = {"items": deep}
     own: dict[str, Any] = {}
     own["items"] = own
-    options: list[dict[str, Any]] = [{}, {"overrides": {"whitespace_flexible": False}}]
-    for more in options:
+
+    def tagged(schema: Any) -> Any:
+        tag = GIVEN.StructTag(trigger="<a", begin="<a>", grammar=schema, end="</a>")
+        return GIVEN.StructTag.to_grammar([tag])
+
+    def with_options(schema: Any) -> Any:
+        options = {"whitespace_flexible": False}
+        return GIVEN.LLMatcher.grammar_from_json_schema(schema, overrides=options)
+
+    for written in (GIVEN.LLMatcher.grammar_from_json_schema, with_options, tagged):
         with pytest.raises(ValueError, match="nested too deeply: flatten it"):
-            GIVEN.LLMatcher.grammar_from_json_schema(deep, **more)
+            written(deep)
         with pytest.raises(ValueError, match="schema cannot be written as JSON: Circular"):
-            GIVEN.LLMatcher.grammar_from_json_schema(own, **more)
+            written(own)
+        with pytest.raises(TypeError, match="schema cannot be written as JSON: Object of type"):
+            written({"enum": [object]})

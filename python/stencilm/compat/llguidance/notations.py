@@ -66,7 +66,7 @@ def json_grammar(
         if value is not None and not isinstance(value, Mapping):
             raise TypeError(f"{name} is {shown_value(value):.60}, but must be a dict of options")
     if not defaults and not overrides:
-        text = schema if isinstance(schema, str) else _written(dict(schema))
+        text = schema if isinstance(schema, str) else written(dict(schema))
         return f'{{"grammars": [{{"json_schema": {text}}}]}}'
     try:
         read = read_json_exactly(schema) if isinstance(schema, str) else dict(schema)
@@ -80,10 +80,16 @@ def json_grammar(
         )
     own = read.get("x-guidance") or {}
     read = {**read, "x-guidance": {**(defaults or {}), **own, **(overrides or {})}}
-    return _written({"grammars": [{"json_schema": read}]}, write_json)
+    return written({"grammars": [{"json_schema": read}]}, write_json)
 
 
-def _written(value: Any, write: Callable[[Any], str] = json.dumps) -> str:
+def written(value: Any, write: Callable[[Any], str] = json.dumps) -> str:
+    """The JSON of a schema, or of a value that holds one.
+
+    Raises:
+        TypeError: It holds what is no JSON.
+        ValueError: It is nested too deeply, or holds itself.
+    """
     try:
         return write(value)
     except RecursionError:
