@@ -110,6 +110,10 @@ impl Parser<'_> {
                 Word::Sign(':') if !matches!(self.level().opener, Opener::Definition) => {
                     return Err(unclosed(self.level().place));
                 }
+                Word::Sign('{') => {
+                    let message = "a repetition is written {m}, {m,}, {,n} or {m,n}, with whole numbers; quote a brace that is text";
+                    return Err(SyntaxError::at(place, message));
+                }
                 Word::Sign('*' | '+' | '?') | Word::Count(..) => {
                     let message = format!("{} repeats nothing; put what it repeats before it", word.shown());
                     return Err(SyntaxError::at(place, message));
@@ -147,7 +151,10 @@ impl Parser<'_> {
     /// brackets.
     fn part_by_directive(&mut self, place: usize, name: &str) -> Result<Option<Part>, SyntaxError> {
         Ok(Some(match name {
-            "json" => Part::Json(self.json("`%json`")?.1),
+            "json" => match self.words.boolean() {
+                Some(schema) => Part::Json(schema.into()),
+                None => Part::Json(self.json("`%json`")?.1),
+            },
             "symbols" => Part::Symbols(self.named("symbols", "table")?),
             "refers" => Part::Refers(self.named("refers", "set")?),
             "declares" => {
