@@ -222,7 +222,7 @@ def normalize_tool_choice(
         "function": NamedToolChoiceParam,
         "allowed_tools": AllowedToolChoiceParam,
     }
-    chosen = "auto" if tool_choice is None else _read_by_type(tool_choice, kinds, _CHOICE)
+    chosen: Any = "auto" if tool_choice is None else _read_by_type(tool_choice, kinds, _CHOICE)
     choice: _Choice = "forced"
     if isinstance(chosen, AllowedToolChoiceParam):
         functions, builtins = _allowed(functions, builtins, chosen)
