@@ -110,19 +110,7 @@ impl Parser<'_> {
                 Word::Sign(':') if !matches!(self.level().opener, Opener::Definition) => {
                     return Err(unclosed(self.level().place));
                 }
-                Word::Sign('{') => {
-                    let message = "a repetition is written {m}, {m,}, {,n} or {m,n}, with whole numbers; quote a brace that is text";
-                    return Err(SyntaxError::at(place, message));
-                }
-                Word::Sign('*' | '+' | '?') | Word::Count(..) => {
-                    let message = format!("{} repeats nothing; put what it repeats before it", word.shown());
-                    return Err(SyntaxError::at(place, message));
-                }
-                _ => {
-                    let message =
-                        format!("{} stands where a part of a rule must be; quote it if it is text", word.shown());
-                    return Err(SyntaxError::at(place, message));
-                }
+                word => return Err(SyntaxError::at(place, misplaced(&word))),
             };
             let part = self.unit.add(place, part);
             self.item(part)?;
@@ -382,4 +370,17 @@ impl Parser<'_> {
 
 fn unclosed(place: usize) -> SyntaxError {
     SyntaxError::at(place, "the group has no closing bracket; close it")
+}
+
+/// The error for a word that is no part of a rule.
+fn misplaced(word: &Word) -> String {
+    match word {
+        Word::Sign('{') => {
+            "a repetition is written {m}, {m,}, {,n} or {m,n}, with whole numbers; quote a brace that is text".into()
+        }
+        Word::Sign('*' | '+' | '?') | Word::Count(..) => {
+            format!("{} repeats nothing; put what it repeats before it", word.shown())
+        }
+        _ => format!("{} stands where a part of a rule must be; quote it if it is text", word.shown()),
+    }
 }
