@@ -33,7 +33,7 @@ pub(super) fn macros_of(text: &str) -> Vec<&'static str> {
         macros.retain(|name| {
             let Some(after) = line.strip_prefix(name) else { return true };
             let after = after.trim_start_matches(space_or_tab);
-            !after.starts_with("::=") && !(after.starts_with('[') && after.contains("::="))
+            !(after.starts_with("::=") || after.starts_with('[') && after.contains("::="))
         });
     }
     macros
