@@ -55,6 +55,7 @@ CALLS = {
     "index": [],
     "bench": ["--rounds", "1"],
 }
+NOT_WRITTEN = "stencilm: cannot write to standard output: it is closed\n"
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -125,6 +126,12 @@ def test_all_commands_with_a_grammar_have_the_same_options() -> None:
         (["index", "a.regex", "--max-states", "9" * 30], 2, "max_states is beyond 64 bits"),
         (["audit", "--schemas", "a.json", "--seed", "-1"], 2, "'--seed'"),
         (["audit", "--schemas", "a.json", "-e", "a.py:A", "-e", "a.py:A"], 2, "names one twice"),
+        (["check", "--schema", "none", "--schema", "a.json"], 2, "--schema is given 2 times"),
+        (["check", "--regex", "a", "--regex", "a"], 2, "--regex is given 2 times: give it once"),
+        (["generate", "-p", "x", "--prompt", "y"], 2, "--prompt is given 2 times"),
+        (["explain", "a.lark", "-t", "none", "-t", "tiny"], 2, "--tokenizer is given 2 times"),
+        (["audit", "--schemas", "none", "--schemas", "a.json"], 2, "--schemas is given 2 times"),
+        (["playground", "--port", "0", "--port", "1"], 2, "--port is given 2 times"),
         # 1: what is named is not there, or does not do.
         (["check", "none.lark"], 1, "there is no file"),
         (["check", "--type", "named_here.py:None_"], 1, "has no 'None_'"),
@@ -140,6 +147,34 @@ def test_exit_codes_have_one_rule(arguments: list[str], code: int, words: str, r
     found, out, err = run(*arguments)
     assert (found, out) == (code, "")
     assert err.count("\n") == 1 and words in err
+
+
+def test_what_may_be_repeated_is_taken_more_than_once(run: Run) -> None:
+    limits = ["--limits", "schema_bytes=2000000", "--limits", "milliseconds=5000"]
+    assert run("check", "a.json", "--json", "--json", *limits)[0] == 0
+    tokens = ["--token", "a", "--token", "b"]
+    assert run("explain", "a.lark", "--text", "ab", *tokens)[0] == 0
+
+
+@pytest.mark.parametrize("command", ["check", "convert"])
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("cut.json", b"{", "cut.json:1:2: this is not JSON"),
+        ("latin.json", b"\xff", "latin.json is not UTF-8 text"),
+        ("none.json", None, "there is no file"),
+        ("a.lark", b"start: x", "`x` is used but not defined"),
+    ],
+)
+def test_a_refusal_is_reported_as_json(
+    command: str, file: str, content: bytes | None, words: str, run: Run
+) -> None:
+    if content is not None:
+        Path(file).write_bytes(content)
+    code, out, err = run(command, file, "--json")
+    record = json.loads(out)
+    assert (code, record["ok"]) == (1, False)
+    assert words in record["error"]["message"] and words in err
 
 
 # Examples and completion
@@ -277,7 +312,12 @@ def test_bytes_that_are_no_text_are_wrong_usage(call: tuple[str, ...], run: Run)
 @pytest.mark.parametrize(
     ("call", "code", "err"),
     [
-        ("check --regex a >&-", 0, ""),
+        ("check --regex a >&-", 1, NOT_WRITTEN),
+        ("check --regex a --json >&-", 1, NOT_WRITTEN),
+        ("mask --regex a >&-", 1, NOT_WRITTEN),
+        ("check --help >&-", 1, NOT_WRITTEN),
+        ("--version >&-", 1, NOT_WRITTEN),
+        ("check --regex a >&- 2>&-", 1, ""),
         ("check --regex '(' >&- 2>&-", 1, ""),
         ("check - <&-", 1, "stencilm: standard input is closed, and nothing can be read from it\n"),
     ],

@@ -433,3 +433,27 @@ def test_a_schema_that_is_nested_too_deeply_for_options() -> None:
     nested = f'{{"default": {"[" * 100_000 + "]" * 100_000}}}'
     with pytest.raises(ValueError, match="nested too deeply"):
         llguidance.LLMatcher.grammar_from_json_schema(nested, overrides={"lenient": True})
+
+
+def test_schemas_that_cannot_be_written_as_json_say_why() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"items": deep}
+    own: dict[str, Any] = {}
+    own["items"] = own
+
+    def tagged(schema: Any) -> Any:
+        tag = GIVEN.StructTag(trigger="<a", begin="<a>", grammar=schema, end="</a>")
+        return GIVEN.StructTag.to_grammar([tag])
+
+    def with_options(schema: Any) -> Any:
+        options = {"whitespace_flexible": False}
+        return GIVEN.LLMatcher.grammar_from_json_schema(schema, overrides=options)
+
+    for written in (GIVEN.LLMatcher.grammar_from_json_schema, with_options, tagged):
+        with pytest.raises(ValueError, match="nested too deeply: flatten it"):
+            written(deep)
+        with pytest.raises(ValueError, match="schema cannot be written as JSON: Circular"):
+            written(own)
+        with pytest.raises(TypeError, match="schema cannot be written as JSON: Object of type"):
+            written({"enum": [object]})

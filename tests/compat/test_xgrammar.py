@@ -432,3 +432,42 @@ def test_rows_beside_a_matcher_that_has_terminated_have_no_stop_token() -> None:
     by_itself.fill_next_token_bitmask(alone)
     assert bitmask[0].tolist() == alone[0].tolist()
     assert not bitmask[0, 257 // 32] >> 257 % 32 & 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "offset"), [("a)(b", 1), ("(a", 0), ("*a", 0), ("a.b[", 3), ("é(", 2)]
+)
+def test_a_pattern_is_read_alone_and_refused_at_its_own_position(pattern: str, offset: int) -> None:
+    tag = {"type": "structural_tag", "format": {"type": "regex", "pattern": pattern}}
+    with pytest.raises(RuntimeError, match=f"^offset {offset}: "):
+        GIVEN.Grammar.from_regex(pattern)
+    with pytest.raises(RuntimeError, match=f"^#/format/pattern: offset {offset}: "):
+        GIVEN.Grammar.from_structural_tag(tag)
+
+
+def test_a_comment_ends_no_group_around_a_pattern() -> None:
+    tag = {"type": "structural_tag", "format": {"type": "regex", "pattern": "(?x)a . # any"}}
+    for grammar in (
+        GIVEN.Grammar.from_regex("(?x)a . # any"),
+        GIVEN.Grammar.from_structural_tag(tag),
+    ):
+        assert str(grammar) == str(GIVEN.Grammar.from_regex("a."))
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "place"),
+    [
+        ([{"name": "a", "parameters": "{}"}], "auto", "function.parameters"),
+        ([{"name": "a", "parameters": [1]}], "auto", "function.parameters"),
+        ([{"parameters": {}}], "auto", "function.name"),
+        ([{"name": 3}], "auto", "function.name"),
+        ([{"name": "a", "strict": "maybe"}], "auto", "function.strict"),
+        ([{"name": "a"}], {"type": "function", "function": {"name": 3}}, "function.name"),
+        ([{"name": "a"}], {"function": {}}, "function.name"),
+        ([{"name": "a"}], {"type": "allowed_tools", "allowed_tools": {}}, "allowed_tools.mode"),
+    ],
+)
+def test_a_wrong_field_of_a_function_is_named(tools: list[Any], choice: Any, place: str) -> None:
+    given = [{"type": "function", "function": tool} for tool in tools]
+    with pytest.raises(ValueError, match=rf"\n{re.escape(place)}\n"):
+        GIVEN.get_model_structural_tag("llama", tools=given, tool_choice=choice)

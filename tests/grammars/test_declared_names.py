@@ -540,3 +540,27 @@ def test_any_part_of_a_long_sequence_may_declare() -> None:
         assert reads(f"{before}a{at}b{after}a{at}b")
         assert not reads(f"{before}a{at}b{after}a{at + 1}b")
     assert reads("x" * 300 + "y") and not reads("x" * 300 + "a0b")
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        '(%declares("s": [a-z]+) ";")+ "=" %refers("s")',
+        '("<" %declares("s": [a-z]+) ">")* ("=" %refers("s"))?',
+        '%declares("s": "a" | "b") (%refers("s") | %declares("t": "c") %refers("t"))*',
+        '("x" | %declares("s": "a")){2,4} (%refers("s") | "y") ("x" %refers("s"))?',
+        '(%declares("s": "a") | "-")\nroot ::= first (root | %refers("s") | "y")',
+    ],
+)
+def test_a_printed_grammar_is_read_as_it_stands(rules: str) -> None:
+    printed = str(
+        Grammar.from_ebnf(f"root ::= {rules}" if "root" not in rules else f"first ::= {rules}")
+    )
+    assert str(Grammar.from_ebnf(printed)) == printed
+    assert printed.count("%declares") <= 12
+
+
+def test_a_grammar_whose_references_follow_declarations_has_no_copies() -> None:
+    text = 'root ::= item+\nitem ::= %declares("s": %lexeme([a-z]+)) "=" %refers("s") ";"\n'
+    printed = str(Grammar.from_ebnf(text))
+    assert printed.count("%declares") == printed.count("%refers") == 1

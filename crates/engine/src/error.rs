@@ -42,8 +42,8 @@ pub enum EngineError {
     KeysTooCostly(usize),
     /// The vocabulary does not have these token ids.
     #[error(
-        "token ids {from} to {to} do not fit a vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1, the \
-         lower one first"
+        "{} a vocabulary of size {vocab_size}; give ids from 0 to vocab_size - 1, the lower one first",
+        if from == to { format!("token id {from} does not fit") } else { format!("token ids {from} to {to} do not fit") }
     )]
     TokenOutOfRange {
         /// The first id.

@@ -6,6 +6,8 @@ and one line in `_COMMANDS`.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
 import sys
@@ -15,6 +17,7 @@ from traceback import walk_tb
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 import stencilm
 from stencilm.cli.audit import audit
@@ -23,7 +26,7 @@ from stencilm.cli.check import check
 from stencilm.cli.convert import convert
 from stencilm.cli.examples import EXAMPLES
 from stencilm.cli.explain import explain
-from stencilm.cli.failure import INTERRUPTED, Failure, sentence_of, sentence_of_system
+from stencilm.cli.failure import INTERRUPTED, USAGE, Failure, sentence_of, sentence_of_system
 from stencilm.cli.generate import generate
 from stencilm.cli.index import index
 from stencilm.cli.mask import mask
@@ -51,6 +54,22 @@ def _epilog(name: str) -> str:
     return "\n\n".join(["Examples:", *(call.replace("[", r"\[") for call in EXAMPLES[name])])
 
 
+class _Command(TyperCommand):
+    """A command that takes an option once, unless it may be repeated; a flag may always be.
+
+    Otherwise all values but the last would be dropped silently: a schema that nobody checks.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        once = [one for one in given if not getattr(one, "is_flag", True) and not one.multiple]
+        for option in once:
+            if once.count(option) > 1:
+                name = max(option.opts, key=len)
+                raise Failure(f"{name} is given {once.count(option)} times: give it once", USAGE)
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="stencilm",
     help="Make a language model write text that fits a schema, a type or another grammar.",
@@ -58,7 +77,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command in _COMMANDS:
-    app.command(epilog=_epilog(_command.__name__))(_command)
+    app.command(cls=_Command, epilog=_epilog(_command.__name__))(_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -130,8 +149,17 @@ def _is_of_print(error: OSError) -> bool:
     return is_of_help or Path(frame.f_code.co_filename).parent == Path(__file__).parent
 
 
+class _ClosedOutput(io.TextIOBase):
+    """Standard output that was closed before the process began: writing to it fails."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+
 def _drop_output() -> None:
     """Discard pending output, which nobody reads; otherwise exiting would try to flush it."""
+    if isinstance(sys.stdout, _ClosedOutput):
+        return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -140,11 +168,13 @@ def _drop_output() -> None:
 def _write_utf8() -> None:
     """Print any character on any terminal; Windows consoles may have a narrower encoding.
 
-    Output to a closed stream is discarded; the exit code still tells the result.
+    A result that cannot be written is a failure. Problems that cannot be written are discarded; the
+    exit code still tells them.
     """
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open while it runs
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - open while it runs
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import Failure, sentence_of
-from stencilm.cli.notations import GivenGrammar, takes_grammar
-from stencilm.errors import StencilError
+from stencilm.cli.notations import GivenGrammar, reports_refusals, takes_grammar
 from stencilm.views.characters import json_text, visible
 
 
+@reports_refusals
 @takes_grammar
 def check(
     grammar: GivenGrammar,
@@ -26,15 +25,7 @@ def check(
 
     Exits with 1 if it is refused; the reason names the keyword and its location.
     """
-    try:
-        made = grammar.grammar(on_unsupported="relax" if relax else "error")
-    except (StencilError, Failure) as error:
-        if as_json:
-            place = getattr(error, "place", None)
-            record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
-            print(json_text({"ok": False, "error": record}))
-        raise
-    report = made.report
+    report = grammar.grammar(on_unsupported="relax" if relax else "error").report
     groups = {
         "enforced": list(report.enforced),
         "annotation": list(report.annotations),

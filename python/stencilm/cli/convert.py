@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure, sentence_of
-from stencilm.cli.notations import GivenGrammar, takes_grammar
+from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.notations import GivenGrammar, reports_refusals, takes_grammar
 from stencilm.cli.view import print_text
-from stencilm.errors import StencilError
 from stencilm.shown import shown_value
 from stencilm.views.characters import json_text
 
@@ -20,6 +19,7 @@ def _targets() -> list[str]:
     return [*NOTATIONS, "structural-tag"]
 
 
+@reports_refusals
 @takes_grammar
 def convert(
     grammar: GivenGrammar,
@@ -44,18 +44,11 @@ def convert(
         raise Failure(
             f"--to is {shown_value(target):.80}: give one of {', '.join(_targets())}", USAGE
         )
-    try:
-        made = grammar.grammar()  # raises the errors of the grammar, whatever the target
-        if target == "structural-tag":
-            text = _structural_tag(grammar.notation, grammar.source, made)
-        else:
-            text = made.converted(target)  # type: ignore[arg-type]  # it is one of them
-    except (StencilError, Failure) as error:
-        if as_json:
-            place = getattr(error, "place", None)
-            record = {"kind": type(error).__name__, "message": sentence_of(error), "place": place}
-            print(json_text({"ok": False, "error": record}))
-        raise
+    made = grammar.grammar()  # raises the errors of the grammar, whatever the target
+    if target == "structural-tag":
+        text = _structural_tag(grammar.notation, grammar.source, made)
+    else:
+        text = made.converted(target)  # type: ignore[arg-type]  # it is one of them
     if as_json:
         record = {"ok": True, "from": grammar.notation, "to": target, "text": text}
         print(json_text(record))

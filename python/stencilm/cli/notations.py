@@ -6,6 +6,7 @@ all commands take the same ones, and a new notation is one line here.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stencilm.cli.failure import USAGE, Failure
+from stencilm.cli.failure import REFUSED, USAGE, Failure, sentence_of
 from stencilm.cli.inputs import (
     STANDARD_INPUT,
     read_limits,
@@ -24,7 +25,9 @@ from stencilm.cli.inputs import (
     shown,
     without_line_break,
 )
+from stencilm.errors import StencilError
 from stencilm.shown import shown_value
+from stencilm.views.characters import json_text
 
 if TYPE_CHECKING:
     from stencilm.grammars.grammar import Grammar
@@ -203,6 +206,28 @@ def takes_grammar(command: Callable[..., int]) -> Callable[..., int]:
     run.__module__ = command.__module__
     run.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": int}
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def reports_refusals(command: Callable[..., int]) -> Callable[..., int]:
+    """A command that also prints as JSON why its grammar is refused, if it has `--json`.
+
+    It goes around `takes_grammar`: a file that cannot be read is refused as well.
+    """
+
+    @functools.wraps(command)
+    def run(**given: Any) -> int:
+        try:
+            return command(**given)
+        except (StencilError, Failure) as error:
+            if given["as_json"] and getattr(error, "exit_code", REFUSED) == REFUSED:
+                place = getattr(error, "place", None)
+                record = {
+                    "kind": type(error).__name__, "message": sentence_of(error), "place": place,
+                }  # fmt: skip
+                print(json_text({"ok": False, "error": record}))
+            raise
+
     return run
 
 

@@ -13,6 +13,7 @@
 
 pub(crate) mod builder;
 pub(crate) mod cardinality_bounds;
+mod declared_before;
 pub(crate) mod exprs;
 pub(crate) mod fixpoint;
 pub(crate) mod free_text;

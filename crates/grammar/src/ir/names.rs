@@ -11,6 +11,7 @@ use stencilm_regex::ExprId;
 use stencilm_support::check_time;
 
 use crate::error::{ErrorKind, GrammarError};
+use crate::ir::declared_before::is_settled;
 use crate::ir::grammar::{
     DeclaredMember, Grammar, Items, ItemsId, Mark, Members, MembersId, NameSet, Node, NodeId, Repeats, Rule, RuleId,
 };
@@ -67,10 +68,71 @@ pub(crate) fn settled(mut grammar: Grammar) -> Result<Grammar, GrammarError> {
             return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
         }
         let mut parts = Parts { grammar };
-        let root = Product::new(&mut parts, set)?.build()?;
+        let names = Names::of(&mut parts, set)?;
+        if is_settled(&parts.grammar, set, &names.involved, &names.declaring) {
+            grammar = names.with_references(parts, set);
+            continue;
+        }
+        let root = Product::new(&mut parts, set, names).build()?;
         grammar = Grammar { root, ..parts.grammar };
     }
     Ok(grammar)
+}
+
+/// Where a grammar has the names of one set.
+struct Names {
+    /// For each node, whether it contains a declaration or a reference, and (the next field) whether it contains a
+    /// declaration.
+    involved: Vec<bool>,
+    declaring: Vec<bool>,
+    /// What references match: everything that some declaration matches.
+    reference: ExprId,
+}
+
+impl Names {
+    fn of(builder: &mut Parts, set: &NameSet) -> Result<Names, GrammarError> {
+        let is_declaration = |node: &Node| matches!(node, Node::Marked { mark: Mark::Declares(own), .. } if own == set);
+        let is_reference = |node: &Node| matches!(node, Node::Marked { mark: Mark::Refers(own), .. } if own == set);
+        let declaring = holding(builder, is_declaration);
+        let involved = holding(builder, |node| is_declaration(node) || is_reference(node));
+        let mut declared: Vec<ExprId> = Vec::new();
+        for id in 0..builder.grammar.nodes.len() as u32 {
+            let Node::Marked { mark: Mark::Declares(own), body } = builder.get(NodeId(id)) else { continue };
+            if own == set {
+                let expr = lexeme_of(builder, *body)?;
+                if builder.grammar.exprs.is_nullable(expr) {
+                    let message =
+                        format!("a name of {:?} may be empty; make it match one character at least", set.name);
+                    return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
+                }
+                declared.push(expr);
+            }
+        }
+        if declared.is_empty() {
+            let message = format!(
+                "there are references to the names {:?}, and nothing declares any; mark what declares them",
+                set.name
+            );
+            return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
+        }
+        let reference = builder.grammar.exprs.or(&declared);
+        Ok(Names { involved, declaring, reference })
+    }
+
+    /// The grammar as it is, with what its references match.
+    fn with_references(&self, mut builder: Parts, set: &NameSet) -> Grammar {
+        for id in 0..self.involved.len() {
+            if let Node::Marked { mark: Mark::Refers(own), .. } = &builder.grammar.nodes[id]
+                && own == set
+                // In JSON a name may be spelled differently from its declaration.
+                && !set.quoted
+            {
+                let body = builder.lexeme(self.reference);
+                builder.grammar.nodes[id] = Node::Marked { mark: Mark::Refers(set.clone()), body };
+            }
+        }
+        builder.grammar
+    }
 }
 
 /// The same grammar, with each long sequence that contains declarations or references split into nested sequences.
@@ -165,33 +227,8 @@ struct Product<'b> {
 }
 
 impl<'b> Product<'b> {
-    fn new(builder: &'b mut Parts, set: &'b NameSet) -> Result<Product<'b>, GrammarError> {
-        let count = builder.grammar.nodes.len();
-        let is_declaration = |node: &Node| matches!(node, Node::Marked { mark: Mark::Declares(own), .. } if own == set);
-        let is_reference = |node: &Node| matches!(node, Node::Marked { mark: Mark::Refers(own), .. } if own == set);
-        let declaring = holding(builder, is_declaration);
-        let involved = holding(builder, |node| is_declaration(node) || is_reference(node));
-        let mut declared: Vec<ExprId> = Vec::new();
-        for id in 0..count as u32 {
-            let Node::Marked { mark: Mark::Declares(own), body } = builder.get(NodeId(id)) else { continue };
-            if own == set {
-                let expr = lexeme_of(builder, *body)?;
-                if builder.grammar.exprs.is_nullable(expr) {
-                    let message =
-                        format!("a name of {:?} may be empty; make it match one character at least", set.name);
-                    return Err(GrammarError::new(ErrorKind::Unsupported, "", message));
-                }
-                declared.push(expr);
-            }
-        }
-        if declared.is_empty() {
-            let message = format!(
-                "there are references to the names {:?}, and nothing declares any; mark what declares them",
-                set.name
-            );
-            return Err(GrammarError::new(ErrorKind::Unsatisfiable, "", message));
-        }
-        let reference = builder.grammar.exprs.or(&declared);
+    fn new(builder: &'b mut Parts, set: &'b NameSet, names: Names) -> Product<'b> {
+        let Names { involved, declaring, reference } = names;
         let taken: std::collections::HashSet<String> =
             builder.grammar.rules.iter().map(|rule| rule.name.clone()).collect();
         let mut number = 0;
@@ -204,11 +241,11 @@ impl<'b> Product<'b> {
                 return RuleId(builder.grammar.rules.len() as u32 - 1);
             }
         };
-        let mut rules = Vec::with_capacity(count);
+        let mut rules = Vec::with_capacity(involved.len());
         for &is_involved in &involved {
             rules.push(is_involved.then(|| FORMS.map(|_| fresh(builder))));
         }
-        Ok(Product { builder, set, involved, declaring, rules, reference })
+        Product { builder, set, involved, declaring, rules, reference }
     }
 
     fn build(mut self) -> Result<NodeId, GrammarError> {

@@ -57,7 +57,8 @@ def json_grammar(
 
     Raises:
         TypeError: It is not a schema, or the options are not a dict.
-        ValueError: There are options, but it is not an object that could hold them.
+        ValueError: There are options, but it is not an object that could hold them; or it is nested
+            too deeply, or holds itself.
     """
     if not isinstance(schema, (str, Mapping)):
         raise TypeError(f"schema is a {type(schema).__name__}, but must be a str or a dict")
@@ -65,7 +66,7 @@ def json_grammar(
         if value is not None and not isinstance(value, Mapping):
             raise TypeError(f"{name} is {shown_value(value):.60}, but must be a dict of options")
     if not defaults and not overrides:
-        text = schema if isinstance(schema, str) else _written(dict(schema))
+        text = schema if isinstance(schema, str) else written(dict(schema))
         return f'{{"grammars": [{{"json_schema": {text}}}]}}'
     try:
         read = read_json_exactly(schema) if isinstance(schema, str) else dict(schema)
@@ -79,14 +80,22 @@ def json_grammar(
         )
     own = read.get("x-guidance") or {}
     read = {**read, "x-guidance": {**(defaults or {}), **own, **(overrides or {})}}
-    return _written({"grammars": [{"json_schema": read}]}, write_json)
+    return written({"grammars": [{"json_schema": read}]}, write_json)
 
 
-def _written(value: Any, write: Callable[[Any], str] = json.dumps) -> str:
+def written(value: Any, write: Callable[[Any], str] = json.dumps) -> str:
+    """The JSON of a schema, or of a value that holds one.
+
+    Raises:
+        TypeError: It holds what is no JSON.
+        ValueError: It is nested too deeply, or holds itself.
+    """
     try:
         return write(value)
-    except TypeError as error:
-        raise TypeError(
+    except RecursionError:
+        raise ValueError("the schema is nested too deeply: flatten it") from None
+    except (TypeError, ValueError) as error:  # what is no JSON, or a part that holds itself
+        raise type(error)(
             f"schema cannot be written as JSON: {error}; give what json.loads returns"
         ) from error
 

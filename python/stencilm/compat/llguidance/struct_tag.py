@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from stencilm.compat.llguidance.notations import written
 from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.shown import shown_value
 
@@ -60,8 +61,9 @@ class StructTag:
 
         Raises:
             AssertionError: There are no tags, one is not a StructTag, or the pattern has a slash.
-            TypeError: The pattern is not a str.
-            ValueError: A grammar is neither a text nor a dict.
+            TypeError: The pattern is not a str, or a grammar holds what is no JSON.
+            ValueError: A grammar is neither a text nor a dict, is nested too deeply, or holds
+                itself.
         """
         if not tags:
             raise AssertionError("tags is empty: give at least one")
@@ -98,7 +100,7 @@ class StructTag:
 
 def _body(tag: StructTag, name: str, named: list[dict[str, str]]) -> str:
     if isinstance(tag.grammar, dict):
-        content = f"%json {json.dumps(tag.grammar)}"
+        content = f"%json {written(tag.grammar)}"
     elif not isinstance(tag.grammar, str):
         raise ValueError(f"grammar is a {type(tag.grammar).__name__}, but must be a str or a dict")
     elif tag.grammar.lstrip().startswith('{"grammars"'):

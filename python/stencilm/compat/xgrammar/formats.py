@@ -14,6 +14,8 @@ from pydantic import BaseModel, Field
 from stencilm.compat.arguments import check_kinds
 from stencilm.compat.xgrammar.failures import InvalidStructuralTagError
 from stencilm.compat.xgrammar.schemas import any_dot, opened
+from stencilm.errors import StencilError
+from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.structural_tag import StructuralTag as _StructuralTag
 from stencilm.grammars.structural_tag import Style
 
@@ -318,7 +320,7 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if value.get("type") == "regex" and isinstance(value.get("pattern"), str):
-        return {**value, "pattern": any_dot(value["pattern"])}
+        return {**value, "pattern": _any_dot(value["pattern"])}
     if value.get("type") not in ("json_schema", "qwen_xml_parameter"):
         return {name: _plain(field) for name, field in value.items()}
     made = {"strict_mode": True, **value}
@@ -328,6 +330,15 @@ def _plain(value: Any) -> Any:
         made["json_schema"] = opened(made["json_schema"])
     made["max_whitespace"] = made.pop("max_whitespace_cnt", None)
     return made
+
+
+def _any_dot(pattern: str) -> str:
+    """The pattern with `.` for any character; one that is refused as it is, for its positions."""
+    try:
+        Grammar.from_regex(pattern)
+    except StencilError:
+        return pattern
+    return any_dot(pattern)
 
 
 def tag_of(tag: _StructuralTag) -> StructuralTag:

@@ -44,5 +44,9 @@ def opened(schema: Any) -> Any:
 
 
 def any_dot(pattern: str) -> str:
-    """The pattern, with `.` for any character, as the original reads it."""
-    return f"(?s:{pattern})"
+    """The pattern, with `.` for any character, as the original reads it.
+
+    The flag stands before the pattern, not in a group around it: the bracket that closes the group
+    could be one of the pattern's own.
+    """
+    return f"(?s){pattern}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from stencilm.compat.xgrammar.formats import StructuralTag, tag_of
 from stencilm.compat.xgrammar.marker_tokens import with_marker_tokens
@@ -215,15 +215,14 @@ def normalize_tool_choice(
     """
     if tools is not None and not isinstance(tools, list):
         raise ValueError(f"tools is a {type(tools).__name__}, but must be a list")
-    read = [
-        tool
-        if isinstance(tool, (FunctionToolParam, BuiltinToolParam))
-        else _TOOL.validate_python(tool)
-        for tool in tools or []
-    ]
+    read = [_read_by_type(tool, {"function": FunctionToolParam}, _TOOL) for tool in tools or []]
     functions = [tool for tool in read if isinstance(tool, FunctionToolParam)]
     builtins = [tool for tool in read if isinstance(tool, BuiltinToolParam)]
-    chosen: Any = "auto" if tool_choice is None else _CHOICE.validate_python(tool_choice)
+    kinds: dict[str, type[BaseModel]] = {
+        "function": NamedToolChoiceParam,
+        "allowed_tools": AllowedToolChoiceParam,
+    }
+    chosen: Any = "auto" if tool_choice is None else _read_by_type(tool_choice, kinds, _CHOICE)
     choice: _Choice = "forced"
     if isinstance(chosen, AllowedToolChoiceParam):
         functions, builtins = _allowed(functions, builtins, chosen)
@@ -249,6 +248,21 @@ def normalize_tool_choice(
     if choice == "required" and not functions and not builtins:
         raise ValueError("tool_choice is 'required', but there are no tools to call")
     return functions, builtins, choice
+
+
+def _read_by_type(
+    given: Any, kinds: dict[str, type[BaseModel]], otherwise: TypeAdapter[Any]
+) -> Any:
+    """A tool or a choice, read as what its type says if it has the field of that type.
+
+    Otherwise a function with one wrong field would be taken for a tool of the server that is called
+    "function", because that has no required field but the type. Raises ValueError.
+    """
+    if isinstance(given, Mapping):
+        for name, kind in kinds.items():
+            if name in given and given.get("type", name) == name:
+                return kind.model_validate(given)
+    return otherwise.validate_python(given)
 
 
 def _allowed(

@@ -23,6 +23,22 @@ use crate::word_trie;
 const REGEX: &str =
     "one pattern, and each option once: Regex(\"[a-z]+\"), Regex(/[a-z]+/, flags=\"ims\", json_string=true)";
 
+/// The macros of a text: all but those whose names its rules have. Heads of rules are found at the beginning of a line,
+/// where no text or pattern goes on, so that the names are known before the first of them is used.
+pub(super) fn macros_of(text: &str) -> Vec<&'static str> {
+    let mut macros = vec!["TagDispatch", "TokenTagDispatch", "Token", "ExcludeToken", "Regex", "Substring"];
+    let space_or_tab = [' ', '\t', '\u{feff}'];
+    for line in text.lines() {
+        let line = line.trim_start_matches(space_or_tab);
+        macros.retain(|name| {
+            let Some(after) = line.strip_prefix(name) else { return true };
+            let after = after.trim_start_matches(space_or_tab);
+            !(after.starts_with("::=") || after.starts_with('[') && after.contains("::="))
+        });
+    }
+    macros
+}
+
 /// An argument of a macro.
 enum Argument {
     Text(String),
@@ -160,10 +176,10 @@ impl Parser<'_> {
         self.text.add(self.scanner.offset, Part::Terminal(any))
     }
 
-    /// Whether this name, followed by an opening bracket, calls a macro.
+    /// Whether this name, followed by an opening bracket, calls a macro. If the text defines a rule of that name, it is
+    /// the rule, and the bracket a group after it: GBNF has no macros, and rules keep their names where they are printed.
     pub(super) fn is_macro(&self, name: &str) -> bool {
-        let known = ["TagDispatch", "TokenTagDispatch", "Token", "ExcludeToken", "Regex", "Substring"];
-        known.contains(&name) && self.scanner.rest().trim_start_matches([' ', '\t']).starts_with('(')
+        self.macros.contains(&name) && self.scanner.rest().trim_start_matches([' ', '\t']).starts_with('(')
     }
 
     /// Reads a macro, from its opening bracket on.
@@ -287,10 +303,12 @@ impl Parser<'_> {
                         dispatch.loops = value == "true";
                     }
                     ("excludes", (_, Argument::Tuple(excluded))) => dispatch.excluded = excluded,
-                    _ => {
+                    (known, _) => {
+                        let with =
+                            if matches!(known, "loop_after_dispatch" | "excludes") { " with this value" } else { "" };
                         let message = format!(
-                            "{name} has no option `{option}` with this value; there are loop_after_dispatch=true or \
-                             false, and excludes=(...)"
+                            "{name} has no option `{option}`{with}; there are loop_after_dispatch=true or false, and \
+                             excludes=(...)"
                         );
                         return Err(SyntaxError::at(place, message));
                     }

@@ -19,8 +19,9 @@ use crate::notations::symbols::SymbolTables;
 pub(super) fn parse(text: &str, exprs: &mut ExprSet, symbols: &SymbolTables) -> Result<Text, SyntaxError> {
     let scanner = Scanner { text, offset: 0 };
     let (classes, levels, containers) = Default::default();
-    let parser = Parser { scanner, text: Text::default(), exprs, symbols, classes, levels, containers, ahead: None };
-    parser.run()
+    let macros = macros::macros_of(text);
+    let text = Text::default();
+    Parser { scanner, text, exprs, symbols, classes, levels, containers, ahead: None, macros }.run()
 }
 
 impl Parser<'_> {
@@ -191,9 +192,17 @@ impl Parser<'_> {
                 return self.end_entry(place, word == Word::Sign(':'));
             }
             Word::End => return self.end_rule(place, "the end of the text"),
+            Word::Sign('{') => {
+                let message =
+                    "a repetition is written {m}, {m,}, {,n} or {m,n}, with whole numbers; quote a brace that is text";
+                return Err(SyntaxError::at(place, message));
+            }
             Word::Sign('*' | '+' | '?') | Word::Count(..) => {
                 let message = format!("{} repeats nothing; put what it repeats before it", word.shown());
                 return Err(SyntaxError::at(place, message));
+            }
+            Word::Sign('}') if matches!(self.level().opener, Opener::Entry(_)) => {
+                return Err(SyntaxError::at(place, "`}` stands where `;` must end the entry before it"));
             }
             Word::Sign(_) | Word::Define => {
                 let message = format!("{} stands where a part of a rule must be; quote it if it is text", word.shown());

@@ -98,6 +98,8 @@ pub(super) struct Parser<'a> {
     pub containers: Vec<(usize, Container)>,
     /// A word that was read ahead.
     pub ahead: Option<(usize, Word)>,
+    /// The names of macros that are not those of rules.
+    pub macros: Vec<&'static str>,
 }
 
 impl Parser<'_> {

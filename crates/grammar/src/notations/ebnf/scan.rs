@@ -93,7 +93,7 @@ impl<'a> Scanner<'a> {
                 self.offset += 1;
                 Word::Class(vec![('\0', char::MAX)])
             }
-            '/' => Word::Pattern(self.pattern()?),
+            '/' => Word::Pattern(self.pattern(false)?),
             '<' => Word::Token(self.token()?),
             '!' if self.rest().starts_with("!<") => {
                 self.offset += 1;
@@ -112,7 +112,8 @@ impl<'a> Scanner<'a> {
             _ => {
                 let message = format!(
                     "{first:?} starts nothing that EBNF knows; put text in quotes, and use ASCII letters, digits, \
-                     `_`, `-` and `.` in names"
+                     `_`, `-` and `.` in names{}",
+                    if first == '!' { "; `!` leaves out a token: !<[7]> or !<|name|>" } else { "" }
                 );
                 return Err(SyntaxError::at(start, message));
             }
@@ -144,20 +145,21 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads what stands between two slashes; `\/` is a slash.
-    pub(crate) fn pattern(&mut self) -> Result<String, SyntaxError> {
+    /// Reads what stands between two slashes, on one line unless it may span lines; `\/` is a slash.
+    pub(crate) fn pattern(&mut self, spans_lines: bool) -> Result<String, SyntaxError> {
         let start = self.offset;
+        let ends_line = |c: char| c == '\n' && !spans_lines;
         self.offset += 1;
         let mut pattern = String::new();
         loop {
-            pattern.push_str(self.take_while(|c| c != '/' && c != '\\' && c != '\n'));
+            pattern.push_str(self.take_while(|c| c != '/' && c != '\\' && !ends_line(c)));
             let mut rest = self.rest().chars();
             match (rest.next(), rest.next()) {
                 (Some('\\'), Some('/')) => {
                     self.offset += 2;
                     pattern.push('/');
                 }
-                (Some('\\'), Some(c)) if c != '\n' => {
+                (Some('\\'), Some(c)) if !ends_line(c) => {
                     self.offset += 1 + c.len_utf8();
                     pattern.push('\\');
                     pattern.push(c);

@@ -34,7 +34,8 @@ impl Expansion<'_, '_> {
             message: error.described(),
         })?;
         let Some(grammar) = read else {
-            let message = format!("no grammar is named `{name}`; pass it in `grammars`");
+            let known = self.names.listed(|_| true).map(|names| format!(", or use one of {names}")).unwrap_or_default();
+            let message = format!("no grammar is named `{name}`; pass it in `grammars`{known}");
             return Err(SyntaxError::at(place, message));
         };
         let node = match self.embedded.get(name) {

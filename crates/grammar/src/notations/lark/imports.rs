@@ -79,8 +79,10 @@ fn module_text<'a>(module: &str, place: usize, names: &Names<'a>) -> Result<&'a 
             Err(SyntaxError::at(place, message))
         }
         None => {
+            let named = names.listed(|grammar| matches!(grammar, NamedGrammar::Lark(_)));
+            let known = named.map(|names| format!(", {names}")).unwrap_or_default();
             let message =
-                format!("there is no grammar `{module}`; import from `common`, or pass its text in `grammars`");
+                format!("there is no grammar `{module}`; import from `common`{known}, or pass its text in `grammars`");
             Err(SyntaxError::at(place, message))
         }
     }
@@ -100,6 +102,9 @@ fn bring_in(unit: &mut Unit, from: &Unit, source: &str, module: &str, imports: &
         if definition.is_terminal != super::scan::is_terminal(alias) {
             let message = format!("`{name}` is imported as `{alias}`: terminals have capital names, rules small ones");
             return Err(SyntaxError::at(*place, message));
+        }
+        if aliases.iter().any(|(known, of)| known == alias && of == name) {
+            continue; // the same import once more
         }
         if unit.definitions.contains_key(alias) || aliases.iter().any(|(known, _)| known == alias) {
             return Err(SyntaxError::at(

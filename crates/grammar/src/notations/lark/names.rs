@@ -11,6 +11,9 @@ use crate::notations::symbols::SymbolTables;
 /// The longest chain of named grammars that use each other.
 const MAX_CHAIN: usize = 32;
 
+/// How many names an error message lists.
+const MAX_LISTED: usize = 20;
+
 /// A grammar that a Lark text uses by name.
 #[derive(Clone, Copy, Debug)]
 pub enum NamedGrammar<'a> {
@@ -46,6 +49,19 @@ impl<'a> Names<'a> {
 
     pub(super) fn get(&self, name: &str) -> Option<NamedGrammar<'a>> {
         self.grammars.iter().find(|(known, _)| *known == name).map(|&(_, grammar)| grammar)
+    }
+
+    /// The names of the grammars that are kept by `accept`, as a sentence lists them: the first of them, if many.
+    pub(super) fn listed(&self, accept: impl Fn(NamedGrammar<'a>) -> bool) -> Option<String> {
+        let known: Vec<String> =
+            self.grammars.iter().filter(|(_, grammar)| accept(*grammar)).map(|(name, _)| format!("`{name}`")).collect();
+        let more = known.len().saturating_sub(MAX_LISTED);
+        let listed = known[..known.len() - more].join(", ");
+        match more {
+            _ if known.is_empty() => None,
+            0 => Some(listed),
+            _ => Some(format!("{listed} and {more} more")),
+        }
     }
 
     /// The grammar with a name; `None` if there is none.

@@ -110,15 +110,7 @@ impl Parser<'_> {
                 Word::Sign(':') if !matches!(self.level().opener, Opener::Definition) => {
                     return Err(unclosed(self.level().place));
                 }
-                Word::Sign('*' | '+' | '?') | Word::Count(..) => {
-                    let message = format!("{} repeats nothing; put what it repeats before it", word.shown());
-                    return Err(SyntaxError::at(place, message));
-                }
-                _ => {
-                    let message =
-                        format!("{} stands where a part of a rule must be; quote it if it is text", word.shown());
-                    return Err(SyntaxError::at(place, message));
-                }
+                word => return Err(SyntaxError::at(place, misplaced(&word))),
             };
             let part = self.unit.add(place, part);
             self.item(part)?;
@@ -147,7 +139,10 @@ impl Parser<'_> {
     /// brackets.
     fn part_by_directive(&mut self, place: usize, name: &str) -> Result<Option<Part>, SyntaxError> {
         Ok(Some(match name {
-            "json" => Part::Json(self.json("`%json`")?.1),
+            "json" => match self.words.boolean() {
+                Some(schema) => Part::Json(schema.into()),
+                None => Part::Json(self.json("`%json`")?.1),
+            },
             "symbols" => Part::Symbols(self.named("symbols", "table")?),
             "refers" => Part::Refers(self.named("refers", "set")?),
             "declares" => {
@@ -375,4 +370,17 @@ impl Parser<'_> {
 
 fn unclosed(place: usize) -> SyntaxError {
     SyntaxError::at(place, "the group has no closing bracket; close it")
+}
+
+/// The error for a word that is no part of a rule.
+fn misplaced(word: &Word) -> String {
+    match word {
+        Word::Sign('{') => {
+            "a repetition is written {m}, {m,}, {,n} or {m,n}, with whole numbers; quote a brace that is text".into()
+        }
+        Word::Sign('*' | '+' | '?') | Word::Count(..) => {
+            format!("{} repeats nothing; put what it repeats before it", word.shown())
+        }
+        _ => format!("{} stands where a part of a rule must be; quote it if it is text", word.shown()),
+    }
 }

@@ -174,8 +174,23 @@ impl<'a> Words<'a> {
     }
 
     /// Reads `/pattern/flags`. An escaped slash becomes a plain one, which means the same in every pattern.
+    ///
+    /// A pattern may go on over lines if its flag `x` makes line breaks insignificant, as in the toolkit. Without a
+    /// later slash with that flag, the error is that of a pattern that ends on its line.
     fn pattern(&mut self) -> Result<Word, SyntaxError> {
-        let pattern = self.at.pattern()?;
+        let start = self.at.offset;
+        let of_line = self.at.pattern(false);
+        if of_line.is_err() {
+            self.at.offset = start;
+        }
+        let pattern = match of_line {
+            Ok(pattern) => pattern,
+            Err(error) => self.at.pattern(true).map_err(|_| error.clone()).and_then(|pattern| {
+                let flags: &str = self.at.rest();
+                let flags = &flags[..flags.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(flags.len())];
+                if flags.contains('x') { Ok(pattern) } else { Err(error) }
+            })?,
+        };
         let flags = self.at.take_while(|c| c.is_ascii_lowercase());
         Ok(Word::Pattern(pattern, flags.to_string()))
     }
@@ -202,6 +217,17 @@ impl<'a> Words<'a> {
             crate::notations::ebnf::scan::Word::Count(min, max) => Word::Count(min, max),
             _ => unreachable!("a count is a count"),
         })
+    }
+
+    /// Reads `true` or `false`, which are JSON Schemas, too; `None` if neither comes next.
+    pub(super) fn boolean(&mut self) -> Option<&'static str> {
+        self.at.take_while(char::is_whitespace);
+        let word = ["true", "false"].into_iter().find(|word| {
+            let rest = self.at.rest().strip_prefix(word);
+            rest.is_some_and(|rest| !rest.starts_with(|c| is_name_start(c) || c.is_ascii_digit() || c == '-'))
+        })?;
+        self.at.offset += word.len();
+        Some(word)
     }
 
     /// Reads the JSON value that comes next; returns its range in the text, from `{` to the matching `}`.
@@ -252,6 +278,7 @@ impl<'a> Words<'a> {
                         return Ok((start, at));
                     }
                 }
+                (_, Word::Directive(name)) if name == "json" && self.boolean().is_some() => {}
                 (_, Word::Directive(name)) if matches!(&*name, "json" | "regex" | "llguidance" | "grammar_options") => {
                     self.json(&format!("`%{name}`"))?;
                 }

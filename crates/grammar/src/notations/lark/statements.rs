@@ -81,7 +81,12 @@ impl Parser<'_> {
                 ("skip_repetition", _, Some("repeat")) => self.unit.options.skips_repeat = true,
                 ("ignore_once", Some(once), _) => self.unit.options.skips_repeat = !once,
                 // Masks never omit forced text, so there is nothing to turn off.
-                ("no_forcing", Some(_), _) => {}
+                ("no_forcing", Some(_), _) | ("allow_invalid_utf8", Some(false), _) => {}
+                ("allow_invalid_utf8", Some(true), _) => {
+                    let message = "the option \"allow_invalid_utf8\" is not supported, because patterns match characters; \
+                                   leave it out, or write bytes as %bytes[..] in EBNF";
+                    return Err(SyntaxError::unsupported(start, message));
+                }
                 _ => {
                     let message = format!(
                         "the option {key:?} with {value} is not known; there are \"allow_initial_skip\": true or false, \
@@ -158,6 +163,11 @@ impl Parser<'_> {
                     self.expect(',', "a parameter of a template")?;
                 },
                 Word::Sign('[') => attributes = self.attributes()?,
+                Word::Parameter if self.takes(&Word::Sign('='))? => {
+                    let message =
+                        format!("a Lark definition is written `{0}: ...`, not `{0} ::= ...`", escapes::excerpt(&name));
+                    return Err(SyntaxError::at(at, message));
+                }
                 Word::Parameter => {
                     let (at, underscore) = self.name("`_`, the parameter of a rule,")?;
                     if underscore != "_" {
