@@ -25,6 +25,7 @@ use crate::machine::frame::NamesId;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 use crate::vocabulary::tokens::Tokens;
 
 /// The cost of completing the worst prefix of an array.
@@ -162,6 +163,9 @@ impl Bounds {
             let opens = |node| opens(grammar, node, &bytes, &mut known);
             bounds.opens = grammar.nodes().iter().map(opens).collect::<Result<_, LimitExceeded>>()?;
             order = inner_first(grammar.nodes().len(), |node| within(measured, node, &bounds.opens))?;
+            if bytes == brackets && !Switch::CompletionBrackets.is_on() {
+                order = None;
+            }
             let Some(order) = &order else { continue };
             let mut before: Option<Vec<u64>> = None;
             for _ in 0..=most_in_a_token(vocabulary, &bytes) {
@@ -322,7 +326,7 @@ impl Bounds {
             items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
         let mut of_values: &[(u64, u64)] = &[];
         if let Some(fresh) = self.fresh.as_ref().filter(|_| items.is_unique()) {
-            of_values = fresh.of_values(id);
+            of_values = if Switch::CompletionValues.is_on() { fresh.of_values(id) } else { &[] };
             let new = items.elements().map(|element| fresh.of_node(element.value)).max().unwrap_or(0);
             one = one.saturating_add(NEW_KEY).max(new);
             most = most.map(|most| most.max(new));

@@ -24,6 +24,7 @@ use crate::machine::layout::{Frame, FrameId, Phase, Register};
 use crate::parse::registers::array::counts_of;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, ItemsState, SetId};
+use crate::switches::Switch;
 
 /// The costs of the parts of one grammar.
 pub(crate) struct Costs {
@@ -268,7 +269,7 @@ impl Costs {
 
     /// The costs of the declared members of an object, computed at the first call.
     fn object(&mut self, grammar: Measured<'_>, id: MembersId) -> Result<Rc<ObjectCosts>, LimitExceeded> {
-        if let Some(known) = self.objects.get(&id) {
+        if let Some(known) = self.objects.get(&id).filter(|_| Switch::CompletionObjects.is_on()) {
             return Ok(known.clone());
         }
         let members = grammar.members(id);

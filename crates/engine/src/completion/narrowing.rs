@@ -29,6 +29,7 @@ use crate::machine::layout::ExpansionId;
 use crate::mask::cache::DependencyCache;
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
@@ -250,6 +251,15 @@ impl Endings {
         for members in grammar.all_members() {
             is_bounded = is_bounded && are_new_keys_near(run, members)?;
         }
+        let needs_new = |items: &Items| items.is_unique();
+        let is_known = |members: &stencilm_grammar::Members| {
+            members.additional.iter().all(|one| one.space == stencilm_grammar::KeySpace::Infinite)
+        };
+        if !Switch::CompletionFresh.is_on()
+            && (grammar.all_items().iter().any(needs_new) || !grammar.all_members().iter().all(is_known))
+        {
+            is_bounded = false;
+        }
         let has_additional_keys = grammar.all_members().iter().any(|members| !members.additional.is_empty());
         let hangs_on_text = has_additional_keys || run.machine.keeps_text() || run.machine.has_names();
         let (texts, texts_by_bytes, numbers) = Default::default();
@@ -451,7 +461,7 @@ impl Run<'_> {
         open.sort_by_key(|place| place.cost);
         let mut found = Vec::new();
         for place in open {
-            let (closing, known) = match place.cost > most_looked_at(most) {
+            let (closing, known) = match place.cost > most_looked_at(most) && Switch::CompletionFar.is_on() {
                 true => (Vec::new(), None),
                 false => self.tokens_that_close(endings, &mut costs, configuration, place, mask, &mut search)?,
             };
@@ -507,7 +517,11 @@ impl Run<'_> {
         let decides = |kept: &PathToEnd| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
         // After one text, paths with other keys and elements may be found that no search finds after another. A mask
         // must not depend on which texts came before it.
-        let mut known = if hangs_on_text { Known::default() } else { lock(&place.known).clone() };
+        let mut known = if hangs_on_text || !Switch::CompletionKnown.is_on() {
+            Known::default()
+        } else {
+            lock(&place.known).clone()
+        };
         known.paths.retain(|kept| decides(kept));
         let Known { paths, searches } = &mut known;
         search.is_in_vain = false;
@@ -523,7 +537,7 @@ impl Run<'_> {
             }
             // If no path is found for the first token, none is searched after the others, whatever is known from other
             // texts.
-            let is_in_vain = search.is_in_vain && closing.len() == counted;
+            let is_in_vain = search.is_in_vain && closing.len() == counted && Switch::CompletionVain.is_on();
             if read == MANY || is_in_vain || paths.first().is_some_and(|path| path.is_too_long(most)) {
                 continue;
             }
@@ -534,6 +548,7 @@ impl Run<'_> {
             }
             closing.push(token);
             if shared.is_none()
+                && Switch::CompletionShared.is_on()
                 && place.hangs_on != HangsOn::Nothing
                 && !self.machine.has_names()
                 && let Some(path) = paths.first().filter(|path| path.tokens <= most)
@@ -613,7 +628,7 @@ impl Run<'_> {
         paths: &mut Vec<Arc<PathToEnd>>,
         search: &mut Search,
     ) -> Result<bool, EngineError> {
-        if let Some(&closes) = search.known.get(&place) {
+        if let Some(&closes) = search.known.get(&place).filter(|_| Switch::CompletionMerged.is_on()) {
             return Ok(closes);
         }
         let vocabulary = endings.counts.vocabulary.clone();
@@ -626,7 +641,7 @@ impl Run<'_> {
             }
             _ if search.searches >= FEW => return Ok(false),
             _ => {
-                let known = match search.last.clone() {
+                let known = match search.last.clone().filter(|_| Switch::CompletionLast.is_on()) {
                     Some(last) => self.mended_to(&vocabulary, &mut endings.texts, place, &last, search.most)?,
                     None => None,
                 };
@@ -667,7 +682,8 @@ impl Run<'_> {
             Ok(Completion::Found(pieces)) => PathToEnd::of(&endings.counts.vocabulary, pieces),
             Ok(Completion::TooLong(_) | Completion::Never) => Ok(PathToEnd::none(most)),
             Err(EngineError::CompletionTooCostly(_)) => {
-                Ok(PathToEnd { searches: 1 + COSTLY, ..PathToEnd::none(NEVER) })
+                let searches = if Switch::CompletionCostly.is_on() { 1 + COSTLY } else { 1 };
+                Ok(PathToEnd { searches, ..PathToEnd::none(NEVER) })
             }
             Err(error) => Err(error),
         }
@@ -737,7 +753,9 @@ impl Run<'_> {
     /// completing the text from each. Everything below is tracked as read, so the cached places are valid wherever all
     /// of that is equal.
     fn places_after(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Arc<Places>, EngineError> {
-        if let Some(places) = endings.places.find(self.machine, self.stacks, configuration) {
+        if Switch::CompletionPlaces.is_on()
+            && let Some(places) = endings.places.find(self.machine, self.stacks, configuration)
+        {
             return Ok(places.clone());
         }
         let places = Arc::new(self.in_mode(Mode::Optimistic, |run| run.places_if_new(endings, configuration))?);
@@ -763,7 +781,7 @@ impl Run<'_> {
             let writes_key = self.writes_additional_key(place);
             let spare = if writes_key { NEW_KEY } else { 0 };
             // If something may not be new, the cheapest continuation may be unavailable.
-            let at_most = match endings.bounds.is_exact && !is_unverified {
+            let at_most = match endings.bounds.is_exact && !is_unverified && Switch::CompletionExact.is_on() {
                 _ if !endings.is_bounded => NEVER,
                 true => cost.saturating_add(spare),
                 false if !is_unverified && self.stacks.has_bottom(place) => 0,
@@ -776,7 +794,7 @@ impl Run<'_> {
                 true => HangsOn::Written,
                 false => HangsOn::Nothing,
             };
-            let list = match Some(at) == most && tokens.len() > words {
+            let list = match Some(at) == most && tokens.len() > words && Switch::CompletionLists.is_on() {
                 true => TokenList::AllBut(bits_of(&others, &vocabulary, words)),
                 false => TokenList::of(&tokens, &vocabulary, words),
             };
@@ -826,7 +844,7 @@ impl Run<'_> {
             path.truncate(trie.depth(node));
             let above = *path.last().expect("the path begins before the first byte") as usize;
             let byte = trie.byte(node);
-            if steps[above][usize::from(byte)] == UNKNOWN {
+            if steps[above][usize::from(byte)] == UNKNOWN || !Switch::CompletionTable.is_on() {
                 let (place, is_assumed) = places[above];
                 let (here, more) = self.known_step(place, byte)?;
                 let place = (here, is_assumed || more.is_any());

@@ -22,6 +22,7 @@ use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::{ExpansionId, Frame, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, ItemsState, NIL, SetId, UNKNOWN_TEXT};
+use crate::switches::Switch;
 use crate::vocabulary::tokens::Tokens;
 
 /// How many more numbers are listed than an array can lack.
@@ -308,7 +309,7 @@ impl Numbers {
         // 0 may also be written with a sign.
         let mut canonical: FxHashSet<Vec<u8>> = FxHashSet::default();
         texts.retain(|text| canonical.insert(canonical_json(text)));
-        if others_from.is_some() {
+        if others_from.is_some() && Switch::CompletionSingle.is_on() {
             // The sign may be a part of the token before.
             for sign in if tokens.are_signs_separate { &[""][..] } else { &["", "-"] } {
                 for digits in &tokens.single {
@@ -439,7 +440,7 @@ impl Run<'_> {
         place: SetId,
     ) -> Result<(Vec<Plan>, u64), EngineError> {
         let mut plans = Vec::new();
-        if !self.machine.keeps_text() || self.machine.has_names() {
+        if !self.machine.keeps_text() || self.machine.has_names() || !Switch::CompletionCounting.is_on() {
             return Ok((plans, 0));
         }
         let mut threads = self.stacks.entries(place).to_vec();
@@ -456,7 +457,7 @@ impl Run<'_> {
                 least = 0;
                 continue;
             };
-            let unused = match counted.unused.get(&(id, state.seen)) {
+            let unused = match counted.unused.get(&(id, state.seen)).filter(|_| Switch::CompletionCounted.is_on()) {
                 Some(unused) => unused.clone(),
                 None => {
                     let unused = Rc::new(Unused::of(self, &numbers, state.seen));
@@ -471,13 +472,13 @@ impl Run<'_> {
                 Frame::Item(_) => self.plans_within(&array, text, costs, texts, &mut found)?,
                 _ => self.plans_after(&array, costs, texts, &mut found)?,
             };
-            if !is_decided || !array.numbers.is_least {
+            if !is_decided || !array.numbers.is_least || !Switch::CompletionLeast.is_on() {
                 least = 0;
             }
             if found.is_empty() {
                 continue;
             }
-            let tail = match counted.tails.get(&thread.below) {
+            let tail = match counted.tails.get(&thread.below).filter(|_| Switch::CompletionCounted.is_on()) {
                 Some(tail) => tail.clone(),
                 None => {
                     let tail = self.tail(&array.numbers, counts, costs, texts, thread.below, text)?.map(Rc::new);

@@ -24,6 +24,7 @@ use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 use crate::vocabulary::tokens::Tokens;
 
 /// A part of a path to the end.
@@ -203,7 +204,8 @@ impl Frontier {
         let Step { to: configuration, piece, element } = step;
         self.places.push(Reached { configuration, cost, piece, element, before, depth, paths });
         self.deepest = self.deepest.max(depth);
-        if !self.hurries && place > (MANY as u32).saturating_add(2 * self.deepest) {
+        let deepest = if Switch::CompletionDeepest.is_on() { 2 * self.deepest } else { 0 };
+        if !self.hurries && place > (MANY as u32).saturating_add(deepest) && Switch::CompletionHurry.is_on() {
             self.hurries = true;
             let rest = |next: &Next| next.total.saturating_sub(self.places[next.place as usize].cost);
             let queue = std::mem::take(&mut self.queue).into_iter();
@@ -452,7 +454,7 @@ impl Run<'_> {
     /// equal elements. More of the lexeme is no shorter path then, and a number can always be continued, each time as
     /// near to the end as before.
     fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
-        if !self.machine.keeps_text() {
+        if !self.machine.keeps_text() || !Switch::CompletionRepeat.is_on() {
             return Ok(false);
         }
         let mut threads = self.stacks.entries(configuration).to_vec();
@@ -516,6 +518,7 @@ impl Run<'_> {
         let array = self.array_of_element(frontier.places[next.place as usize].configuration, lexeme);
         if next.tried == 0
             && let Some(array) = array
+            && Switch::CompletionOrder.is_on()
             && let Some(before) = frontier.element_before(next.place, array, lexeme)
         {
             let deriver = self.lexeme_cache.deriver();
@@ -529,7 +532,8 @@ impl Run<'_> {
         };
         let Some(text) = text else { return Ok(None) };
         let place = &frontier.places[next.place as usize];
-        let is_known = is_of_another(lexemes, &place.paths, lexeme, &text) || (next.tried > 0 && text == shortest);
+        let is_known = (Switch::CompletionAnother.is_on() && is_of_another(lexemes, &place.paths, lexeme, &text))
+            || (next.tried > 0 && text == shortest);
         let (mut after, mut found) = (SetId::EMPTY, Behind::Nothing);
         if !is_known || next.tried == 0 {
             after = self.run(place.configuration, &text)?;
@@ -541,7 +545,11 @@ impl Run<'_> {
             Behind::Nothing => true,
         };
         if is_tried && next.tried < LOOKED_AT as u32 {
-            frontier.queue.push(Reverse(Next { tried: next.tried + 1, is_unweighed: true, ..*next }));
+            let other = Next { tried: next.tried + 1, is_unweighed: true, ..*next };
+            match Switch::CompletionLazy.is_on() {
+                true => frontier.queue.push(Reverse(other)),
+                false => self.weigh(frontier, costs, lexemes, other)?,
+            }
         }
         let element = array.map(|array| ElementText { array, lexeme, at: next.tried });
         Ok((found == Behind::New).then_some(Step { to: after, piece: Piece::Text(text), element }))
@@ -590,6 +598,9 @@ impl Run<'_> {
             if after != SetId::EMPTY {
                 places.push(after);
                 continue;
+            }
+            if !Switch::CompletionMended.is_on() {
+                return Ok(None);
             }
             // A number that the array has may be a prefix of others, so that only what follows shows that it is a
             // repeat.

@@ -17,6 +17,7 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Compared, Run, offers_tokens};
 use crate::state::stacks::{Entry, NIL, SetId};
 use crate::state::used_strings::{Strings, UsedStrings};
+use crate::switches::Switch;
 use crate::vocabulary::json_text::{Begun, begun, value_of};
 
 /// A path to the end after one token, for use after others that lead to the same place.
@@ -130,11 +131,14 @@ impl SharedPath {
             |part: &Part| part.before.trim_ascii().is_empty() && room >= (token.len() + part.after.len()) as u64 + 2;
         if let [BegunElement { part, .. }] = &shared.elements.begun[..]
             && is_whole(part)
+            && Switch::CompletionExchange.is_on()
         {
             let element = part.with(token);
             shared.elements.exchangeable = run.exchangeable_elements(configuration, &element, here, path)?;
         }
-        shared.elements.find_strings(run);
+        if Switch::CompletionStrings.is_on() {
+            shared.elements.find_strings(run);
+        }
         for at in 0..shared.keys.len() {
             shared.keys[at].next = shared.names_after(run, &shared.keys[at]);
         }
