@@ -10,13 +10,15 @@
 //! other keys, and of elements that must be new, is in `completion/fresh.rs`; if it is unknown, there is no bound, and
 //! a mask is decided by real paths however far away the end is.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 use stencilm_support::{LimitExceeded, check_time};
 
-use crate::completion::costs::{Costs, Measured, lexeme_cost};
-use crate::completion::fresh::Fresh;
+use crate::completion::costs::{Costs, Measured, lexeme_cost, node_costs};
+use crate::completion::fresh::{Fresh, NewLexemes};
 use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, NEW_KEY, lexemes_of};
 use crate::completion::worst_cases::WorstCases;
@@ -81,6 +83,8 @@ pub(crate) struct Bounds {
     pub is_exact: bool,
     /// The cost of new elements and keys, where some must be new and there may be few.
     fresh: Option<Fresh>,
+    /// The costs of the nodes whichever keys their objects have, where there may be few.
+    costs: Option<Arc<[u64]>>,
     /// The cost of references.
     references: ReferenceCosts,
 }
@@ -130,6 +134,14 @@ impl Bounds {
         costs: &[u64],
     ) -> Result<Bounds, EngineError> {
         let grammar = measured.grammar;
+        let are_infinite = grammar.all_members().iter().all(are_keys_infinite);
+        let new = match are_infinite && !grammar.all_items().iter().any(Items::is_unique) {
+            true => None,
+            false => Some(Arc::new(NewLexemes::new(run, grammar)?)),
+        };
+        let measured = Measured { new_keys: new.as_deref().filter(|_| !are_infinite), ..measured };
+        let with_few_keys: Option<Arc<[u64]>> = if are_infinite { None } else { Some(node_costs(measured)?.into()) };
+        let costs = with_few_keys.as_deref().unwrap_or(costs);
         let mut bounds = Bounds {
             nodes: costs.to_vec(),
             members: vec![NEVER; grammar.all_members().len()],
@@ -140,12 +152,13 @@ impl Bounds {
             opens: Vec::new(),
             is_exact: !run.machine.has_names()
                 && grammar.all_items().iter().all(|items| !is_about(items))
-                && grammar.all_members().iter().all(are_keys_infinite),
+                && are_infinite,
             fresh: None,
+            costs: with_few_keys.clone(),
             references: measured.references,
         };
-        if grammar.all_items().iter().any(Items::is_unique) || !grammar.all_members().iter().all(are_keys_infinite) {
-            bounds.fresh = Some(Fresh::new(run, measured, costs)?);
+        if let Some(new) = &new {
+            bounds.fresh = Some(Fresh::new(run, measured, costs, new.clone())?);
         }
         for lexeme in lexemes_of(grammar) {
             check_time()?;
@@ -283,7 +296,7 @@ impl Bounds {
         }
         for additional in &members.additional {
             let new = match &self.fresh {
-                Some(fresh) if additional.space != KeySpace::Infinite => fresh.of_key(additional.key),
+                Some(fresh) if additional.space != KeySpace::Infinite => fresh.lexemes.of_key(additional.key),
                 _ => cost(additional.key).saturating_add(NEW_KEY),
             };
             let key = new.max(cost(additional.key));
@@ -399,6 +412,12 @@ impl Bounds {
             Frame::Reference { node, .. } => self.nodes[node.0 as usize],
             Frame::WithWhitespace { .. } => unreachable!("the machine gives the frame after the whitespace"),
         }
+    }
+
+    /// The costs to give to [`Bounds::after_a_token`], where others than those of a search are needed.
+    pub fn costs_apart(&self, costs: &Costs) -> Option<Costs> {
+        let (nodes, fresh) = (self.costs.clone()?, self.fresh.as_ref()?);
+        Some(costs.with_new_keys(fresh.lexemes.clone(), nodes))
     }
 
     /// An upper bound on the cost of completing the text after any one token that may come at a configuration.

@@ -25,9 +25,8 @@ use crate::completion::shared_path::SharedPath;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
 use crate::completion::token_list::{TokenList, bits_of};
 use crate::error::EngineError;
-use crate::machine::layout::ExpansionId;
 use crate::mask::cache::DependencyCache;
-use crate::parse::stepper::{Mode, Run, offers_tokens};
+use crate::parse::stepper::{Mode, Run};
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
@@ -243,7 +242,7 @@ impl Endings {
     /// Computes everything that does not depend on a text, except the cost of references, which is given.
     fn new(run: &mut Run<'_>, counts: Arc<TokenCounts>, references: ReferenceCosts) -> Result<Endings, EngineError> {
         let grammar = run.machine.grammar().clone();
-        let measured = Measured { grammar: &grammar, tokens: Some(&counts), references };
+        let measured = Measured { grammar: &grammar, tokens: Some(&counts), references, new_keys: None };
         let nodes: Arc<[u64]> = node_costs(measured)?.into();
         let bounds = Bounds::new(run, &counts.vocabulary, measured, &nodes)?;
         let places = DependencyCache::new(LARGE_BUDGET, EVERY_COUNT);
@@ -308,11 +307,13 @@ impl Run<'_> {
         }
         if is_canonical {
             let (nodes, bounds) = endings.in_bytes(self)?;
-            let mut costs = Costs::in_bytes_of(nodes.clone());
+            let costs = Costs::in_bytes_of(nodes.clone());
+            let mut costs = bounds.costs_apart(&costs).unwrap_or(costs);
             let worst = bounds.after_a_token(self, &mut costs, configuration)?;
             return Ok((worst.saturating_add(REWRITTEN), bounds.step));
         }
-        let mut costs = endings.costs();
+        let costs = endings.costs();
+        let mut costs = endings.bounds.costs_apart(&costs).unwrap_or(costs);
         let worst = endings.bounds.after_a_token(self, &mut costs, configuration)?;
         Ok((worst, endings.bounds.step))
     }
@@ -324,7 +325,8 @@ impl Run<'_> {
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
         let mut costs = endings.costs();
-        self.path_to_end_with(endings, &mut costs, configuration)
+        let pieces = self.complete_with(&mut costs, &mut endings.texts, configuration, NEVER - 1, STEPS)?.found();
+        Ok(pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?)
     }
 
     /// Short texts that complete the text: the one with the fewest tokens, as far as known, and the shortest one.
@@ -335,9 +337,7 @@ impl Run<'_> {
         for (costs, texts) in
             [(&mut by_tokens, &mut endings.texts), (&mut Costs::in_bytes_of(nodes), &mut endings.texts_by_bytes)]
         {
-            if let Completion::Found(pieces) = self.complete_with(costs, texts, configuration, NEVER - 1, STEPS)? {
-                found.push(pieces);
-            }
+            found.extend(self.complete_with(costs, texts, configuration, NEVER - 1, STEPS)?.found());
         }
         found.dedup();
         Ok(found)
@@ -361,18 +361,6 @@ impl Run<'_> {
         Ok(ranked.into_iter().map(|(.., token)| token).collect())
     }
 
-    fn path_to_end_with(
-        &mut self,
-        endings: &mut Endings,
-        costs: &mut Costs,
-        configuration: SetId,
-    ) -> Result<Option<Vec<u32>>, EngineError> {
-        match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1, STEPS)? {
-            Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
-            Completion::TooLong(_) | Completion::Never => Ok(None),
-        }
-    }
-
     /// The tokens of the path that is shortest in bytes.
     pub fn path_to_end_in_bytes(
         &mut self,
@@ -382,10 +370,8 @@ impl Run<'_> {
         let reference = shortest_name(self, configuration);
         let mut costs = Costs::in_bytes(&self.machine.grammar().clone(), reference)?;
         let texts = &mut endings.texts_by_bytes;
-        match self.complete_with(&mut costs, texts, configuration, NEVER - 1, STEPS)? {
-            Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
-            Completion::TooLong(_) | Completion::Never => Ok(None),
-        }
+        let pieces = self.complete_with(&mut costs, texts, configuration, NEVER - 1, STEPS)?.found();
+        Ok(pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?)
     }
 
     /// At most `most` tokens that complete the text from a place to which a token of a narrowed mask led: the path for
@@ -405,11 +391,7 @@ impl Run<'_> {
         let mut pieces = self.mended_to_any(endings, own.map_or(&[], Vec::as_slice), here, most)?;
         if pieces.is_none() {
             let mut costs = endings.costs();
-            match self.complete_with(&mut costs, &mut endings.texts, here, most_looked_at(most), LOOKED_AT) {
-                Ok(Completion::Found(found)) => pieces = Some(found),
-                Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {}
-                Err(error) => return Err(error),
-            }
+            pieces = self.complete_near(&mut costs, &mut endings.texts, here, most_looked_at(most))?;
         }
         let mut tokens = pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?;
         if tokens.as_ref().is_none_or(|tokens| tokens.len() as u64 > most) {
@@ -731,13 +713,6 @@ impl Run<'_> {
         Ok(paths.first().map_or(NEVER, |&(cost, _)| cost))
     }
 
-    /// Whether a key that must be new is being written.
-    fn writes_additional_key(&self, place: SetId) -> bool {
-        self.stacks.entries(place).iter().any(|&thread| {
-            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
-        })
-    }
-
     /// The tokens of a mask that the grammar names as single tokens.
     fn edges_of(&self, configuration: SetId, mask: &[u32]) -> Vec<u32> {
         if !self.machine.tokens.any() {
@@ -769,6 +744,7 @@ impl Run<'_> {
         let vocabulary = endings.counts.vocabulary.clone();
         let words = vocabulary.mask_words();
         let mut costs = endings.costs();
+        let mut apart = endings.bounds.costs_apart(&costs);
         let keeps_text = self.machine.keeps_text();
         let groups = self.in_mode(Mode::Optimistic, |run| run.tokens_by_place(&vocabulary, configuration))?;
         // The place with the most tokens gets all tokens that no other place has.
@@ -778,7 +754,7 @@ impl Run<'_> {
         let mut all = Vec::with_capacity(groups.len());
         for (at, ((place, is_unverified), tokens)) in groups.into_iter().enumerate() {
             let cost = self.least(endings, &mut costs, place)?;
-            let writes_key = self.writes_additional_key(place);
+            let writes_key = self.in_additional_keys(place).next().is_some();
             let spare = if writes_key { NEW_KEY } else { 0 };
             // If something may not be new, the cheapest continuation may be unavailable.
             let at_most = match endings.bounds.is_exact && !is_unverified && Switch::CompletionExact.is_on() {
@@ -786,7 +762,10 @@ impl Run<'_> {
                 true => cost.saturating_add(spare),
                 false if !is_unverified && self.stacks.has_bottom(place) => 0,
                 // The stack alone does not tell the cost of elements that count and of keys that must be new.
-                false => endings.bounds.after_a_token(self, &mut costs, place)?.saturating_add(1),
+                false => {
+                    let costs = apart.as_mut().unwrap_or(&mut costs);
+                    endings.bounds.after_a_token(self, costs, place)?.saturating_add(1)
+                }
             };
             let hangs_on = match keeps_text || writes_key {
                 _ if is_unverified => HangsOn::Token,

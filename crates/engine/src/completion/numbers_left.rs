@@ -13,8 +13,8 @@ use stencilm_grammar::{Items, ItemsId, Node, canonical_json};
 use stencilm_regex::{Deriver, ExprId};
 use stencilm_support::{LOOKED_AT, check_time};
 
-use crate::completion::costs::Costs;
-use crate::completion::search::{Completion, Piece, Texts, tokens_of};
+use crate::completion::costs::{Costs, sum};
+use crate::completion::search::{Piece, Texts, tokens_of};
 use crate::completion::token_counts::{NEVER, TokenCounts, count_of, shortest_text};
 use crate::distinct::number_counts::{NumberSteps, Part};
 use crate::error::EngineError;
@@ -276,10 +276,6 @@ fn sums(costs: impl Iterator<Item = u64>) -> Vec<u64> {
         sums.push(sums[sums.len() - 1].saturating_add(cost));
     }
     sums
-}
-
-fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
-    costs.into_iter().fold(0, u64::saturating_add)
 }
 
 impl Numbers {
@@ -549,13 +545,8 @@ impl Run<'_> {
         let after = self.stacks.configuration(&mut threads)?;
         let mut pieces = vec![Piece::Text(numbers.close.clone())];
         if !self.stacks.has_bottom(after) {
-            match self.complete_with(costs, texts, after, NEVER - 1, LOOKED_AT) {
-                Ok(Completion::Found(found)) => pieces.extend(found),
-                Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {
-                    return Ok(None);
-                }
-                Err(error) => return Err(error),
-            }
+            let Some(found) = self.complete_near(costs, texts, after, NEVER - 1)? else { return Ok(None) };
+            pieces.extend(found);
         }
         let count = |pieces: &[Piece]| -> Result<u64, EngineError> {
             Ok(tokens_of(&counts.vocabulary, pieces)?.map_or(NEVER, |tokens| tokens.len() as u64))

@@ -43,6 +43,16 @@ pub(crate) enum Completion {
     Never,
 }
 
+impl Completion {
+    /// The path, if one was found.
+    pub fn found(self) -> Option<Vec<Piece>> {
+        match self {
+            Completion::Found(pieces) => Some(pieces),
+            Completion::TooLong(_) | Completion::Never => None,
+        }
+    }
+}
+
 /// The fewest tokens that spell a path; `None` where some byte has no token.
 ///
 /// # Errors
@@ -270,6 +280,20 @@ impl Run<'_> {
             (Err(EngineError::Limit(limit)), _) if stopped(limit) => Err(EngineError::Limit(limit)),
             (_, Some(best)) => Ok(Completion::Found(path_to(&mut frontier.places, best))),
             (found, None) => found,
+        }
+    }
+
+    /// A path that a short search finds.
+    pub fn complete_near(
+        &mut self,
+        costs: &mut Costs,
+        lexemes: &mut Texts,
+        start: SetId,
+        most: u64,
+    ) -> Result<Option<Vec<Piece>>, EngineError> {
+        match self.complete_with(costs, lexemes, start, most, LOOKED_AT) {
+            Err(EngineError::CompletionTooCostly(_)) => Ok(None),
+            found => Ok(found?.found()),
         }
     }
 

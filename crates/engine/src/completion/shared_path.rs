@@ -318,13 +318,18 @@ impl Run<'_> {
         (!key.is_begun || key.rest_of(&written, token) == Some(&[])).then_some(key)
     }
 
+    /// The threads that are within a key that must be new.
+    pub fn in_additional_keys(&self, configuration: SetId) -> impl Iterator<Item = &Entry> {
+        self.stacks.entries(configuration).iter().filter(|&&thread| {
+            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
+        })
+    }
+
     /// What is written of the additional key that a configuration is within; `None` where its threads are within
     /// different keys.
     fn open_key(&self, configuration: SetId) -> Option<Vec<u8>> {
-        let additional = self.stacks.entries(configuration).iter().filter(|&&thread| {
-            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
-        });
-        let mut written = additional.map(|thread| self.stacks.members(thread.register).text);
+        let mut written =
+            self.in_additional_keys(configuration).map(|thread| self.stacks.members(thread.register).text);
         let first = written.next().unwrap_or(NIL);
         written.all(|other| other == first).then(|| self.stacks.text(first))
     }
