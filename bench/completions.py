@@ -10,7 +10,7 @@ import json
 import random
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,9 +24,9 @@ from stencilm import Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo
 SPARE = (0, 1, 5, 20, 60)
 # Every so-manieth step, completions are asked for, too.
 ASKED = 10
-# No text is longer, and no grammar takes more seconds in one run.
-GREATEST = 150
-SECONDS = 2.0
+# No shortest completion is longer, no more tokens of a text are read, and no grammar takes more
+# seconds in one run.
+GREATEST, TOKENS, SECONDS = 150, 80, 2.0
 FIGURES = ("start", "narrowed", "p99", "greatest", "far", "to the end", "shortest", "memory")
 
 
@@ -67,6 +67,13 @@ class Taken:
         for name in ("start", "narrowed", "far", "to_end", "shortest"):
             pairs = zip(getattr(self, name), getattr(other, name), strict=False)
             setattr(self, name, [min(pair) for pair in pairs])
+
+    def add(self, other: Taken) -> None:
+        """Take the numbers of another grammar, too."""
+        for name in ("start", "narrowed", "far", "to_end", "shortest", "masks", "found"):
+            getattr(self, name).extend(getattr(other, name))
+        self.memory += other.memory
+        self.is_whole &= other.is_whole
 
     def figures(self) -> dict[str, float]:
         """The figures of a row of the table."""
@@ -172,7 +179,7 @@ def _bits(mask: NDArray[np.int32]) -> NDArray[np.int64]:
     return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
 
 
-def draw(name: str, grammar: Grammar, info: TokenizerInfo, spare: tuple[int, ...]) -> Task | None:
+def draw(name: str, grammar: Grammar, info: TokenizerInfo) -> Task | None:
     """The texts of a grammar, by a model that draws evenly; None if it has none that is short."""
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     vocabulary, task = info.decoded_vocab, Task(name, grammar)
@@ -183,10 +190,10 @@ def draw(name: str, grammar: Grammar, info: TokenizerInfo, spare: tuple[int, ...
         return None
     if shortest > GREATEST:
         return None
-    for more in spare:
+    for more in SPARE:
         chance, text = random.Random(f"{name} {more}"), Text(shortest + more, [], [])
         matcher = GrammarMatcher(compiled, token_budget=text.budget)
-        while not matcher.is_terminated():
+        while not matcher.is_terminated() and len(text.tokens) < TOKENS:
             matcher.fill_next_token_bitmask(mask)
             tokens = _bits(mask)
             # A text of whitespace and of rare characters alone tells little.
@@ -200,14 +207,8 @@ def draw(name: str, grammar: Grammar, info: TokenizerInfo, spare: tuple[int, ...
     return task
 
 
-def run(tasks: list[Task], tokenizer: str, shared: Any) -> Iterator[tuple[str, Taken]]:
-    """The times of each task, with a tokenizer without caches."""
-    info = TokenizerInfo.from_file(shared / "tokenizers" / tokenizer)
-    for task in tasks:
-        yield task.name, _run(task, info)
-
-
-def _run(task: Task, info: TokenizerInfo) -> Taken:
+def run(task: Task, info: TokenizerInfo) -> Taken:
+    """One run along the texts of a grammar."""
     taken, clock = Taken(), time.thread_time_ns
     mask = np.zeros((info.vocab_size + 31) // 32, dtype=np.int32)
     compiled = GrammarCompiler(info, cache_enabled=False).compile(task.grammar)
@@ -261,3 +262,45 @@ def differences(on: Taken, off: Taken) -> tuple[int, int, int, int]:
     fewer = -sum(count for count in counts if count < 0)
     asked = sum(one != other for one, other in zip(on.found, off.found, strict=False))
     return len(pairs), more, fewer, asked
+
+
+def print_tables(
+    tasks: list[Task], info: TokenizerInfo, names: list[str], rounds: int, off: Callable[..., Any]
+) -> None:
+    """Print for each grammar, and for all together, what each part off costs.
+
+    Every part is off in turn, and nothing first and last: these two tell how far two runs of the
+    same differ. Each number is the least of the rounds.
+    """
+    every: list[list[str]] = [[], *([name] for name in names), []]
+    all_together = [Taken() for _ in every]
+    for task in tasks:
+        best: list[Taken] = []
+        for turn in range(rounds):
+            for at, parts in enumerate(every):
+                off(parts)
+                taken = run(task, info)
+                if turn == 0:
+                    best.append(taken)
+                else:
+                    best[at].least(taken)
+        off([])
+        for whole, taken in zip(all_together, best, strict=True):
+            whole.add(taken)
+        _print_table(task.name, every, best)
+    _print_table("all together", every, all_together)
+
+
+def _print_table(title: str, every: list[list[str]], best: list[Taken]) -> None:
+    figures = best[0].figures()
+    print(f"\n| {title} | " + " | ".join(FIGURES) + " | differ |\n|---|" + "--:|" * 9)
+    print("| figures | " + " | ".join(f"{figures[name]:,.1f}" for name in FIGURES) + " | |")
+    for parts, taken in zip(every[1:], best[1:], strict=True):
+        cells = []
+        for name, figure in taken.figures().items():
+            on = figures[name]
+            cells.append(f"{100 * (figure / on - 1):+.1f} %" if on else "-")
+        differ = differences(best[0], taken)
+        cells.append(", ".join(map(str, differ)) if any(differ) else "-")
+        cut = "" if taken.is_whole else " (cut off)"
+        print("| " + " | ".join([(parts or ["nothing"])[0] + cut, *cells]) + " |", flush=True)

@@ -1,4 +1,5 @@
 //! Caches and special cases that can be switched off one by one: none of them may change a result, and each must pay.
+//! Near the end of a token budget, where only a limited number of paths is searched, a mask may lack tokens without one.
 //!
 //! In a normal build each of these functions is the constant `true`. With the feature `switches`, which the fuzzer and
 //! `bench/ablation.py` use, every thread decides for itself what is off.
@@ -59,30 +60,20 @@ switches! {
     CompletionLast "completion: the last path first",
     CompletionMerged "completion: answers of a search kept for a mask",
     CompletionShared "completion: one path for several tokens",
-    CompletionExchange "completion: elements that change places",
     CompletionStrings "completion: strings of the elements of a path",
     CompletionCounting "completion: arrays of different numbers by counting",
     CompletionLeast "completion: lower bounds by counting",
-    CompletionSingle "completion: numbers that are single tokens",
     CompletionCounted "completion: results of counting kept for a mask",
     CompletionLists "completion: bits for long lists of tokens",
     CompletionTable "completion: a table of steps between places",
     CompletionHurry "completion: searches that hurry",
-    CompletionDeepest "completion: deep searches hurry later",
     CompletionLazy "completion: further texts weighed when their turn comes",
     CompletionOrder "completion: elements in one order only",
-    CompletionAnother "completion: texts of another path",
     CompletionObjects "completion: costs of members kept for an object",
     CompletionWorst "completion: worst cases by residuals",
     CompletionValues "completion: costs of few values",
     CompletionFresh "completion: costs of new texts",
-    CompletionRounded "completion: rounded costs of references",
-    CompletionVain "completion: no search after one in vain",
-    CompletionCostly "completion: a search of all places counts as several",
-    CompletionMended "completion: paths with other elements",
-    CompletionFar "completion: places far from the end left out",
     CompletionBrackets "completion: bounds by brackets",
-    CompletionRepeat "completion: no longer texts towards a repeat",
     CanonicalUnmergeable "canonical: beginnings of unmergeable tokens by the cursor without",
     CanonicalIndependent "canonical: context-independent tokens of lexeme masks",
     CanonicalClasses "canonical: lexeme masks by the class of their runs",

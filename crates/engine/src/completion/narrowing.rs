@@ -37,9 +37,6 @@ use crate::vocabulary::tokens::Tokens;
 const FAR: u64 = 4;
 const FURTHER: u64 = 8;
 
-/// A search that visited every place counts as this many more.
-const COSTLY: usize = 7;
-
 /// The number of bytes by which a canonical text may exceed a shortest one, so that it can follow the tokens before.
 const REWRITTEN: u64 = 16;
 
@@ -55,28 +52,25 @@ pub(crate) struct PathToEnd {
     pieces: Vec<Piece>,
     /// The greatest cost of a path that was searched for.
     within: u64,
-    /// The number of searches that it counts as.
-    searches: usize,
 }
 
 impl PathToEnd {
     fn none(within: u64) -> PathToEnd {
-        PathToEnd { tokens: NEVER, pieces: Vec::new(), within, searches: 1 }
+        PathToEnd { tokens: NEVER, pieces: Vec::new(), within }
     }
 
     fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> Result<PathToEnd, EngineError> {
         let tokens = tokens_of(vocabulary, &pieces)?.map_or(NEVER, |tokens| tokens.len() as u64);
-        Ok(PathToEnd { tokens, pieces, within: NEVER, searches: 1 })
+        Ok(PathToEnd { tokens, pieces, within: NEVER })
     }
 
     /// The path with these tokens.
-    fn of_tokens(vocabulary: &Tokens, tokens: &[u32]) -> PathToEnd {
+    fn of_tokens(vocabulary: &Tokens, tokens: &[u32]) -> Result<PathToEnd, EngineError> {
         let piece = |&token: &u32| match vocabulary.token_bytes(token) {
             Some(bytes) => Piece::Text(bytes.to_vec()),
             None => Piece::Token(token),
         };
-        let pieces = tokens.iter().map(piece).collect();
-        PathToEnd { tokens: tokens.len() as u64, pieces, within: NEVER, searches: 0 }
+        PathToEnd::of(vocabulary, tokens.iter().map(piece).collect())
     }
 
     /// Whether no path of at most `most` tokens is known, and one was searched for.
@@ -167,8 +161,6 @@ struct Search {
     paths: Vec<Arc<PathToEnd>>,
     /// The path that was used or found last, from any place.
     last: Option<Arc<PathToEnd>>,
-    /// Whether the last search found no path.
-    is_in_vain: bool,
     /// Results of counting for arrays of different numbers.
     counted: Counted,
 }
@@ -388,7 +380,7 @@ impl Run<'_> {
         let places = self.places_after(endings, before)?;
         let place = places.0.iter().find(|place| place.tokens.has(token));
         let own = place.and_then(|place| left?.by_place.get(&place.first));
-        let mut pieces = self.mended_to_any(endings, own.map_or(&[], Vec::as_slice), here, most)?;
+        let mut pieces = self.first_serving(own.map_or(&[], Vec::as_slice), here, most)?;
         if pieces.is_none() {
             let mut costs = endings.costs();
             pieces = self.complete_near(&mut costs, &mut endings.texts, here, most_looked_at(most))?;
@@ -397,25 +389,23 @@ impl Run<'_> {
         if tokens.as_ref().is_none_or(|tokens| tokens.len() as u64 > most) {
             let mut kept = left.map(|left| left.all.clone()).unwrap_or_default();
             kept.extend(place.map(|place| lock(&place.known).paths.clone()).unwrap_or_default());
-            if let Some(pieces) = self.mended_to_any(endings, &kept, here, most)? {
+            if let Some(pieces) = self.first_serving(&kept, here, most)? {
                 tokens = tokens_of(&endings.counts.vocabulary, &pieces)?;
             }
         }
         Ok(tokens)
     }
 
-    /// The first of some paths that completes the text from a place within `most` tokens, adjusted to that place.
-    fn mended_to_any(
+    /// The first of some paths that completes the text from a place within `most` tokens.
+    fn first_serving(
         &mut self,
-        endings: &mut Endings,
         paths: &[Arc<PathToEnd>],
         place: SetId,
         most: u64,
     ) -> Result<Option<Vec<Piece>>, EngineError> {
-        let vocabulary = endings.counts.vocabulary.clone();
         for path in paths {
-            if let Some(mended) = self.mended_to(&vocabulary, &mut endings.texts, place, path, most)? {
-                return Ok(Some(mended.pieces));
+            if self.is_served(place, path, most)? {
+                return Ok(Some(path.pieces.clone()));
             }
         }
         Ok(None)
@@ -432,21 +422,19 @@ impl Run<'_> {
         mask: &mut [u32],
     ) -> Result<PathsLeft, EngineError> {
         let vocabulary = endings.counts.vocabulary.clone();
-        let last = path.get(1..).map(|rest| Arc::new(PathToEnd::of_tokens(&vocabulary, rest)));
+        let last = path.get(1..).map(|rest| PathToEnd::of_tokens(&vocabulary, rest)).transpose()?.map(Arc::new);
         let edges = self.edges_of(configuration, mask);
         let places = self.places_after(endings, configuration)?;
         let mut costs = endings.costs();
         let (known, paths, counted) = Default::default();
-        let mut search = Search { most, searches: 0, known, paths, last, is_in_vain: false, counted };
+        let mut search = Search { most, searches: 0, known, paths, last, counted };
         // The most promising places come first, since only a limited number is searched.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
         let mut found = Vec::new();
         for place in open {
-            let (closing, known) = match place.cost > most_looked_at(most) && Switch::CompletionFar.is_on() {
-                true => (Vec::new(), None),
-                false => self.tokens_that_close(endings, &mut costs, configuration, place, mask, &mut search)?,
-            };
+            let (closing, known) =
+                self.tokens_that_close(endings, &mut costs, configuration, place, mask, &mut search)?;
             found.extend(known.map(|known| (place, known)));
             // If it does not matter which keys and elements were used, one token stands for all.
             if place.hangs_on != HangsOn::Nothing || closing.is_empty() {
@@ -506,9 +494,7 @@ impl Run<'_> {
         };
         known.paths.retain(|kept| decides(kept));
         let Known { paths, searches } = &mut known;
-        search.is_in_vain = false;
         let (mut shared, mut read) = (None::<SharedPath>, 0);
-        let counted = closing.len();
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
             if let Some(shared) = shared.as_ref().filter(|shared| shared.serves(self, bytes))
@@ -517,10 +503,7 @@ impl Run<'_> {
                 closing.push(token);
                 continue;
             }
-            // If no path is found for the first token, none is searched after the others, whatever is known from other
-            // texts.
-            let is_in_vain = search.is_in_vain && closing.len() == counted && Switch::CompletionVain.is_on();
-            if read == MANY || is_in_vain || paths.first().is_some_and(|path| path.is_too_long(most)) {
+            if read == MANY || paths.first().is_some_and(|path| path.is_too_long(most)) {
                 continue;
             }
             let after = self.run(configuration, bytes)?;
@@ -535,7 +518,7 @@ impl Run<'_> {
                 && !self.machine.has_names()
                 && let Some(path) = paths.first().filter(|path| path.tokens <= most)
             {
-                shared = SharedPath::new(self, configuration, bytes, &path.pieces, most - path.tokens)?;
+                shared = SharedPath::new(self, configuration, bytes, &path.pieces)?;
             }
         }
         // A known path counts as if it had been searched for, so that no more tokens are kept than without it.
@@ -613,27 +596,21 @@ impl Run<'_> {
         if let Some(&closes) = search.known.get(&place).filter(|_| Switch::CompletionMerged.is_on()) {
             return Ok(closes);
         }
-        let vocabulary = endings.counts.vocabulary.clone();
         let known = paths.first().cloned();
         let closes = match known {
             Some(kept) if kept.is_too_long(search.most) => false,
-            Some(kept) if self.mended_to(&vocabulary, &mut endings.texts, place, &kept, search.most)?.is_some() => {
+            Some(kept) if self.is_served(place, &kept, search.most)? => {
                 search.note(kept);
                 true
             }
             _ if search.searches >= FEW => return Ok(false),
             _ => {
-                let known = match search.last.clone().filter(|_| Switch::CompletionLast.is_on()) {
-                    Some(last) => self.mended_to(&vocabulary, &mut endings.texts, place, &last, search.most)?,
-                    None => None,
+                let found = match search.last.clone().filter(|_| Switch::CompletionLast.is_on()) {
+                    Some(last) if self.is_served(place, &last, search.most)? => last,
+                    _ => Arc::new(self.path_within(endings, costs, place, search.most)?),
                 };
-                let found = match known {
-                    Some(found) => found,
-                    None => self.path_within(endings, costs, place, search.most)?,
-                };
-                search.searches += found.searches;
-                search.is_in_vain = found.is_too_long(search.most);
-                let (closes, found) = (found.tokens <= search.most, Arc::new(found));
+                search.searches += 1;
+                let closes = found.tokens <= search.most;
                 if closes {
                     search.note(found.clone());
                 }
@@ -663,30 +640,14 @@ impl Run<'_> {
         match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
             Ok(Completion::Found(pieces)) => PathToEnd::of(&endings.counts.vocabulary, pieces),
             Ok(Completion::TooLong(_) | Completion::Never) => Ok(PathToEnd::none(most)),
-            Err(EngineError::CompletionTooCostly(_)) => {
-                let searches = if Switch::CompletionCostly.is_on() { 1 + COSTLY } else { 1 };
-                Ok(PathToEnd { searches, ..PathToEnd::none(NEVER) })
-            }
+            Err(EngineError::CompletionTooCostly(_)) => Ok(PathToEnd::none(NEVER)),
             Err(error) => Err(error),
         }
     }
 
-    /// A path known from another place, if it also completes the text from here within `most` tokens, perhaps with
-    /// other elements.
-    fn mended_to(
-        &mut self,
-        vocabulary: &Tokens,
-        texts: &mut Texts,
-        place: SetId,
-        path: &PathToEnd,
-        most: u64,
-    ) -> Result<Option<PathToEnd>, EngineError> {
-        if path.tokens > most {
-            return Ok(None);
-        }
-        let Some(pieces) = self.mended_path(texts, place, &path.pieces)? else { return Ok(None) };
-        let mended = PathToEnd::of(vocabulary, pieces)?;
-        Ok((mended.tokens <= most).then_some(mended))
+    /// Whether a path of at most `most` tokens known from another place also completes the text from here.
+    fn is_served(&mut self, place: SetId, path: &PathToEnd, most: u64) -> Result<bool, EngineError> {
+        Ok(path.tokens <= most && self.leads_to_the_end(place, &path.pieces)?)
     }
 
     /// Whether a path known from another place also completes the text from here.

@@ -305,7 +305,7 @@ impl Numbers {
         // 0 may also be written with a sign.
         let mut canonical: FxHashSet<Vec<u8>> = FxHashSet::default();
         texts.retain(|text| canonical.insert(canonical_json(text)));
-        if others_from.is_some() && Switch::CompletionSingle.is_on() {
+        if others_from.is_some() {
             // The sign may be a part of the token before.
             for sign in if tokens.are_signs_separate { &[""][..] } else { &["", "-"] } {
                 for digits in &tokens.single {

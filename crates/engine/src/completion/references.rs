@@ -42,9 +42,6 @@ impl ReferenceCosts {
                 None => NEVER,
             },
         };
-        if !crate::switches::Switch::CompletionRounded.is_on() {
-            return self;
-        }
         ReferenceCosts { whole: up(self.whole), rest: up(self.rest) }
     }
 }

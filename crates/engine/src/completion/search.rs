@@ -214,8 +214,7 @@ impl Frontier {
         let Step { to: configuration, piece, element } = step;
         self.places.push(Reached { configuration, cost, piece, element, before, depth, paths });
         self.deepest = self.deepest.max(depth);
-        let deepest = if Switch::CompletionDeepest.is_on() { 2 * self.deepest } else { 0 };
-        if !self.hurries && place > (MANY as u32).saturating_add(deepest) && Switch::CompletionHurry.is_on() {
+        if !self.hurries && place > (MANY as u32).saturating_add(2 * self.deepest) && Switch::CompletionHurry.is_on() {
             self.hurries = true;
             let rest = |next: &Next| next.total.saturating_sub(self.places[next.place as usize].cost);
             let queue = std::mem::take(&mut self.queue).into_iter();
@@ -372,7 +371,6 @@ impl Run<'_> {
                 let rest = spelled.text(self.stacks).split_off(written as usize);
                 (self.run(configuration, &rest)?, Piece::Text(rest))
             }
-            Path::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => return Ok(None),
             Path::Lexeme(lexeme) => return self.read_lexeme(frontier, costs, lexemes, next, lexeme),
         };
         Ok((to != SetId::EMPTY).then_some(Step { to, piece, element: None }))
@@ -474,30 +472,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a lexeme is complete at a configuration and what follows it can be read, within an array that needs two
-    /// equal elements. More of the lexeme is no shorter path then, and a number can always be continued, each time as
-    /// near to the end as before.
-    fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
-        if !self.machine.keeps_text() || !Switch::CompletionRepeat.is_on() {
-            return Ok(false);
-        }
-        let mut threads = self.stacks.entries(configuration).to_vec();
-        self.take_text(&mut threads);
-        let mut after = Vec::new();
-        for thread in threads {
-            if thread == Entry::BOTTOM || offers_tokens(thread) || !self.is_towards_repeat(thread) {
-                continue;
-            }
-            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-            for tag in expansion.accepts(self.lexeme_cache, thread.state).to_vec() {
-                if self.lexemes(thread).contains(&(tag, lexeme)) {
-                    self.follow(&expansion, tag, thread, &mut after)?;
-                }
-            }
-        }
-        Ok(!after.is_empty())
-    }
-
     /// What can be read after a text of a lexeme, which leads from one configuration to another.
     fn found_after(&mut self, before: SetId, lexeme: ExprId, after: SetId) -> Behind {
         if !self.machine.keeps_text() {
@@ -556,8 +530,7 @@ impl Run<'_> {
         };
         let Some(text) = text else { return Ok(None) };
         let place = &frontier.places[next.place as usize];
-        let is_known = (Switch::CompletionAnother.is_on() && is_of_another(lexemes, &place.paths, lexeme, &text))
-            || (next.tried > 0 && text == shortest);
+        let is_known = is_of_another(lexemes, &place.paths, lexeme, &text) || (next.tried > 0 && text == shortest);
         let (mut after, mut found) = (SetId::EMPTY, Behind::Nothing);
         if !is_known || next.tried == 0 {
             after = self.run(place.configuration, &text)?;
@@ -603,79 +576,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A path known from another place, adjusted so that it completes the text from here: elements that the text
-    /// already has are replaced by new ones. `None` where that is not possible.
-    pub fn mended_path(
-        &mut self,
-        lexemes: &mut Texts,
-        place: SetId,
-        pieces: &[Piece],
-    ) -> Result<Option<Vec<Piece>>, EngineError> {
-        let (mut path, mut places) = (pieces.to_vec(), vec![place]);
-        let (mut mended, mut later) = (None, None);
-        while places.len() <= path.len() {
-            let (here, at) = (places[places.len() - 1], places.len() - 1);
-            let after = match &path[at] {
-                Piece::Text(text) => self.run(here, text)?,
-                Piece::Token(token) => self.step_token(here, *token, None)?,
-            };
-            if after != SetId::EMPTY {
-                places.push(after);
-                continue;
-            }
-            if !Switch::CompletionMended.is_on() {
-                return Ok(None);
-            }
-            // A number that the array has may be a prefix of others, so that only what follows shows that it is a
-            // repeat.
-            let mut new = None;
-            for before in [Some(at), at.checked_sub(1)].into_iter().flatten().filter(|&before| mended < Some(before)) {
-                if let Piece::Text(old) = &path[before]
-                    && new.is_none()
-                {
-                    // The elements after it have not been changed.
-                    let later = later.get_or_insert_with(|| LastPlaces::of(pieces));
-                    let is_free = |text: &[u8]| !later.is_after(text, before);
-                    let rest = path.len() - before - 1;
-                    new = self.new_element(lexemes, places[before], old, rest, is_free)?.map(|text| (before, text));
-                }
-            }
-            let Some((before, text)) = new else { return Ok(None) };
-            mended = Some(before);
-            path[before] = Piece::Text(text);
-            places.truncate(before + 1);
-        }
-        Ok(self.stacks.has_bottom(places[path.len()]).then_some(path))
-    }
-
-    /// An element to replace one that its array already has: a text of the same lexeme that the array does not have,
-    /// and that does not occur in the rest of the path.
-    fn new_element(
-        &mut self,
-        lexemes: &mut Texts,
-        here: SetId,
-        old: &[u8],
-        rest: usize,
-        is_free: impl Fn(&[u8]) -> bool,
-    ) -> Result<Option<Vec<u8>>, EngineError> {
-        for (lexeme, _) in self.lexemes_of_elements(here) {
-            if !self.lexeme_cache.deriver().matches(lexeme, old)? {
-                continue;
-            }
-            for at in 0..=rest + MANY {
-                let Some(text) = lexemes.other(self.lexeme_cache.deriver(), lexeme, at)? else { break };
-                if !is_free(&text) {
-                    continue;
-                }
-                let after = self.run(here, &text)?;
-                if self.found_after(here, lexeme, after) == Behind::New {
-                    return Ok(Some(text));
-                }
-            }
-        }
-        Ok(None)
-    }
-
     /// Whether the text is within an element that must differ from others.
     fn must_differ(&mut self, configuration: SetId) -> bool {
         if !self.machine.keeps_text() {
@@ -688,24 +588,6 @@ impl Run<'_> {
             }
         }
         !arrays.is_empty()
-    }
-}
-
-/// The last position of each text on a path.
-struct LastPlaces<'w>(FxHashMap<&'w [u8], usize>);
-
-impl<'w> LastPlaces<'w> {
-    fn of(path: &'w [Piece]) -> LastPlaces<'w> {
-        let texts = path.iter().enumerate().filter_map(|(at, piece)| match piece {
-            Piece::Text(text) => Some((&text[..], at)),
-            Piece::Token(_) => None,
-        });
-        LastPlaces(texts.collect())
-    }
-
-    /// Whether a text occurs after a position.
-    fn is_after(&self, text: &[u8], place: usize) -> bool {
-        self.0.get(text).is_some_and(|&last| last > place)
     }
 }
 

@@ -3,8 +3,7 @@
 //! The path is read in the same way after each of them, except for the key and the elements that the token is a part
 //! of. So the path is read for one token, and the comparisons made on it are recorded. For the other tokens it is
 //! enough that their keys and elements differ from everything compared with them, which mostly follows from the string
-//! that is being written. If the order of elements makes no difference, an element on the path and the one of the first
-//! token may change places.
+//! that is being written.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{MembersId, canonical_json};
@@ -35,13 +34,11 @@ pub(crate) struct SharedPath {
 #[derive(Default)]
 struct Elements {
     /// The elements that begin before the token or with it, and end in it or on the path.
-    begun: Vec<BegunElement>,
+    begun: Vec<Part>,
     /// The lists of elements with which some are compared on the path.
     seen: Vec<u32>,
     /// The values of the elements that begin on the path.
     later: FxHashSet<Vec<u8>>,
-    /// Those among them that could change places with the element of the first token.
-    exchangeable: FxHashSet<Vec<u8>>,
     /// The strings among all these values, if a string is being written.
     strings: Option<StringsSeen>,
 }
@@ -50,13 +47,6 @@ struct Elements {
 struct Part {
     before: Vec<u8>,
     after: Vec<u8>,
-}
-
-/// An element of which a token is a part.
-struct BegunElement {
-    part: Part,
-    /// The list of elements before it.
-    seen: u32,
 }
 
 impl Part {
@@ -77,13 +67,11 @@ struct Key {
 
 impl SharedPath {
     /// The path after a token, which is known to complete the text; `None` where it tells nothing about other tokens.
-    /// `room` more tokens are allowed.
     pub fn new(
         run: &mut Run<'_>,
         configuration: SetId,
         token: &[u8],
         path: &[Piece],
-        room: u64,
     ) -> Result<Option<SharedPath>, EngineError> {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
@@ -124,17 +112,6 @@ impl SharedPath {
             if !is_decided {
                 return Ok(None);
             }
-        }
-        // In another position the element may take one token for each of its bytes, and two tokens beside it may no
-        // longer be one.
-        let is_whole =
-            |part: &Part| part.before.trim_ascii().is_empty() && room >= (token.len() + part.after.len()) as u64 + 2;
-        if let [BegunElement { part, .. }] = &shared.elements.begun[..]
-            && is_whole(part)
-            && Switch::CompletionExchange.is_on()
-        {
-            let element = part.with(token);
-            shared.elements.exchangeable = run.exchangeable_elements(configuration, &element, here, path)?;
         }
         if Switch::CompletionStrings.is_on() {
             shared.elements.find_strings(run);
@@ -220,13 +197,13 @@ impl Elements {
         }
         let Some(before) = (element.len() - on_the_way).checked_sub(token.len()) else { return false };
         let after = element[before + token.len()..].to_vec();
-        self.begun.push(BegunElement { part: Part { before: element[..before].to_vec(), after }, seen });
+        self.begun.push(Part { before: element[..before].to_vec(), after });
         true
     }
 
     /// Collects the strings in all elements that are compared, if the open elements are in the middle of a string.
     fn find_strings(&mut self, run: &mut Run<'_>) {
-        let Some(open) = self.begun.first().and_then(|element| open_string(&element.part.before)) else { return };
+        let Some(open) = self.begun.first().and_then(|element| open_string(&element.before)) else { return };
         let seen = self.seen.iter().map(|&seen| run.stacks.seen_strings(seen));
         let lists = seen.chain([Strings::default().with(self.later.iter().cloned())]).collect();
         self.strings = Some(StringsSeen::new(open, UsedStrings::new(lists)));
@@ -238,11 +215,8 @@ impl Elements {
             return true;
         }
         self.begun.iter().all(|element| {
-            let value = canonical_json(&element.part.with(token));
+            let value = canonical_json(&element.with(token));
             let known = run.stacks.known_text(&value);
-            if self.exchangeable.contains(&value) {
-                return !known.is_some_and(|value| run.stacks.seen.has(element.seen, value));
-            }
             if self.later.contains(&value) {
                 return false;
             }
@@ -281,33 +255,6 @@ impl Run<'_> {
         let found = read(self);
         let compared = self.compared.take().unwrap_or_default();
         Ok((found?, compared))
-    }
-
-    /// The values of the elements on a path that could change places with the one that begins at a configuration: all
-    /// of them are texts of one lexeme, in an array in which the order makes no difference.
-    fn exchangeable_elements(
-        &mut self,
-        configuration: SetId,
-        element: &[u8],
-        after: SetId,
-        path: &[Piece],
-    ) -> Result<FxHashSet<Vec<u8>>, EngineError> {
-        let mut values = FxHashSet::default();
-        let [(lexeme, array)] = self.lexemes_of_elements(configuration)[..] else { return Ok(values) };
-        if !self.lexeme_cache.deriver().matches(lexeme, element.trim_ascii())? {
-            return Ok(values);
-        }
-        let mut here = after;
-        for piece in path {
-            let Piece::Text(text) = piece else { return Ok(FxHashSet::default()) };
-            if self.array_of_element(here, lexeme) == Some(array)
-                && self.lexeme_cache.deriver().matches(lexeme, text)?
-            {
-                values.insert(canonical_json(text));
-            }
-            here = self.run(here, text)?;
-        }
-        Ok(values)
     }
 
     /// The key that is open after a token, which leads from one configuration to the other; `None` where this is not
