@@ -82,7 +82,7 @@ pub(crate) struct Bounds {
     /// Whether the tokens that complete a part can be found without reading elements and keys.
     pub is_exact: bool,
     /// The cost of new elements and keys, where some must be new and there may be few.
-    fresh: Option<Fresh>,
+    pub fresh: Option<Fresh>,
     /// The costs of the nodes whichever keys their objects have, where there may be few.
     costs: Option<Arc<[u64]>>,
     /// The cost of references.

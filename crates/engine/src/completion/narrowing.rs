@@ -242,15 +242,7 @@ impl Endings {
         for members in grammar.all_members() {
             is_bounded = is_bounded && are_new_keys_near(run, members)?;
         }
-        let needs_new = |items: &Items| items.is_unique();
-        let is_known = |members: &stencilm_grammar::Members| {
-            members.additional.iter().all(|one| one.space == stencilm_grammar::KeySpace::Infinite)
-        };
-        if !Switch::CompletionFresh.is_on()
-            && (grammar.all_items().iter().any(needs_new) || !grammar.all_members().iter().all(is_known))
-        {
-            is_bounded = false;
-        }
+        is_bounded = is_bounded && (Switch::CompletionFresh.is_on() || bounds.fresh.is_none());
         let has_additional_keys = grammar.all_members().iter().any(|members| !members.additional.is_empty());
         let hangs_on_text = has_additional_keys || run.machine.keeps_text() || run.machine.has_names();
         let (texts, texts_by_bytes, numbers) = Default::default();
