@@ -74,6 +74,7 @@ switches! {
     CompletionValues "completion: costs of few values",
     CompletionFresh "completion: costs of new texts",
     CompletionBrackets "completion: bounds by brackets",
+    CompletionRepeat "completion: no longer texts towards a repeat",
     CanonicalUnmergeable "canonical: beginnings of unmergeable tokens by the cursor without",
     CanonicalIndependent "canonical: context-independent tokens of lexeme masks",
     CanonicalClasses "canonical: lexeme masks by the class of their runs",

@@ -399,7 +399,8 @@ fn rest_of_object(
     let additional = lasting.or_else(|| others().map(|(_, cost)| cost).max()).unwrap_or(NEVER);
     let spare =
         object.spare.iter().filter(|&&index| !is_seen(index as usize)).map(|&index| object.known[index as usize]);
-    for cost in spare.take(missing as usize).take_while(|&cost| lasting.is_none() || cost < additional) {
+    let is_taken = |cost: &u64| *cost != NEVER && (lasting.is_none() || *cost < additional);
+    for cost in spare.take(missing as usize).take_while(is_taken) {
         check_time()?;
         needed += 1;
         all += u128::from(cost);

@@ -32,7 +32,7 @@ use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// A place is not searched if its estimated cost is more than `FAR` times the budget plus `FURTHER`: a token may span
+/// No path is searched for whose estimated cost is more than `FAR` times the budget plus `FURTHER`: a token may span
 /// lexemes, but rarely more than a few.
 const FAR: u64 = 4;
 const FURTHER: u64 = 8;
@@ -806,7 +806,7 @@ impl Run<'_> {
     }
 }
 
-/// The greatest estimated cost at which a place is searched for a path.
+/// The greatest estimated cost of a path that is searched for.
 fn most_looked_at(most: u64) -> u64 {
     most.saturating_mul(FAR).saturating_add(FURTHER)
 }

@@ -371,6 +371,7 @@ impl Run<'_> {
                 let rest = spelled.text(self.stacks).split_off(written as usize);
                 (self.run(configuration, &rest)?, Piece::Text(rest))
             }
+            Path::Lexeme(lexeme) if self.may_end_towards_repeat(configuration, lexeme)? => return Ok(None),
             Path::Lexeme(lexeme) => return self.read_lexeme(frontier, costs, lexemes, next, lexeme),
         };
         Ok((to != SetId::EMPTY).then_some(Step { to, piece, element: None }))
@@ -470,6 +471,30 @@ impl Run<'_> {
             unknown.insert(text.map(|text| (text, count)));
         }
         Ok(())
+    }
+
+    /// Whether a lexeme is complete at a configuration and what follows it can be read, within an array that needs two
+    /// equal elements. More of the lexeme is no shorter path then, and a number can always be continued, each time as
+    /// near to the end as before.
+    fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
+        if !self.machine.keeps_text() || !Switch::CompletionRepeat.is_on() {
+            return Ok(false);
+        }
+        let mut threads = self.stacks.entries(configuration).to_vec();
+        self.take_text(&mut threads);
+        let mut after = Vec::new();
+        for thread in threads {
+            if thread == Entry::BOTTOM || offers_tokens(thread) || !self.is_towards_repeat(thread) {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            for tag in expansion.accepts(self.lexeme_cache, thread.state).to_vec() {
+                if self.lexemes(thread).contains(&(tag, lexeme)) {
+                    self.follow(&expansion, tag, thread, &mut after)?;
+                }
+            }
+        }
+        Ok(!after.is_empty())
     }
 
     /// What can be read after a text of a lexeme, which leads from one configuration to another.
