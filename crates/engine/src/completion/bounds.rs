@@ -17,7 +17,7 @@ use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, Members
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 use stencilm_support::{LimitExceeded, check_time};
 
-use crate::completion::costs::{Costs, Measured, lexeme_cost, node_costs};
+use crate::completion::costs::{Costs, Measured, NewKeys, lexeme_cost, node_costs};
 use crate::completion::fresh::{Fresh, NewLexemes};
 use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, NEW_KEY, lexemes_of};
@@ -65,6 +65,21 @@ impl ArrayBound {
     }
 }
 
+/// Costs whichever keys the objects of a text have, where there may be few.
+#[derive(Clone)]
+struct FewKeys {
+    new: Arc<NewKeys>,
+    nodes: Arc<[u64]>,
+}
+
+impl FewKeys {
+    fn of(measured: Measured<'_>, new: &NewLexemes) -> Result<FewKeys, LimitExceeded> {
+        let new = new.costs();
+        let nodes = node_costs(Measured { new_keys: Some(&new), ..measured })?.into();
+        Ok(FewKeys { new: Arc::new(new), nodes })
+    }
+}
+
 /// The costs of completing worst prefixes.
 pub(crate) struct Bounds {
     /// By node, for what one token may leave open.
@@ -83,8 +98,7 @@ pub(crate) struct Bounds {
     pub is_exact: bool,
     /// The cost of new elements and keys, where some must be new and there may be few.
     pub fresh: Option<Fresh>,
-    /// The costs of the nodes whichever keys their objects have, where there may be few.
-    costs: Option<Arc<[u64]>>,
+    few_keys: Option<FewKeys>,
     /// The cost of references.
     references: ReferenceCosts,
 }
@@ -139,9 +153,12 @@ impl Bounds {
             true => None,
             false => Some(Arc::new(NewLexemes::new(run, grammar)?)),
         };
-        let measured = Measured { new_keys: new.as_deref().filter(|_| !are_infinite), ..measured };
-        let with_few_keys: Option<Arc<[u64]>> = if are_infinite { None } else { Some(node_costs(measured)?.into()) };
-        let costs = with_few_keys.as_deref().unwrap_or(costs);
+        let few_keys = match new.as_deref().filter(|_| !are_infinite) {
+            Some(new) => Some(FewKeys::of(measured, new)?),
+            None => None,
+        };
+        let measured = Measured { new_keys: few_keys.as_ref().map(|few| &*few.new), ..measured };
+        let costs = few_keys.as_ref().map_or(costs, |few| &few.nodes);
         let mut bounds = Bounds {
             nodes: costs.to_vec(),
             members: vec![NEVER; grammar.all_members().len()],
@@ -154,7 +171,7 @@ impl Bounds {
                 && grammar.all_items().iter().all(|items| !is_about(items))
                 && are_infinite,
             fresh: None,
-            costs: with_few_keys.clone(),
+            few_keys: few_keys.clone(),
             references: measured.references,
         };
         if let Some(new) = &new {
@@ -196,19 +213,25 @@ impl Bounds {
         if order.is_none() {
             bounds.nodes.fill(NEVER);
         }
-        let nodes = bounds.nodes.clone();
-        for id in 0..bounds.members.len() {
-            check_time()?;
-            bounds.members[id] = bounds.of_object(measured, costs, MembersId(id as u32), &nodes);
-        }
-        for id in 0..bounds.items.len() {
-            check_time()?;
-            bounds.items[id] = bounds.of_array(measured, costs, ItemsId(id as u32), &nodes);
-        }
+        bounds.find_containers(measured, costs)?;
         let all = bounds.nodes.iter().chain(&bounds.members).chain(bounds.lexemes.values()).copied();
         let all = all.chain(bounds.items.iter().map(|items| items.after(0)));
         bounds.step = all.max().unwrap_or(0).saturating_add(NEW_KEY);
         Ok(bounds)
+    }
+
+    /// Computes the bounds of the objects and arrays from those of the nodes.
+    fn find_containers(&mut self, measured: Measured<'_>, costs: &[u64]) -> Result<(), LimitExceeded> {
+        let nodes = self.nodes.clone();
+        for id in 0..self.members.len() {
+            check_time()?;
+            self.members[id] = self.of_object(measured, costs, MembersId(id as u32), &nodes);
+        }
+        for id in 0..self.items.len() {
+            check_time()?;
+            self.items[id] = self.of_array(measured, costs, ItemsId(id as u32), &nodes);
+        }
+        Ok(())
     }
 
     /// The cost of completing the worst prefix of a node. Objects and arrays within it may have been opened if the
@@ -416,8 +439,8 @@ impl Bounds {
 
     /// The costs to give to [`Bounds::after_a_token`], where others than those of a search are needed.
     pub fn costs_apart(&self, costs: &Costs) -> Option<Costs> {
-        let (nodes, fresh) = (self.costs.clone()?, self.fresh.as_ref()?);
-        Some(costs.with_new_keys(fresh.lexemes.clone(), nodes))
+        let FewKeys { new, nodes } = self.few_keys.clone()?;
+        Some(costs.with_new_keys(new, nodes))
     }
 
     /// An upper bound on the cost of completing the text after any one token that may come at a configuration.

@@ -20,7 +20,6 @@ use stencilm_grammar::{
 use stencilm_regex::{ExprId, StateId};
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
-use crate::completion::fresh::NewLexemes;
 use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts, count_of};
 use crate::error::EngineError;
@@ -30,13 +29,16 @@ use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, ItemsState, SetId};
 use crate::switches::Switch;
 
+/// Upper bounds on the costs of new texts of the lexemes of a grammar.
+pub(crate) type NewKeys = FxHashMap<ExprId, u64>;
+
 /// The costs of the parts of one grammar.
 pub(crate) struct Costs {
     nodes: Arc<[u64]>,
     /// The costs of lexemes in tokens; `None` where bytes are counted.
     tokens: Option<Arc<TokenCounts>>,
     /// As in [`Measured`].
-    new_keys: Option<Arc<NewLexemes>>,
+    new_keys: Option<Arc<NewKeys>>,
     /// The costs of frames for paths up from a left corner.
     left: FxHashMap<FrameId, u64>,
     sets: FxHashMap<SetId, u64>,
@@ -84,7 +86,7 @@ pub(crate) struct Measured<'a> {
     /// The cost of references to declared names; in bytes, a lower bound.
     pub references: ReferenceCosts,
     /// The costs of new keys, for an upper bound whichever keys an object has; `None` as if there were always others.
-    pub new_keys: Option<&'a NewLexemes>,
+    pub new_keys: Option<&'a NewKeys>,
 }
 
 impl<'a> Measured<'a> {
@@ -127,7 +129,7 @@ impl Costs {
     }
 
     /// The same for an upper bound, given the costs of new keys and those of the nodes with them.
-    pub fn with_new_keys(&self, new_keys: Arc<NewLexemes>, nodes: Arc<[u64]>) -> Costs {
+    pub fn with_new_keys(&self, new_keys: Arc<NewKeys>, nodes: Arc<[u64]>) -> Costs {
         Costs { new_keys: Some(new_keys), ..Costs::of_nodes(nodes, self.tokens.clone()) }
     }
 
@@ -597,7 +599,7 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> Result<u64, Lim
 fn new_key_cost(grammar: Measured<'_>, one: &AdditionalMembers) -> u64 {
     let cost = lexeme_cost(grammar, one.key);
     match grammar.new_keys {
-        Some(new) if one.space != KeySpace::Infinite => new.of_key(one.key).max(cost),
+        Some(new) if one.space != KeySpace::Infinite => new[&one.key].max(cost),
         _ => cost.saturating_add(new_key(grammar)),
     }
 }

@@ -13,7 +13,7 @@ use stencilm_grammar::{Element, Grammar, Items, ItemsId, KeySpace, Mark, Members
 use stencilm_regex::{ByteSet, Deriver, ExprId};
 use stencilm_support::{FEW, LOOKED_AT, SEARCHED, check_time, check_time_after};
 
-use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost, sum, times, width};
+use crate::completion::costs::{Measured, NewKeys, known_cost, lexeme_cost, member_cost, sum, times, width};
 use crate::completion::token_counts::{NEVER, NEW_KEY, count_of};
 use crate::completion::worst_cases::{has_many_everywhere, longest_at_most};
 use crate::distinct::number_counts::{NumberSteps, Part};
@@ -65,6 +65,11 @@ impl NewLexemes {
     /// An upper bound on the cost of a new text of a lexeme.
     pub fn of_key(&self, lexeme: ExprId) -> u64 {
         self.0[&lexeme].least()
+    }
+
+    /// The same for all lexemes.
+    pub fn costs(&self) -> NewKeys {
+        self.0.keys().map(|&lexeme| (lexeme, self.of_key(lexeme))).collect()
     }
 }
 
