@@ -7,16 +7,20 @@ for them:
     cp target/release/lib_core.so python/stencilm/_core.abi3.so
     python bench/ablation.py --kind canonical --only "canonical: forced texts" --rounds 3
     python bench/ablation.py --kind cases --only "state: what starts" --rounds 2
+    python bench/ablation.py --kind budgets --tokenizer gpt2 --sample 60
+    python bench/ablation.py --kind budget-cases --tokenizer gpt2
 
 Both runs of a pair take place in one process, in turn, each with a tokenizer without caches. Times
 are the thread's processor time; for each mask the least of all rounds counts. Cold masks are those
 of the first walk along the texts, warm masks those of a second walk along the same texts. Cases are
 single grammars of kinds that are rare in schemas; for each, the mean of the masks along a text.
+Budgets are texts near the end of a token budget (`bench/completions.py`), of schemas or cases.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import random
@@ -25,6 +29,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import completions
 import numpy as np
 from forced_tokens import SHARED, schemas
 
@@ -215,10 +220,20 @@ def print_cases(tokenizer: str, names: list[str], rounds: int) -> None:
         print("| " + " | ".join([*(off or ["nothing"]), *cells]) + " |")
 
 
+def _grammars(sample: Task) -> dict[str, Grammar]:
+    """The grammars of the schemas that have one, by number."""
+    grammars: dict[str, Grammar] = {}
+    for number, (schema, _) in enumerate(sample):
+        with contextlib.suppress(stencilm.StencilError):
+            grammars[f"schema {number}"] = Grammar.from_json_schema(schema)
+    return grammars
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kind", choices=["plain", "canonical", "cases"], default="plain")
+    kinds = ["plain", "canonical", "cases", "budgets", "budget-cases"]
+    parser.add_argument("--kind", choices=kinds, default="plain")
     parser.add_argument("--tokenizer", default="llama3")
     parser.add_argument("--sample", type=int, default=200, help="schemas")
     parser.add_argument("--seed", type=int, default=3)
@@ -229,13 +244,21 @@ def main() -> None:
     if not hasattr(_core, "switch_off"):
         raise SystemExit("the extension has no switches: build it with the feature `switches`")
     sample = tasks(options.sample, options.seed)
-    names = [
-        name
-        for name in _core.switch_off([])
-        if name.startswith("canonical") == (options.kind == "canonical")
-    ]
+    is_budget = options.kind.startswith("budget")
+    rooms = {"canonical": "canonical"} | dict.fromkeys(("budgets", "budget-cases"), "completion")
+    room = rooms.get(options.kind)
+    others = tuple({*rooms.values()} - {room})
+    names = [name for name in _core.switch_off([]) if not name.startswith(others)]
+    names = [name for name in names if room is None or name.startswith(room)]
     if options.only:
         names = [name for name in names if name.startswith(tuple(options.only))]
+    if is_budget:
+        info = TokenizerInfo.from_file(SHARED / "tokenizers" / options.tokenizer)
+        grammars = completions.cases() if options.kind == "budget-cases" else _grammars(sample)
+        drawn = [completions.draw(name, grammar, info) for name, grammar in grammars.items()]
+        chosen = [task for task in drawn if task is not None]
+        completions.print_tables(chosen, info, names, options.rounds, _core.switch_off)
+        return
     if options.kind == "cases":
         print_cases(options.tokenizer, names, options.rounds)
         return

@@ -1,4 +1,5 @@
 //! Caches and special cases that can be switched off one by one: none of them may change a result, and each must pay.
+//! Near the end of a token budget, where only a limited number of paths is searched, a mask may lack tokens without one.
 //!
 //! In a normal build each of these functions is the constant `true`. With the feature `switches`, which the fuzzer and
 //! `bench/ablation.py` use, every thread decides for itself what is off.
@@ -52,6 +53,28 @@ switches! {
     ParseStates "parse: equal steps by states",
     StateMerged "state: stacks joined in depth",
     StateStarts "state: what starts at a deep stack is kept",
+    CompletionSteps "completion: how many tokens a bound holds for",
+    CompletionExact "completion: the cost of a place as its bound",
+    CompletionPlaces "completion: places kept with configurations",
+    CompletionKnown "completion: paths kept with places",
+    CompletionLast "completion: the last path first",
+    CompletionMerged "completion: answers of a search kept for a mask",
+    CompletionShared "completion: one path for several tokens",
+    CompletionStrings "completion: strings of the elements of a path",
+    CompletionCounting "completion: arrays of different numbers by counting",
+    CompletionLeast "completion: lower bounds by counting",
+    CompletionCounted "completion: results of counting kept for a mask",
+    CompletionLists "completion: bits for long lists of tokens",
+    CompletionTable "completion: a table of steps between places",
+    CompletionHurry "completion: searches that hurry",
+    CompletionLazy "completion: further texts weighed when their turn comes",
+    CompletionOrder "completion: elements in one order only",
+    CompletionObjects "completion: costs of members kept for an object",
+    CompletionWorst "completion: worst cases by residuals",
+    CompletionValues "completion: costs of few values",
+    CompletionFresh "completion: costs of new texts",
+    CompletionBrackets "completion: bounds by brackets",
+    CompletionRepeat "completion: no longer texts towards a repeat",
     CanonicalUnmergeable "canonical: beginnings of unmergeable tokens by the cursor without",
     CanonicalIndependent "canonical: context-independent tokens of lexeme masks",
     CanonicalClasses "canonical: lexeme masks by the class of their runs",

@@ -10,13 +10,15 @@
 //! other keys, and of elements that must be new, is in `completion/fresh.rs`; if it is unknown, there is no bound, and
 //! a mask is decided by real paths however far away the end is.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use stencilm_grammar::{Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet};
 use stencilm_support::{LimitExceeded, check_time};
 
-use crate::completion::costs::{Costs, Measured, lexeme_cost};
-use crate::completion::fresh::Fresh;
+use crate::completion::costs::{Costs, Measured, NewKeys, lexeme_cost, node_costs};
+use crate::completion::fresh::{Fresh, NewLexemes};
 use crate::completion::references::ReferenceCosts;
 use crate::completion::token_counts::{NEVER, NEW_KEY, lexemes_of};
 use crate::completion::worst_cases::WorstCases;
@@ -25,6 +27,7 @@ use crate::machine::frame::NamesId;
 use crate::machine::layout::{ExpansionId, Frame, FrameId};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 use crate::vocabulary::tokens::Tokens;
 
 /// The cost of completing the worst prefix of an array.
@@ -62,6 +65,21 @@ impl ArrayBound {
     }
 }
 
+/// Costs whichever keys the objects of a text have, where there may be few.
+#[derive(Clone)]
+struct FewKeys {
+    new: Arc<NewKeys>,
+    nodes: Arc<[u64]>,
+}
+
+impl FewKeys {
+    fn of(measured: Measured<'_>, new: &NewLexemes) -> Result<FewKeys, LimitExceeded> {
+        let new = new.costs();
+        let nodes = node_costs(Measured { new_keys: Some(&new), ..measured })?.into();
+        Ok(FewKeys { new: Arc::new(new), nodes })
+    }
+}
+
 /// The costs of completing worst prefixes.
 pub(crate) struct Bounds {
     /// By node, for what one token may leave open.
@@ -79,7 +97,8 @@ pub(crate) struct Bounds {
     /// Whether the tokens that complete a part can be found without reading elements and keys.
     pub is_exact: bool,
     /// The cost of new elements and keys, where some must be new and there may be few.
-    fresh: Option<Fresh>,
+    pub fresh: Option<Fresh>,
+    few_keys: Option<FewKeys>,
     /// The cost of references.
     references: ReferenceCosts,
 }
@@ -129,6 +148,17 @@ impl Bounds {
         costs: &[u64],
     ) -> Result<Bounds, EngineError> {
         let grammar = measured.grammar;
+        let are_infinite = grammar.all_members().iter().all(are_keys_infinite);
+        let new = match are_infinite && !grammar.all_items().iter().any(Items::is_unique) {
+            true => None,
+            false => Some(Arc::new(NewLexemes::new(run, grammar)?)),
+        };
+        let few_keys = match new.as_deref().filter(|_| !are_infinite) {
+            Some(new) => Some(FewKeys::of(measured, new)?),
+            None => None,
+        };
+        let measured = Measured { new_keys: few_keys.as_ref().map(|few| &*few.new), ..measured };
+        let costs = few_keys.as_ref().map_or(costs, |few| &few.nodes);
         let mut bounds = Bounds {
             nodes: costs.to_vec(),
             members: vec![NEVER; grammar.all_members().len()],
@@ -139,12 +169,13 @@ impl Bounds {
             opens: Vec::new(),
             is_exact: !run.machine.has_names()
                 && grammar.all_items().iter().all(|items| !is_about(items))
-                && grammar.all_members().iter().all(are_keys_infinite),
+                && are_infinite,
             fresh: None,
+            few_keys: few_keys.clone(),
             references: measured.references,
         };
-        if grammar.all_items().iter().any(Items::is_unique) || !grammar.all_members().iter().all(are_keys_infinite) {
-            bounds.fresh = Some(Fresh::new(run, measured, costs)?);
+        if let Some(new) = &new {
+            bounds.fresh = Some(Fresh::new(run, measured, costs, new.clone())?);
         }
         for lexeme in lexemes_of(grammar) {
             check_time()?;
@@ -162,6 +193,9 @@ impl Bounds {
             let opens = |node| opens(grammar, node, &bytes, &mut known);
             bounds.opens = grammar.nodes().iter().map(opens).collect::<Result<_, LimitExceeded>>()?;
             order = inner_first(grammar.nodes().len(), |node| within(measured, node, &bounds.opens))?;
+            if bytes == brackets && !Switch::CompletionBrackets.is_on() {
+                order = None;
+            }
             let Some(order) = &order else { continue };
             let mut before: Option<Vec<u64>> = None;
             for _ in 0..=most_in_a_token(vocabulary, &bytes) {
@@ -179,19 +213,25 @@ impl Bounds {
         if order.is_none() {
             bounds.nodes.fill(NEVER);
         }
-        let nodes = bounds.nodes.clone();
-        for id in 0..bounds.members.len() {
-            check_time()?;
-            bounds.members[id] = bounds.of_object(measured, costs, MembersId(id as u32), &nodes);
-        }
-        for id in 0..bounds.items.len() {
-            check_time()?;
-            bounds.items[id] = bounds.of_array(measured, costs, ItemsId(id as u32), &nodes);
-        }
+        bounds.find_containers(measured, costs)?;
         let all = bounds.nodes.iter().chain(&bounds.members).chain(bounds.lexemes.values()).copied();
         let all = all.chain(bounds.items.iter().map(|items| items.after(0)));
         bounds.step = all.max().unwrap_or(0).saturating_add(NEW_KEY);
         Ok(bounds)
+    }
+
+    /// Computes the bounds of the objects and arrays from those of the nodes.
+    fn find_containers(&mut self, measured: Measured<'_>, costs: &[u64]) -> Result<(), LimitExceeded> {
+        let nodes = self.nodes.clone();
+        for id in 0..self.members.len() {
+            check_time()?;
+            self.members[id] = self.of_object(measured, costs, MembersId(id as u32), &nodes);
+        }
+        for id in 0..self.items.len() {
+            check_time()?;
+            self.items[id] = self.of_array(measured, costs, ItemsId(id as u32), &nodes);
+        }
+        Ok(())
     }
 
     /// The cost of completing the worst prefix of a node. Objects and arrays within it may have been opened if the
@@ -279,7 +319,7 @@ impl Bounds {
         }
         for additional in &members.additional {
             let new = match &self.fresh {
-                Some(fresh) if additional.space != KeySpace::Infinite => fresh.of_key(additional.key),
+                Some(fresh) if additional.space != KeySpace::Infinite => fresh.lexemes.of_key(additional.key),
                 _ => cost(additional.key).saturating_add(NEW_KEY),
             };
             let key = new.max(cost(additional.key));
@@ -322,7 +362,7 @@ impl Bounds {
             items.elements().map(|element| costs[element.value.0 as usize]).filter(|&cost| cost != NEVER).max();
         let mut of_values: &[(u64, u64)] = &[];
         if let Some(fresh) = self.fresh.as_ref().filter(|_| items.is_unique()) {
-            of_values = fresh.of_values(id);
+            of_values = if Switch::CompletionValues.is_on() { fresh.of_values(id) } else { &[] };
             let new = items.elements().map(|element| fresh.of_node(element.value)).max().unwrap_or(0);
             one = one.saturating_add(NEW_KEY).max(new);
             most = most.map(|most| most.max(new));
@@ -395,6 +435,12 @@ impl Bounds {
             Frame::Reference { node, .. } => self.nodes[node.0 as usize],
             Frame::WithWhitespace { .. } => unreachable!("the machine gives the frame after the whitespace"),
         }
+    }
+
+    /// The costs to give to [`Bounds::after_a_token`], where others than those of a search are needed.
+    pub fn costs_apart(&self, costs: &Costs) -> Option<Costs> {
+        let FewKeys { new, nodes } = self.few_keys.clone()?;
+        Some(costs.with_new_keys(new, nodes))
     }
 
     /// An upper bound on the cost of completing the text after any one token that may come at a configuration.

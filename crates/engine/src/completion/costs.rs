@@ -13,7 +13,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_grammar::{DeclaredMember, Element, Grammar, Items, ItemsId, Mark, Members, MembersId, Node};
+use stencilm_grammar::{
+    AdditionalMembers, DeclaredMember, Element, Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node,
+    NodeId,
+};
 use stencilm_regex::{ExprId, StateId};
 use stencilm_support::{LimitExceeded, check_time, check_time_after};
 
@@ -24,12 +27,18 @@ use crate::machine::layout::{Frame, FrameId, Phase, Register};
 use crate::parse::registers::array::counts_of;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, ItemsState, SetId};
+use crate::switches::Switch;
+
+/// Upper bounds on the costs of new texts of the lexemes of a grammar.
+pub(crate) type NewKeys = FxHashMap<ExprId, u64>;
 
 /// The costs of the parts of one grammar.
 pub(crate) struct Costs {
     nodes: Arc<[u64]>,
     /// The costs of lexemes in tokens; `None` where bytes are counted.
     tokens: Option<Arc<TokenCounts>>,
+    /// As in [`Measured`].
+    new_keys: Option<Arc<NewKeys>>,
     /// The costs of frames for paths up from a left corner.
     left: FxHashMap<FrameId, u64>,
     sets: FxHashMap<SetId, u64>,
@@ -61,11 +70,11 @@ impl ObjectCosts {
     }
 }
 
-fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
+pub(crate) fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
     costs.into_iter().fold(0, u64::saturating_add)
 }
 
-fn times(count: u32, cost: u64) -> u64 {
+pub(crate) fn times(count: u32, cost: u64) -> u64 {
     if count == 0 { 0 } else { cost.saturating_mul(u64::from(count)) }
 }
 
@@ -76,12 +85,14 @@ pub(crate) struct Measured<'a> {
     pub tokens: Option<&'a TokenCounts>,
     /// The cost of references to declared names; in bytes, a lower bound.
     pub references: ReferenceCosts,
+    /// The costs of new keys, for an upper bound whichever keys an object has; `None` as if there were always others.
+    pub new_keys: Option<&'a NewKeys>,
 }
 
 impl<'a> Measured<'a> {
     /// Costs in bytes.
     pub fn in_bytes(grammar: &'a Grammar) -> Measured<'a> {
-        Measured { grammar, tokens: None, references: ReferenceCosts::default() }
+        Measured { grammar, tokens: None, references: ReferenceCosts::default(), new_keys: None }
     }
 }
 
@@ -114,7 +125,12 @@ impl Costs {
 
     fn of_nodes(nodes: Arc<[u64]>, tokens: Option<Arc<TokenCounts>>) -> Costs {
         let (left, sets, objects) = Default::default();
-        Costs { nodes, tokens, left, sets, objects }
+        Costs { nodes, tokens, new_keys: None, left, sets, objects }
+    }
+
+    /// The same for an upper bound, given the costs of new keys and those of the nodes with them.
+    pub fn with_new_keys(&self, new_keys: Arc<NewKeys>, nodes: Arc<[u64]>) -> Costs {
+        Costs { new_keys: Some(new_keys), ..Costs::of_nodes(nodes, self.tokens.clone()) }
     }
 
     /// The costs of lexemes in tokens, if tokens are counted.
@@ -175,8 +191,9 @@ impl Costs {
     fn of_frame(&mut self, run: &mut Run<'_>, frame: FrameId, register: u32) -> Result<u64, EngineError> {
         let grammar = run.machine.grammar().clone();
         let counts = self.tokens.clone();
-        let references = ReferenceCosts::default();
-        let grammar = Measured { grammar: &grammar, tokens: counts.as_deref(), references };
+        let (references, new_keys) = (ReferenceCosts::default(), self.new_keys.clone());
+        let new_keys = new_keys.as_deref();
+        let grammar = Measured { grammar: &grammar, tokens: counts.as_deref(), references, new_keys };
         let lexeme = |expr: ExprId| lexeme_cost(grammar, expr);
         Ok(match run.machine.frame(frame) {
             Frame::Node(node) => match *grammar.node(node) {
@@ -216,59 +233,13 @@ impl Costs {
         let object = self.object(grammar, id)?;
         let state = run.stacks.members(register);
         let (count, satisfied) = run.stacks.unpair(state.tally);
-        let (next, seen) = (state.next as usize, run.machine.known_set(state.known));
-        let is_seen =
-            |index: usize| index < next || seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
-        let (mut needed, mut all) = object.required[next.min(members.declared.len())];
-        for (word, &bits) in seen.iter().enumerate().skip(next / 64) {
-            let mut bits = bits;
-            while bits != 0 {
-                let index = 64 * word + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                if index >= next && members.declared[index].required {
-                    needed -= 1;
-                    all -= u128::from(object.known[index]);
-                }
-            }
-        }
-        check_time_after((seen.len() + members.additional.len()) as u32)?;
-        let member = |key, value| member_cost(grammar, &self.nodes, members, key, value);
-        let mut bit = 1u32;
-        for additional in &members.additional {
-            if let Some(some) = additional.some {
-                if satisfied & bit == 0 {
-                    needed += 1;
-                    all += u128::from(member(additional.key, some).saturating_add(new_key(grammar)));
-                }
-                bit = bit.wrapping_shl(1);
-            }
-        }
-        // Before a key one member must come, whatever the bounds say; the last member of a cut-off object is counted
-        // separately.
-        let last = u32::from(members.is_cut());
-        let at_least = members.min.saturating_sub(count).max(u32::from(!after_value).saturating_sub(last));
-        let mut missing = at_least.saturating_sub(needed);
-        let additional =
-            members.whole_others().map(|additional| member(additional.key, additional.value)).min().unwrap_or(NEVER);
-        let additional = additional.saturating_add(new_key(grammar));
-        let spare =
-            object.spare.iter().filter(|&&index| !is_seen(index as usize)).map(|&index| object.known[index as usize]);
-        for cost in spare.take(missing as usize).take_while(|&cost| cost < additional) {
-            check_time()?;
-            needed += 1;
-            all += u128::from(cost);
-            missing -= 1;
-        }
-        let all = u64::try_from(all).unwrap_or(NEVER);
-        let separators = needed + missing + last - u32::from(!after_value);
-        let item = lexeme_cost(grammar, members.surface.item);
-        let end = end_cost(grammar, &self.nodes, members);
-        Ok(sum([all, times(missing, additional), times(separators, item), end]))
+        let written = Written { next: state.next as usize, seen: run.machine.known_set(state.known), count, satisfied };
+        rest_of_object(grammar, &self.nodes, members, &object, written, after_value)
     }
 
     /// The costs of the declared members of an object, computed at the first call.
     fn object(&mut self, grammar: Measured<'_>, id: MembersId) -> Result<Rc<ObjectCosts>, LimitExceeded> {
-        if let Some(known) = self.objects.get(&id) {
+        if let Some(known) = self.objects.get(&id).filter(|_| Switch::CompletionObjects.is_on()) {
             return Ok(known.clone());
         }
         let members = grammar.members(id);
@@ -365,6 +336,85 @@ impl Costs {
     }
 }
 
+/// The members that an object has so far.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    /// Declared members before this one are no longer possible, and those whose bits are set were written.
+    next: usize,
+    seen: &'a [u64],
+    /// The number of all members.
+    count: u32,
+    /// A bit for each pattern of which a key was required and came.
+    satisfied: u32,
+}
+
+impl Written<'_> {
+    const NOTHING: Written<'static> = Written { next: 0, seen: &[], count: 0, satisfied: 0 };
+}
+
+/// The cost of the rest of an object, after a value or before a key.
+fn rest_of_object(
+    grammar: Measured<'_>,
+    nodes: &[u64],
+    members: &Members,
+    object: &ObjectCosts,
+    Written { next, seen, count, satisfied }: Written<'_>,
+    after_value: bool,
+) -> Result<u64, LimitExceeded> {
+    let is_seen =
+        |index: usize| index < next || seen.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0);
+    let (mut needed, mut all) = object.required[next.min(members.declared.len())];
+    for (word, &bits) in seen.iter().enumerate().skip(next / 64) {
+        let mut bits = bits;
+        while bits != 0 {
+            let index = 64 * word + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            if index >= next && members.declared[index].required {
+                needed -= 1;
+                all -= u128::from(object.known[index]);
+            }
+        }
+    }
+    check_time_after((seen.len() + members.additional.len()) as u32)?;
+    let colon = lexeme_cost(grammar, members.surface.colon);
+    let member =
+        |one: &AdditionalMembers, value: NodeId| sum([new_key_cost(grammar, one), colon, nodes[value.0 as usize]]);
+    let mut bit = 1u32;
+    for additional in &members.additional {
+        if let Some(some) = additional.some {
+            if satisfied & bit == 0 {
+                needed += 1;
+                all += u128::from(member(additional, some));
+            }
+            bit = bit.wrapping_shl(1);
+        }
+    }
+    // Before a key one member must come, whatever the bounds say; the last member of a cut-off object is counted
+    // separately.
+    let last = u32::from(members.is_cut());
+    let at_least = members.min.saturating_sub(count).max(u32::from(!after_value).saturating_sub(last));
+    let mut missing = at_least.saturating_sub(needed);
+    let others = || members.whole_others().map(|one| (one, member(one, one.value)));
+    let may_run_out = |space| grammar.new_keys.is_some() && matches!(space, KeySpace::Finite(_));
+    let lasting = others().filter(|(one, _)| !may_run_out(one.space)).map(|(_, cost)| cost).min();
+    // Of few keys, any may be the one that is left, and none need be: then only declared members are.
+    let additional = lasting.or_else(|| others().map(|(_, cost)| cost).max()).unwrap_or(NEVER);
+    let spare =
+        object.spare.iter().filter(|&&index| !is_seen(index as usize)).map(|&index| object.known[index as usize]);
+    let is_taken = |cost: &u64| *cost != NEVER && (lasting.is_none() || *cost < additional);
+    for cost in spare.take(missing as usize).take_while(is_taken) {
+        check_time()?;
+        needed += 1;
+        all += u128::from(cost);
+        missing -= 1;
+    }
+    let all = u64::try_from(all).unwrap_or(NEVER);
+    let separators = needed + missing + last - u32::from(!after_value);
+    let item = lexeme_cost(grammar, members.surface.item);
+    let end = end_cost(grammar, nodes, members);
+    Ok(sum([all, times(missing, additional), times(separators, item), end]))
+}
+
 pub(crate) fn lexeme_cost(grammar: Measured<'_>, expr: ExprId) -> u64 {
     match grammar.tokens {
         Some(tokens) => tokens.of_lexeme(expr),
@@ -447,7 +497,7 @@ pub(crate) fn node_costs(grammar: Measured<'_>) -> Result<Vec<u64>, LimitExceede
         let never = (grammar.tokens.is_none() && matches!(node, Node::Token(_)))
             || matches!(node, Node::Choice(parts) if parts.is_empty());
         if parts.is_empty() && !never {
-            queue.push(Reverse((cost_of(grammar, node, &costs), Turn::Settle, index as u32)));
+            queue.push(Reverse((cost_of(grammar, node, &costs)?, Turn::Settle, index as u32)));
         }
     }
     let mut is_weighed = vec![false; nodes.len()];
@@ -457,7 +507,7 @@ pub(crate) fn node_costs(grammar: Measured<'_>) -> Result<Vec<u64>, LimitExceede
         if turn == Turn::Weigh {
             is_weighed[index as usize] = false;
             check_time_after(width(grammar, node))?;
-            match cost_of(grammar, node, &costs) {
+            match cost_of(grammar, node, &costs)? {
                 NEVER => {}
                 cost => queue.push(Reverse((cost, Turn::Settle, index))),
             }
@@ -502,9 +552,9 @@ pub(crate) fn width(grammar: Measured<'_>, node: &Node) -> u32 {
 }
 
 /// The cost of a node, given the costs of its parts.
-fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
+fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> Result<u64, LimitExceeded> {
     let cost = |node: &stencilm_grammar::NodeId| costs[node.0 as usize];
-    match node {
+    Ok(match node {
         Node::Lexeme(expr) => lexeme_cost(grammar, *expr),
         Node::Token(_) if grammar.tokens.is_some() => 1,
         Node::Token(_) => NEVER,
@@ -520,7 +570,7 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
         Node::Items(id) => {
             let items = grammar.items(*id);
             if is_optional(items) {
-                return lexeme_cost(grammar, items.surface.empty);
+                return Ok(lexeme_cost(grammar, items.surface.empty));
             }
             let at_least = until_a_repeat(items, ItemsState::default()).max(1);
             let elements = elements_cost(grammar, costs, items, 0, &vec![0; items.contains.len()], at_least);
@@ -531,34 +581,26 @@ fn cost_of(grammar: Measured<'_>, node: &Node, costs: &[u64]) -> u64 {
         Node::Members(id) => {
             let members = grammar.members(*id);
             let surface = members.surface;
-            let member = |key, value| member_cost(grammar, costs, members, key, value);
-            let some =
-                members.additional.iter().filter_map(|additional| Some(member(additional.key, additional.some?)));
-            let some = some.map(|cost| cost.saturating_add(new_key(grammar)));
-            let (required, spare): (Vec<_>, Vec<_>) = members.declared.iter().partition(|known| known.required);
-            let mut all: Vec<u64> =
-                required.into_iter().map(|member| known_cost(grammar, costs, members, member)).chain(some).collect();
-            if all.is_empty() && members.min == 0 && !members.is_cut() {
-                return lexeme_cost(grammar, surface.empty);
+            let is_empty = members.min == 0
+                && !members.is_cut()
+                && members.declared.iter().all(|known| !known.required)
+                && members.additional.iter().all(|additional| additional.some.is_none());
+            if is_empty {
+                return Ok(lexeme_cost(grammar, surface.empty));
             }
-            let item = lexeme_cost(grammar, surface.item);
-            let mut more = 0;
-            if all.len() < members.min as usize {
-                let mut spare: Vec<u64> =
-                    spare.into_iter().map(|member| known_cost(grammar, costs, members, member)).collect();
-                spare.sort_unstable();
-                all.extend(spare.into_iter().take(members.min as usize - all.len()).filter(|&cost| cost != NEVER));
-                let additional = members
-                    .whole_others()
-                    .map(|additional| member(additional.key, additional.value))
-                    .min()
-                    .unwrap_or(NEVER);
-                more = times(members.min - all.len() as u32, sum([additional, item, new_key(grammar)]));
-            }
-            let signs = (all.len() as u32 + u32::from(members.is_cut())).saturating_sub(1);
-            let around = lexeme_cost(grammar, surface.open).saturating_add(end_cost(grammar, costs, members));
-            sum([sum(all), more, times(signs, item), around])
+            let object = ObjectCosts::new(grammar, costs, members);
+            let rest = rest_of_object(grammar, costs, members, &object, Written::NOTHING, false)?;
+            lexeme_cost(grammar, surface.open).saturating_add(rest)
         }
+    })
+}
+
+/// The cost of a key that must be new.
+fn new_key_cost(grammar: Measured<'_>, one: &AdditionalMembers) -> u64 {
+    let cost = lexeme_cost(grammar, one.key);
+    match grammar.new_keys {
+        Some(new) if one.space != KeySpace::Infinite => new[&one.key].max(cost),
+        _ => cost.saturating_add(new_key(grammar)),
     }
 }
 

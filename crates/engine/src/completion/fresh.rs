@@ -6,13 +6,14 @@
 
 use std::collections::hash_map::Entry::Vacant;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use stencilm_grammar::{Element, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
+use stencilm_grammar::{Element, Grammar, Items, ItemsId, KeySpace, Mark, Members, MembersId, Node, NodeId};
 use stencilm_regex::{ByteSet, Deriver, ExprId};
 use stencilm_support::{FEW, LOOKED_AT, SEARCHED, check_time, check_time_after};
 
-use crate::completion::costs::{Measured, known_cost, lexeme_cost, member_cost, width};
+use crate::completion::costs::{Measured, NewKeys, known_cost, lexeme_cost, member_cost, sum, times, width};
 use crate::completion::token_counts::{NEVER, NEW_KEY, count_of};
 use crate::completion::worst_cases::{has_many_everywhere, longest_at_most};
 use crate::distinct::number_counts::{NumberSteps, Part};
@@ -39,18 +40,11 @@ impl New {
     }
 }
 
-/// The costs of new texts, for the nodes of a grammar and for the lexemes that are keys.
-pub(crate) struct Fresh {
-    nodes: Vec<New>,
-    lexemes: FxHashMap<ExprId, New>,
-    /// For arrays whose elements must differ: the costs of the possible values, the greatest first, with the number of
-    /// values at each cost; empty unless all values are known.
-    values: Vec<Vec<(u64, u64)>>,
-}
+/// The costs of new texts of the lexemes of a grammar.
+pub(crate) struct NewLexemes(FxHashMap<ExprId, New>);
 
-impl Fresh {
-    pub fn new(run: &mut Run<'_>, measured: Measured<'_>, costs: &[u64]) -> Result<Fresh, EngineError> {
-        let grammar = measured.grammar;
+impl NewLexemes {
+    pub fn new(run: &mut Run<'_>, grammar: &Grammar) -> Result<NewLexemes, EngineError> {
         let mut lexemes: FxHashMap<ExprId, New> = FxHashMap::default();
         let of_nodes = grammar.nodes().iter().filter_map(|node| match node {
             Node::Lexeme(lexeme) => Some(*lexeme),
@@ -65,6 +59,37 @@ impl Fresh {
                 unknown.insert(of_lexeme(run, imported)?);
             }
         }
+        Ok(NewLexemes(lexemes))
+    }
+
+    /// An upper bound on the cost of a new text of a lexeme.
+    pub fn of_key(&self, lexeme: ExprId) -> u64 {
+        self.0[&lexeme].least()
+    }
+
+    /// The same for all lexemes.
+    pub fn costs(&self) -> NewKeys {
+        self.0.keys().map(|&lexeme| (lexeme, self.of_key(lexeme))).collect()
+    }
+}
+
+/// The costs of new texts, for the nodes of a grammar and for the lexemes that are keys.
+pub(crate) struct Fresh {
+    nodes: Vec<New>,
+    pub lexemes: Arc<NewLexemes>,
+    /// For arrays whose elements must differ: the costs of the possible values, the greatest first, with the number of
+    /// values at each cost; empty unless all values are known.
+    values: Vec<Vec<(u64, u64)>>,
+}
+
+impl Fresh {
+    pub fn new(
+        run: &mut Run<'_>,
+        measured: Measured<'_>,
+        costs: &[u64],
+        lexemes: Arc<NewLexemes>,
+    ) -> Result<Fresh, EngineError> {
+        let grammar = measured.grammar;
         let values =
             grammar.all_items().iter().map(|items| values_of(run, measured, items)).collect::<Result<_, _>>()?;
         let mut fresh = Fresh { nodes: vec![UNKNOWN; grammar.nodes().len()], lexemes, values };
@@ -94,16 +119,11 @@ impl Fresh {
         &self.values[id.0 as usize]
     }
 
-    /// An upper bound on the cost of a new text of a lexeme.
-    pub fn of_key(&self, lexeme: ExprId) -> u64 {
-        self.lexemes[&lexeme].least()
-    }
-
     fn of(&self, measured: Measured<'_>, costs: &[u64], id: NodeId) -> New {
         let new = |node: &NodeId| self.nodes[node.0 as usize];
         let cost = |node: &NodeId| costs[node.0 as usize];
         match measured.node(id) {
-            Node::Lexeme(lexeme) => self.lexemes[lexeme],
+            Node::Lexeme(lexeme) => self.lexemes.0[lexeme],
             Node::Token(_) => New { of_many: NEVER, longest: 1 },
             Node::Sequence(parts) => {
                 let all = sum(parts.iter().map(cost));
@@ -176,7 +196,7 @@ impl Fresh {
             instead(known(one), cost, new.of_many)
         });
         let of_additional = members.additional.iter().filter(|_| has_room).map(|additional| {
-            let key = self.lexemes[&additional.key].of_many;
+            let key = self.lexemes.0[&additional.key].of_many;
             sum([key, lexeme(surface.colon), costs[additional.value.0 as usize]])
         });
         let of_many = of_known.chain(of_additional).min().unwrap_or(NEVER);
@@ -236,14 +256,6 @@ fn lexemes_of_value(measured: Measured<'_>, value: NodeId) -> Option<Vec<ExprId>
         }
     }
     Some(lexemes)
-}
-
-fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
-    costs.into_iter().fold(0, u64::saturating_add)
-}
-
-fn times(count: u32, cost: u64) -> u64 {
-    if count == 0 { 0 } else { cost.saturating_mul(u64::from(count)) }
 }
 
 /// A sum in which one part is replaced.

@@ -25,20 +25,17 @@ use crate::completion::shared_path::SharedPath;
 use crate::completion::token_counts::{NEVER, NEW_KEY, TokenCounts};
 use crate::completion::token_list::{TokenList, bits_of};
 use crate::error::EngineError;
-use crate::machine::layout::ExpansionId;
 use crate::mask::cache::DependencyCache;
-use crate::parse::stepper::{Mode, Run, offers_tokens};
+use crate::parse::stepper::{Mode, Run};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
-/// A place is not searched if its estimated cost is more than `FAR` times the budget plus `FURTHER`: a token may span
+/// No path is searched for whose estimated cost is more than `FAR` times the budget plus `FURTHER`: a token may span
 /// lexemes, but rarely more than a few.
 const FAR: u64 = 4;
 const FURTHER: u64 = 8;
-
-/// A search that visited every place counts as this many more.
-const COSTLY: usize = 7;
 
 /// The number of bytes by which a canonical text may exceed a shortest one, so that it can follow the tokens before.
 const REWRITTEN: u64 = 16;
@@ -55,28 +52,25 @@ pub(crate) struct PathToEnd {
     pieces: Vec<Piece>,
     /// The greatest cost of a path that was searched for.
     within: u64,
-    /// The number of searches that it counts as.
-    searches: usize,
 }
 
 impl PathToEnd {
     fn none(within: u64) -> PathToEnd {
-        PathToEnd { tokens: NEVER, pieces: Vec::new(), within, searches: 1 }
+        PathToEnd { tokens: NEVER, pieces: Vec::new(), within }
     }
 
     fn of(vocabulary: &Tokens, pieces: Vec<Piece>) -> Result<PathToEnd, EngineError> {
         let tokens = tokens_of(vocabulary, &pieces)?.map_or(NEVER, |tokens| tokens.len() as u64);
-        Ok(PathToEnd { tokens, pieces, within: NEVER, searches: 1 })
+        Ok(PathToEnd { tokens, pieces, within: NEVER })
     }
 
     /// The path with these tokens.
-    fn of_tokens(vocabulary: &Tokens, tokens: &[u32]) -> PathToEnd {
+    fn of_tokens(vocabulary: &Tokens, tokens: &[u32]) -> Result<PathToEnd, EngineError> {
         let piece = |&token: &u32| match vocabulary.token_bytes(token) {
             Some(bytes) => Piece::Text(bytes.to_vec()),
             None => Piece::Token(token),
         };
-        let pieces = tokens.iter().map(piece).collect();
-        PathToEnd { tokens: tokens.len() as u64, pieces, within: NEVER, searches: 0 }
+        PathToEnd::of(vocabulary, tokens.iter().map(piece).collect())
     }
 
     /// Whether no path of at most `most` tokens is known, and one was searched for.
@@ -167,8 +161,6 @@ struct Search {
     paths: Vec<Arc<PathToEnd>>,
     /// The path that was used or found last, from any place.
     last: Option<Arc<PathToEnd>>,
-    /// Whether the last search found no path.
-    is_in_vain: bool,
     /// Results of counting for arrays of different numbers.
     counted: Counted,
 }
@@ -242,7 +234,7 @@ impl Endings {
     /// Computes everything that does not depend on a text, except the cost of references, which is given.
     fn new(run: &mut Run<'_>, counts: Arc<TokenCounts>, references: ReferenceCosts) -> Result<Endings, EngineError> {
         let grammar = run.machine.grammar().clone();
-        let measured = Measured { grammar: &grammar, tokens: Some(&counts), references };
+        let measured = Measured { grammar: &grammar, tokens: Some(&counts), references, new_keys: None };
         let nodes: Arc<[u64]> = node_costs(measured)?.into();
         let bounds = Bounds::new(run, &counts.vocabulary, measured, &nodes)?;
         let places = DependencyCache::new(LARGE_BUDGET, EVERY_COUNT);
@@ -250,6 +242,7 @@ impl Endings {
         for members in grammar.all_members() {
             is_bounded = is_bounded && are_new_keys_near(run, members)?;
         }
+        is_bounded = is_bounded && (Switch::CompletionFresh.is_on() || bounds.fresh.is_none());
         let has_additional_keys = grammar.all_members().iter().any(|members| !members.additional.is_empty());
         let hangs_on_text = has_additional_keys || run.machine.keeps_text() || run.machine.has_names();
         let (texts, texts_by_bytes, numbers) = Default::default();
@@ -298,11 +291,13 @@ impl Run<'_> {
         }
         if is_canonical {
             let (nodes, bounds) = endings.in_bytes(self)?;
-            let mut costs = Costs::in_bytes_of(nodes.clone());
+            let costs = Costs::in_bytes_of(nodes.clone());
+            let mut costs = bounds.costs_apart(&costs).unwrap_or(costs);
             let worst = bounds.after_a_token(self, &mut costs, configuration)?;
             return Ok((worst.saturating_add(REWRITTEN), bounds.step));
         }
-        let mut costs = endings.costs();
+        let costs = endings.costs();
+        let mut costs = endings.bounds.costs_apart(&costs).unwrap_or(costs);
         let worst = endings.bounds.after_a_token(self, &mut costs, configuration)?;
         Ok((worst, endings.bounds.step))
     }
@@ -314,7 +309,8 @@ impl Run<'_> {
         configuration: SetId,
     ) -> Result<Option<Vec<u32>>, EngineError> {
         let mut costs = endings.costs();
-        self.path_to_end_with(endings, &mut costs, configuration)
+        let pieces = self.complete_with(&mut costs, &mut endings.texts, configuration, NEVER - 1, STEPS)?.found();
+        Ok(pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?)
     }
 
     /// Short texts that complete the text: the one with the fewest tokens, as far as known, and the shortest one.
@@ -325,9 +321,7 @@ impl Run<'_> {
         for (costs, texts) in
             [(&mut by_tokens, &mut endings.texts), (&mut Costs::in_bytes_of(nodes), &mut endings.texts_by_bytes)]
         {
-            if let Completion::Found(pieces) = self.complete_with(costs, texts, configuration, NEVER - 1, STEPS)? {
-                found.push(pieces);
-            }
+            found.extend(self.complete_with(costs, texts, configuration, NEVER - 1, STEPS)?.found());
         }
         found.dedup();
         Ok(found)
@@ -351,18 +345,6 @@ impl Run<'_> {
         Ok(ranked.into_iter().map(|(.., token)| token).collect())
     }
 
-    fn path_to_end_with(
-        &mut self,
-        endings: &mut Endings,
-        costs: &mut Costs,
-        configuration: SetId,
-    ) -> Result<Option<Vec<u32>>, EngineError> {
-        match self.complete_with(costs, &mut endings.texts, configuration, NEVER - 1, STEPS)? {
-            Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
-            Completion::TooLong(_) | Completion::Never => Ok(None),
-        }
-    }
-
     /// The tokens of the path that is shortest in bytes.
     pub fn path_to_end_in_bytes(
         &mut self,
@@ -372,10 +354,8 @@ impl Run<'_> {
         let reference = shortest_name(self, configuration);
         let mut costs = Costs::in_bytes(&self.machine.grammar().clone(), reference)?;
         let texts = &mut endings.texts_by_bytes;
-        match self.complete_with(&mut costs, texts, configuration, NEVER - 1, STEPS)? {
-            Completion::Found(pieces) => Ok(tokens_of(&endings.counts.vocabulary, &pieces)?),
-            Completion::TooLong(_) | Completion::Never => Ok(None),
-        }
+        let pieces = self.complete_with(&mut costs, texts, configuration, NEVER - 1, STEPS)?.found();
+        Ok(pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?)
     }
 
     /// At most `most` tokens that complete the text from a place to which a token of a narrowed mask led: the path for
@@ -392,38 +372,32 @@ impl Run<'_> {
         let places = self.places_after(endings, before)?;
         let place = places.0.iter().find(|place| place.tokens.has(token));
         let own = place.and_then(|place| left?.by_place.get(&place.first));
-        let mut pieces = self.mended_to_any(endings, own.map_or(&[], Vec::as_slice), here, most)?;
+        let mut pieces = self.first_serving(own.map_or(&[], Vec::as_slice), here, most)?;
         if pieces.is_none() {
             let mut costs = endings.costs();
-            match self.complete_with(&mut costs, &mut endings.texts, here, most_looked_at(most), LOOKED_AT) {
-                Ok(Completion::Found(found)) => pieces = Some(found),
-                Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {}
-                Err(error) => return Err(error),
-            }
+            pieces = self.complete_near(&mut costs, &mut endings.texts, here, most_looked_at(most))?;
         }
         let mut tokens = pieces.map_or(Ok(None), |pieces| tokens_of(&endings.counts.vocabulary, &pieces))?;
         if tokens.as_ref().is_none_or(|tokens| tokens.len() as u64 > most) {
             let mut kept = left.map(|left| left.all.clone()).unwrap_or_default();
             kept.extend(place.map(|place| lock(&place.known).paths.clone()).unwrap_or_default());
-            if let Some(pieces) = self.mended_to_any(endings, &kept, here, most)? {
+            if let Some(pieces) = self.first_serving(&kept, here, most)? {
                 tokens = tokens_of(&endings.counts.vocabulary, &pieces)?;
             }
         }
         Ok(tokens)
     }
 
-    /// The first of some paths that completes the text from a place within `most` tokens, adjusted to that place.
-    fn mended_to_any(
+    /// The first of some paths that completes the text from a place within `most` tokens.
+    fn first_serving(
         &mut self,
-        endings: &mut Endings,
         paths: &[Arc<PathToEnd>],
         place: SetId,
         most: u64,
     ) -> Result<Option<Vec<Piece>>, EngineError> {
-        let vocabulary = endings.counts.vocabulary.clone();
         for path in paths {
-            if let Some(mended) = self.mended_to(&vocabulary, &mut endings.texts, place, path, most)? {
-                return Ok(Some(mended.pieces));
+            if self.is_served(place, path, most)? {
+                return Ok(Some(path.pieces.clone()));
             }
         }
         Ok(None)
@@ -440,21 +414,19 @@ impl Run<'_> {
         mask: &mut [u32],
     ) -> Result<PathsLeft, EngineError> {
         let vocabulary = endings.counts.vocabulary.clone();
-        let last = path.get(1..).map(|rest| Arc::new(PathToEnd::of_tokens(&vocabulary, rest)));
+        let last = path.get(1..).map(|rest| PathToEnd::of_tokens(&vocabulary, rest)).transpose()?.map(Arc::new);
         let edges = self.edges_of(configuration, mask);
         let places = self.places_after(endings, configuration)?;
         let mut costs = endings.costs();
         let (known, paths, counted) = Default::default();
-        let mut search = Search { most, searches: 0, known, paths, last, is_in_vain: false, counted };
+        let mut search = Search { most, searches: 0, known, paths, last, counted };
         // The most promising places come first, since only a limited number is searched.
         let mut open: Vec<&Place> = places.0.iter().filter(|place| place.at_most > most).collect();
         open.sort_by_key(|place| place.cost);
         let mut found = Vec::new();
         for place in open {
-            let (closing, known) = match place.cost > most_looked_at(most) {
-                true => (Vec::new(), None),
-                false => self.tokens_that_close(endings, &mut costs, configuration, place, mask, &mut search)?,
-            };
+            let (closing, known) =
+                self.tokens_that_close(endings, &mut costs, configuration, place, mask, &mut search)?;
             found.extend(known.map(|known| (place, known)));
             // If it does not matter which keys and elements were used, one token stands for all.
             if place.hangs_on != HangsOn::Nothing || closing.is_empty() {
@@ -507,12 +479,14 @@ impl Run<'_> {
         let decides = |kept: &PathToEnd| kept.tokens <= most || (!hangs_on_text && kept.is_too_long(most));
         // After one text, paths with other keys and elements may be found that no search finds after another. A mask
         // must not depend on which texts came before it.
-        let mut known = if hangs_on_text { Known::default() } else { lock(&place.known).clone() };
+        let mut known = if hangs_on_text || !Switch::CompletionKnown.is_on() {
+            Known::default()
+        } else {
+            lock(&place.known).clone()
+        };
         known.paths.retain(|kept| decides(kept));
         let Known { paths, searches } = &mut known;
-        search.is_in_vain = false;
         let (mut shared, mut read) = (None::<SharedPath>, 0);
-        let counted = closing.len();
         for token in tokens {
             let Some(bytes) = vocabulary.token_bytes(token) else { continue };
             if let Some(shared) = shared.as_ref().filter(|shared| shared.serves(self, bytes))
@@ -521,10 +495,7 @@ impl Run<'_> {
                 closing.push(token);
                 continue;
             }
-            // If no path is found for the first token, none is searched after the others, whatever is known from other
-            // texts.
-            let is_in_vain = search.is_in_vain && closing.len() == counted;
-            if read == MANY || is_in_vain || paths.first().is_some_and(|path| path.is_too_long(most)) {
+            if read == MANY || paths.first().is_some_and(|path| path.is_too_long(most)) {
                 continue;
             }
             let after = self.run(configuration, bytes)?;
@@ -534,11 +505,12 @@ impl Run<'_> {
             }
             closing.push(token);
             if shared.is_none()
+                && Switch::CompletionShared.is_on()
                 && place.hangs_on != HangsOn::Nothing
                 && !self.machine.has_names()
                 && let Some(path) = paths.first().filter(|path| path.tokens <= most)
             {
-                shared = SharedPath::new(self, configuration, bytes, &path.pieces, most - path.tokens)?;
+                shared = SharedPath::new(self, configuration, bytes, &path.pieces)?;
             }
         }
         // A known path counts as if it had been searched for, so that no more tokens are kept than without it.
@@ -613,30 +585,24 @@ impl Run<'_> {
         paths: &mut Vec<Arc<PathToEnd>>,
         search: &mut Search,
     ) -> Result<bool, EngineError> {
-        if let Some(&closes) = search.known.get(&place) {
+        if let Some(&closes) = search.known.get(&place).filter(|_| Switch::CompletionMerged.is_on()) {
             return Ok(closes);
         }
-        let vocabulary = endings.counts.vocabulary.clone();
         let known = paths.first().cloned();
         let closes = match known {
             Some(kept) if kept.is_too_long(search.most) => false,
-            Some(kept) if self.mended_to(&vocabulary, &mut endings.texts, place, &kept, search.most)?.is_some() => {
+            Some(kept) if self.is_served(place, &kept, search.most)? => {
                 search.note(kept);
                 true
             }
             _ if search.searches >= FEW => return Ok(false),
             _ => {
-                let known = match search.last.clone() {
-                    Some(last) => self.mended_to(&vocabulary, &mut endings.texts, place, &last, search.most)?,
-                    None => None,
+                let found = match search.last.clone().filter(|_| Switch::CompletionLast.is_on()) {
+                    Some(last) if self.is_served(place, &last, search.most)? => last,
+                    _ => Arc::new(self.path_within(endings, costs, place, search.most)?),
                 };
-                let found = match known {
-                    Some(found) => found,
-                    None => self.path_within(endings, costs, place, search.most)?,
-                };
-                search.searches += found.searches;
-                search.is_in_vain = found.is_too_long(search.most);
-                let (closes, found) = (found.tokens <= search.most, Arc::new(found));
+                search.searches += 1;
+                let closes = found.tokens <= search.most;
                 if closes {
                     search.note(found.clone());
                 }
@@ -666,29 +632,14 @@ impl Run<'_> {
         match self.complete_with(costs, &mut endings.texts, place, most, LOOKED_AT) {
             Ok(Completion::Found(pieces)) => PathToEnd::of(&endings.counts.vocabulary, pieces),
             Ok(Completion::TooLong(_) | Completion::Never) => Ok(PathToEnd::none(most)),
-            Err(EngineError::CompletionTooCostly(_)) => {
-                Ok(PathToEnd { searches: 1 + COSTLY, ..PathToEnd::none(NEVER) })
-            }
+            Err(EngineError::CompletionTooCostly(_)) => Ok(PathToEnd::none(NEVER)),
             Err(error) => Err(error),
         }
     }
 
-    /// A path known from another place, if it also completes the text from here within `most` tokens, perhaps with
-    /// other elements.
-    fn mended_to(
-        &mut self,
-        vocabulary: &Tokens,
-        texts: &mut Texts,
-        place: SetId,
-        path: &PathToEnd,
-        most: u64,
-    ) -> Result<Option<PathToEnd>, EngineError> {
-        if path.tokens > most {
-            return Ok(None);
-        }
-        let Some(pieces) = self.mended_path(texts, place, &path.pieces)? else { return Ok(None) };
-        let mended = PathToEnd::of(vocabulary, pieces)?;
-        Ok((mended.tokens <= most).then_some(mended))
+    /// Whether a path of at most `most` tokens known from another place also completes the text from here.
+    fn is_served(&mut self, place: SetId, path: &PathToEnd, most: u64) -> Result<bool, EngineError> {
+        Ok(path.tokens <= most && self.leads_to_the_end(place, &path.pieces)?)
     }
 
     /// Whether a path known from another place also completes the text from here.
@@ -715,13 +666,6 @@ impl Run<'_> {
         Ok(paths.first().map_or(NEVER, |&(cost, _)| cost))
     }
 
-    /// Whether a key that must be new is being written.
-    fn writes_additional_key(&self, place: SetId) -> bool {
-        self.stacks.entries(place).iter().any(|&thread| {
-            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
-        })
-    }
-
     /// The tokens of a mask that the grammar names as single tokens.
     fn edges_of(&self, configuration: SetId, mask: &[u32]) -> Vec<u32> {
         if !self.machine.tokens.any() {
@@ -737,7 +681,9 @@ impl Run<'_> {
     /// completing the text from each. Everything below is tracked as read, so the cached places are valid wherever all
     /// of that is equal.
     fn places_after(&mut self, endings: &mut Endings, configuration: SetId) -> Result<Arc<Places>, EngineError> {
-        if let Some(places) = endings.places.find(self.machine, self.stacks, configuration) {
+        if Switch::CompletionPlaces.is_on()
+            && let Some(places) = endings.places.find(self.machine, self.stacks, configuration)
+        {
             return Ok(places.clone());
         }
         let places = Arc::new(self.in_mode(Mode::Optimistic, |run| run.places_if_new(endings, configuration))?);
@@ -751,6 +697,7 @@ impl Run<'_> {
         let vocabulary = endings.counts.vocabulary.clone();
         let words = vocabulary.mask_words();
         let mut costs = endings.costs();
+        let mut apart = endings.bounds.costs_apart(&costs);
         let keeps_text = self.machine.keeps_text();
         let groups = self.in_mode(Mode::Optimistic, |run| run.tokens_by_place(&vocabulary, configuration))?;
         // The place with the most tokens gets all tokens that no other place has.
@@ -760,15 +707,18 @@ impl Run<'_> {
         let mut all = Vec::with_capacity(groups.len());
         for (at, ((place, is_unverified), tokens)) in groups.into_iter().enumerate() {
             let cost = self.least(endings, &mut costs, place)?;
-            let writes_key = self.writes_additional_key(place);
+            let writes_key = self.in_additional_keys(place).next().is_some();
             let spare = if writes_key { NEW_KEY } else { 0 };
             // If something may not be new, the cheapest continuation may be unavailable.
-            let at_most = match endings.bounds.is_exact && !is_unverified {
+            let at_most = match endings.bounds.is_exact && !is_unverified && Switch::CompletionExact.is_on() {
                 _ if !endings.is_bounded => NEVER,
                 true => cost.saturating_add(spare),
                 false if !is_unverified && self.stacks.has_bottom(place) => 0,
                 // The stack alone does not tell the cost of elements that count and of keys that must be new.
-                false => endings.bounds.after_a_token(self, &mut costs, place)?.saturating_add(1),
+                false => {
+                    let costs = apart.as_mut().unwrap_or(&mut costs);
+                    endings.bounds.after_a_token(self, costs, place)?.saturating_add(1)
+                }
             };
             let hangs_on = match keeps_text || writes_key {
                 _ if is_unverified => HangsOn::Token,
@@ -776,7 +726,7 @@ impl Run<'_> {
                 true => HangsOn::Written,
                 false => HangsOn::Nothing,
             };
-            let list = match Some(at) == most && tokens.len() > words {
+            let list = match Some(at) == most && tokens.len() > words && Switch::CompletionLists.is_on() {
                 true => TokenList::AllBut(bits_of(&others, &vocabulary, words)),
                 false => TokenList::of(&tokens, &vocabulary, words),
             };
@@ -826,7 +776,7 @@ impl Run<'_> {
             path.truncate(trie.depth(node));
             let above = *path.last().expect("the path begins before the first byte") as usize;
             let byte = trie.byte(node);
-            if steps[above][usize::from(byte)] == UNKNOWN {
+            if steps[above][usize::from(byte)] == UNKNOWN || !Switch::CompletionTable.is_on() {
                 let (place, is_assumed) = places[above];
                 let (here, more) = self.known_step(place, byte)?;
                 let place = (here, is_assumed || more.is_any());
@@ -856,7 +806,7 @@ impl Run<'_> {
     }
 }
 
-/// The greatest estimated cost at which a place is searched for a path.
+/// The greatest estimated cost of a path that is searched for.
 fn most_looked_at(most: u64) -> u64 {
     most.saturating_mul(FAR).saturating_add(FURTHER)
 }

@@ -13,8 +13,8 @@ use stencilm_grammar::{Items, ItemsId, Node, canonical_json};
 use stencilm_regex::{Deriver, ExprId};
 use stencilm_support::{LOOKED_AT, check_time};
 
-use crate::completion::costs::Costs;
-use crate::completion::search::{Completion, Piece, Texts, tokens_of};
+use crate::completion::costs::{Costs, sum};
+use crate::completion::search::{Piece, Texts, tokens_of};
 use crate::completion::token_counts::{NEVER, TokenCounts, count_of, shortest_text};
 use crate::distinct::number_counts::{NumberSteps, Part};
 use crate::error::EngineError;
@@ -22,6 +22,7 @@ use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::{ExpansionId, Frame, Machine};
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, ItemsState, NIL, SetId, UNKNOWN_TEXT};
+use crate::switches::Switch;
 use crate::vocabulary::tokens::Tokens;
 
 /// How many more numbers are listed than an array can lack.
@@ -277,10 +278,6 @@ fn sums(costs: impl Iterator<Item = u64>) -> Vec<u64> {
     sums
 }
 
-fn sum(costs: impl IntoIterator<Item = u64>) -> u64 {
-    costs.into_iter().fold(0, u64::saturating_add)
-}
-
 impl Numbers {
     /// The numbers of an array; `None` where its elements are of another kind, or where it has other constraints.
     fn of(
@@ -439,7 +436,7 @@ impl Run<'_> {
         place: SetId,
     ) -> Result<(Vec<Plan>, u64), EngineError> {
         let mut plans = Vec::new();
-        if !self.machine.keeps_text() || self.machine.has_names() {
+        if !self.machine.keeps_text() || self.machine.has_names() || !Switch::CompletionCounting.is_on() {
             return Ok((plans, 0));
         }
         let mut threads = self.stacks.entries(place).to_vec();
@@ -456,7 +453,7 @@ impl Run<'_> {
                 least = 0;
                 continue;
             };
-            let unused = match counted.unused.get(&(id, state.seen)) {
+            let unused = match counted.unused.get(&(id, state.seen)).filter(|_| Switch::CompletionCounted.is_on()) {
                 Some(unused) => unused.clone(),
                 None => {
                     let unused = Rc::new(Unused::of(self, &numbers, state.seen));
@@ -471,13 +468,13 @@ impl Run<'_> {
                 Frame::Item(_) => self.plans_within(&array, text, costs, texts, &mut found)?,
                 _ => self.plans_after(&array, costs, texts, &mut found)?,
             };
-            if !is_decided || !array.numbers.is_least {
+            if !is_decided || !array.numbers.is_least || !Switch::CompletionLeast.is_on() {
                 least = 0;
             }
             if found.is_empty() {
                 continue;
             }
-            let tail = match counted.tails.get(&thread.below) {
+            let tail = match counted.tails.get(&thread.below).filter(|_| Switch::CompletionCounted.is_on()) {
                 Some(tail) => tail.clone(),
                 None => {
                     let tail = self.tail(&array.numbers, counts, costs, texts, thread.below, text)?.map(Rc::new);
@@ -548,13 +545,8 @@ impl Run<'_> {
         let after = self.stacks.configuration(&mut threads)?;
         let mut pieces = vec![Piece::Text(numbers.close.clone())];
         if !self.stacks.has_bottom(after) {
-            match self.complete_with(costs, texts, after, NEVER - 1, LOOKED_AT) {
-                Ok(Completion::Found(found)) => pieces.extend(found),
-                Ok(Completion::TooLong(_) | Completion::Never) | Err(EngineError::CompletionTooCostly(_)) => {
-                    return Ok(None);
-                }
-                Err(error) => return Err(error),
-            }
+            let Some(found) = self.complete_near(costs, texts, after, NEVER - 1)? else { return Ok(None) };
+            pieces.extend(found);
         }
         let count = |pieces: &[Piece]| -> Result<u64, EngineError> {
             Ok(tokens_of(&counts.vocabulary, pieces)?.map_or(NEVER, |tokens| tokens.len() as u64))

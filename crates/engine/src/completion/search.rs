@@ -24,6 +24,7 @@ use crate::error::EngineError;
 use crate::machine::layout::{ExpansionId, FrameId, Machine};
 use crate::parse::stepper::{Mode, Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
+use crate::switches::Switch;
 use crate::vocabulary::tokens::Tokens;
 
 /// A part of a path to the end.
@@ -40,6 +41,16 @@ pub(crate) enum Completion {
     /// Every path costs at least this much.
     TooLong(u64),
     Never,
+}
+
+impl Completion {
+    /// The path, if one was found.
+    pub fn found(self) -> Option<Vec<Piece>> {
+        match self {
+            Completion::Found(pieces) => Some(pieces),
+            Completion::TooLong(_) | Completion::Never => None,
+        }
+    }
 }
 
 /// The fewest tokens that spell a path; `None` where some byte has no token.
@@ -203,7 +214,7 @@ impl Frontier {
         let Step { to: configuration, piece, element } = step;
         self.places.push(Reached { configuration, cost, piece, element, before, depth, paths });
         self.deepest = self.deepest.max(depth);
-        if !self.hurries && place > (MANY as u32).saturating_add(2 * self.deepest) {
+        if !self.hurries && place > (MANY as u32).saturating_add(2 * self.deepest) && Switch::CompletionHurry.is_on() {
             self.hurries = true;
             let rest = |next: &Next| next.total.saturating_sub(self.places[next.place as usize].cost);
             let queue = std::mem::take(&mut self.queue).into_iter();
@@ -268,6 +279,20 @@ impl Run<'_> {
             (Err(EngineError::Limit(limit)), _) if stopped(limit) => Err(EngineError::Limit(limit)),
             (_, Some(best)) => Ok(Completion::Found(path_to(&mut frontier.places, best))),
             (found, None) => found,
+        }
+    }
+
+    /// A path that a short search finds.
+    pub fn complete_near(
+        &mut self,
+        costs: &mut Costs,
+        lexemes: &mut Texts,
+        start: SetId,
+        most: u64,
+    ) -> Result<Option<Vec<Piece>>, EngineError> {
+        match self.complete_with(costs, lexemes, start, most, LOOKED_AT) {
+            Err(EngineError::CompletionTooCostly(_)) => Ok(None),
+            found => Ok(found?.found()),
         }
     }
 
@@ -452,7 +477,7 @@ impl Run<'_> {
     /// equal elements. More of the lexeme is no shorter path then, and a number can always be continued, each time as
     /// near to the end as before.
     fn may_end_towards_repeat(&mut self, configuration: SetId, lexeme: ExprId) -> Result<bool, EngineError> {
-        if !self.machine.keeps_text() {
+        if !self.machine.keeps_text() || !Switch::CompletionRepeat.is_on() {
             return Ok(false);
         }
         let mut threads = self.stacks.entries(configuration).to_vec();
@@ -516,6 +541,7 @@ impl Run<'_> {
         let array = self.array_of_element(frontier.places[next.place as usize].configuration, lexeme);
         if next.tried == 0
             && let Some(array) = array
+            && Switch::CompletionOrder.is_on()
             && let Some(before) = frontier.element_before(next.place, array, lexeme)
         {
             let deriver = self.lexeme_cache.deriver();
@@ -541,7 +567,11 @@ impl Run<'_> {
             Behind::Nothing => true,
         };
         if is_tried && next.tried < LOOKED_AT as u32 {
-            frontier.queue.push(Reverse(Next { tried: next.tried + 1, is_unweighed: true, ..*next }));
+            let other = Next { tried: next.tried + 1, is_unweighed: true, ..*next };
+            match Switch::CompletionLazy.is_on() {
+                true => frontier.queue.push(Reverse(other)),
+                false => self.weigh(frontier, costs, lexemes, other)?,
+            }
         }
         let element = array.map(|array| ElementText { array, lexeme, at: next.tried });
         Ok((found == Behind::New).then_some(Step { to: after, piece: Piece::Text(text), element }))
@@ -571,76 +601,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A path known from another place, adjusted so that it completes the text from here: elements that the text
-    /// already has are replaced by new ones. `None` where that is not possible.
-    pub fn mended_path(
-        &mut self,
-        lexemes: &mut Texts,
-        place: SetId,
-        pieces: &[Piece],
-    ) -> Result<Option<Vec<Piece>>, EngineError> {
-        let (mut path, mut places) = (pieces.to_vec(), vec![place]);
-        let (mut mended, mut later) = (None, None);
-        while places.len() <= path.len() {
-            let (here, at) = (places[places.len() - 1], places.len() - 1);
-            let after = match &path[at] {
-                Piece::Text(text) => self.run(here, text)?,
-                Piece::Token(token) => self.step_token(here, *token, None)?,
-            };
-            if after != SetId::EMPTY {
-                places.push(after);
-                continue;
-            }
-            // A number that the array has may be a prefix of others, so that only what follows shows that it is a
-            // repeat.
-            let mut new = None;
-            for before in [Some(at), at.checked_sub(1)].into_iter().flatten().filter(|&before| mended < Some(before)) {
-                if let Piece::Text(old) = &path[before]
-                    && new.is_none()
-                {
-                    // The elements after it have not been changed.
-                    let later = later.get_or_insert_with(|| LastPlaces::of(pieces));
-                    let is_free = |text: &[u8]| !later.is_after(text, before);
-                    let rest = path.len() - before - 1;
-                    new = self.new_element(lexemes, places[before], old, rest, is_free)?.map(|text| (before, text));
-                }
-            }
-            let Some((before, text)) = new else { return Ok(None) };
-            mended = Some(before);
-            path[before] = Piece::Text(text);
-            places.truncate(before + 1);
-        }
-        Ok(self.stacks.has_bottom(places[path.len()]).then_some(path))
-    }
-
-    /// An element to replace one that its array already has: a text of the same lexeme that the array does not have,
-    /// and that does not occur in the rest of the path.
-    fn new_element(
-        &mut self,
-        lexemes: &mut Texts,
-        here: SetId,
-        old: &[u8],
-        rest: usize,
-        is_free: impl Fn(&[u8]) -> bool,
-    ) -> Result<Option<Vec<u8>>, EngineError> {
-        for (lexeme, _) in self.lexemes_of_elements(here) {
-            if !self.lexeme_cache.deriver().matches(lexeme, old)? {
-                continue;
-            }
-            for at in 0..=rest + MANY {
-                let Some(text) = lexemes.other(self.lexeme_cache.deriver(), lexeme, at)? else { break };
-                if !is_free(&text) {
-                    continue;
-                }
-                let after = self.run(here, &text)?;
-                if self.found_after(here, lexeme, after) == Behind::New {
-                    return Ok(Some(text));
-                }
-            }
-        }
-        Ok(None)
-    }
-
     /// Whether the text is within an element that must differ from others.
     fn must_differ(&mut self, configuration: SetId) -> bool {
         if !self.machine.keeps_text() {
@@ -653,24 +613,6 @@ impl Run<'_> {
             }
         }
         !arrays.is_empty()
-    }
-}
-
-/// The last position of each text on a path.
-struct LastPlaces<'w>(FxHashMap<&'w [u8], usize>);
-
-impl<'w> LastPlaces<'w> {
-    fn of(path: &'w [Piece]) -> LastPlaces<'w> {
-        let texts = path.iter().enumerate().filter_map(|(at, piece)| match piece {
-            Piece::Text(text) => Some((&text[..], at)),
-            Piece::Token(_) => None,
-        });
-        LastPlaces(texts.collect())
-    }
-
-    /// Whether a text occurs after a position.
-    fn is_after(&self, text: &[u8], place: usize) -> bool {
-        self.0.get(text).is_some_and(|&last| last > place)
     }
 }
 

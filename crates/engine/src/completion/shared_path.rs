@@ -3,8 +3,7 @@
 //! The path is read in the same way after each of them, except for the key and the elements that the token is a part
 //! of. So the path is read for one token, and the comparisons made on it are recorded. For the other tokens it is
 //! enough that their keys and elements differ from everything compared with them, which mostly follows from the string
-//! that is being written. If the order of elements makes no difference, an element on the path and the one of the first
-//! token may change places.
+//! that is being written.
 
 use rustc_hash::FxHashSet;
 use stencilm_grammar::{MembersId, canonical_json};
@@ -17,6 +16,7 @@ use crate::machine::layout::ExpansionId;
 use crate::parse::stepper::{Compared, Run, offers_tokens};
 use crate::state::stacks::{Entry, NIL, SetId};
 use crate::state::used_strings::{Strings, UsedStrings};
+use crate::switches::Switch;
 use crate::vocabulary::json_text::{Begun, begun, value_of};
 
 /// A path to the end after one token, for use after others that lead to the same place.
@@ -34,13 +34,11 @@ pub(crate) struct SharedPath {
 #[derive(Default)]
 struct Elements {
     /// The elements that begin before the token or with it, and end in it or on the path.
-    begun: Vec<BegunElement>,
+    begun: Vec<Part>,
     /// The lists of elements with which some are compared on the path.
     seen: Vec<u32>,
     /// The values of the elements that begin on the path.
     later: FxHashSet<Vec<u8>>,
-    /// Those among them that could change places with the element of the first token.
-    exchangeable: FxHashSet<Vec<u8>>,
     /// The strings among all these values, if a string is being written.
     strings: Option<StringsSeen>,
 }
@@ -49,13 +47,6 @@ struct Elements {
 struct Part {
     before: Vec<u8>,
     after: Vec<u8>,
-}
-
-/// An element of which a token is a part.
-struct BegunElement {
-    part: Part,
-    /// The list of elements before it.
-    seen: u32,
 }
 
 impl Part {
@@ -76,13 +67,11 @@ struct Key {
 
 impl SharedPath {
     /// The path after a token, which is known to complete the text; `None` where it tells nothing about other tokens.
-    /// `room` more tokens are allowed.
     pub fn new(
         run: &mut Run<'_>,
         configuration: SetId,
         token: &[u8],
         path: &[Piece],
-        room: u64,
     ) -> Result<Option<SharedPath>, EngineError> {
         let mut threads = run.stacks.entries(configuration).to_vec();
         run.take_text(&mut threads);
@@ -124,17 +113,9 @@ impl SharedPath {
                 return Ok(None);
             }
         }
-        // In another position the element may take one token for each of its bytes, and two tokens beside it may no
-        // longer be one.
-        let is_whole =
-            |part: &Part| part.before.trim_ascii().is_empty() && room >= (token.len() + part.after.len()) as u64 + 2;
-        if let [BegunElement { part, .. }] = &shared.elements.begun[..]
-            && is_whole(part)
-        {
-            let element = part.with(token);
-            shared.elements.exchangeable = run.exchangeable_elements(configuration, &element, here, path)?;
+        if Switch::CompletionStrings.is_on() {
+            shared.elements.find_strings(run);
         }
-        shared.elements.find_strings(run);
         for at in 0..shared.keys.len() {
             shared.keys[at].next = shared.names_after(run, &shared.keys[at]);
         }
@@ -216,13 +197,13 @@ impl Elements {
         }
         let Some(before) = (element.len() - on_the_way).checked_sub(token.len()) else { return false };
         let after = element[before + token.len()..].to_vec();
-        self.begun.push(BegunElement { part: Part { before: element[..before].to_vec(), after }, seen });
+        self.begun.push(Part { before: element[..before].to_vec(), after });
         true
     }
 
     /// Collects the strings in all elements that are compared, if the open elements are in the middle of a string.
     fn find_strings(&mut self, run: &mut Run<'_>) {
-        let Some(open) = self.begun.first().and_then(|element| open_string(&element.part.before)) else { return };
+        let Some(open) = self.begun.first().and_then(|element| open_string(&element.before)) else { return };
         let seen = self.seen.iter().map(|&seen| run.stacks.seen_strings(seen));
         let lists = seen.chain([Strings::default().with(self.later.iter().cloned())]).collect();
         self.strings = Some(StringsSeen::new(open, UsedStrings::new(lists)));
@@ -234,11 +215,8 @@ impl Elements {
             return true;
         }
         self.begun.iter().all(|element| {
-            let value = canonical_json(&element.part.with(token));
+            let value = canonical_json(&element.with(token));
             let known = run.stacks.known_text(&value);
-            if self.exchangeable.contains(&value) {
-                return !known.is_some_and(|value| run.stacks.seen.has(element.seen, value));
-            }
             if self.later.contains(&value) {
                 return false;
             }
@@ -279,33 +257,6 @@ impl Run<'_> {
         Ok((found?, compared))
     }
 
-    /// The values of the elements on a path that could change places with the one that begins at a configuration: all
-    /// of them are texts of one lexeme, in an array in which the order makes no difference.
-    fn exchangeable_elements(
-        &mut self,
-        configuration: SetId,
-        element: &[u8],
-        after: SetId,
-        path: &[Piece],
-    ) -> Result<FxHashSet<Vec<u8>>, EngineError> {
-        let mut values = FxHashSet::default();
-        let [(lexeme, array)] = self.lexemes_of_elements(configuration)[..] else { return Ok(values) };
-        if !self.lexeme_cache.deriver().matches(lexeme, element.trim_ascii())? {
-            return Ok(values);
-        }
-        let mut here = after;
-        for piece in path {
-            let Piece::Text(text) = piece else { return Ok(FxHashSet::default()) };
-            if self.array_of_element(here, lexeme) == Some(array)
-                && self.lexeme_cache.deriver().matches(lexeme, text)?
-            {
-                values.insert(canonical_json(text));
-            }
-            here = self.run(here, text)?;
-        }
-        Ok(values)
-    }
-
     /// The key that is open after a token, which leads from one configuration to the other; `None` where this is not
     /// clear.
     fn key_under_way(&self, before: SetId, after: SetId, token: &[u8]) -> Option<KeyUnderWay> {
@@ -314,13 +265,18 @@ impl Run<'_> {
         (!key.is_begun || key.rest_of(&written, token) == Some(&[])).then_some(key)
     }
 
+    /// The threads that are within a key that must be new.
+    pub fn in_additional_keys(&self, configuration: SetId) -> impl Iterator<Item = &Entry> {
+        self.stacks.entries(configuration).iter().filter(|&&thread| {
+            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
+        })
+    }
+
     /// What is written of the additional key that a configuration is within; `None` where its threads are within
     /// different keys.
     fn open_key(&self, configuration: SetId) -> Option<Vec<u8>> {
-        let additional = self.stacks.entries(configuration).iter().filter(|&&thread| {
-            thread != Entry::BOTTOM && !offers_tokens(thread) && self.machine.fork(ExpansionId(thread.head)).additional
-        });
-        let mut written = additional.map(|thread| self.stacks.members(thread.register).text);
+        let mut written =
+            self.in_additional_keys(configuration).map(|thread| self.stacks.members(thread.register).text);
         let first = written.next().unwrap_or(NIL);
         written.all(|other| other == first).then(|| self.stacks.text(first))
     }

@@ -1,5 +1,6 @@
 //! Lists of tokens in their shortest form: most places of a mask have few tokens, and one place has nearly all.
 
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
 
@@ -14,7 +15,7 @@ pub(crate) enum TokenList {
 
 impl TokenList {
     pub fn of(tokens: &[u32], vocabulary: &Tokens, words: usize) -> TokenList {
-        if tokens.len() > words {
+        if tokens.len() > words && Switch::CompletionLists.is_on() {
             return TokenList::Many(bits_of(tokens, vocabulary, words));
         }
         let mut all: Vec<u32> = tokens.iter().flat_map(|&token| same(vocabulary, token)).collect();

@@ -12,6 +12,7 @@ use stencilm_support::{LOOKED_AT, LimitExceeded};
 use crate::completion::token_counts::NEVER;
 use crate::error::EngineError;
 use crate::parse::stepper::Run;
+use crate::switches::Switch;
 
 /// The costs, in bytes, of completing worst prefixes of lexemes and of their residuals; [`NEVER`] where not known.
 #[derive(Default)]
@@ -40,7 +41,7 @@ impl WorstCases {
         }
         let most = match run.lexeme_cache.most_to_complete(lexeme)? {
             // A language decided by a program has a different residual for each of its texts.
-            u32::MAX if run.lexeme_cache.deriver().exprs.has_language(lexeme) => {
+            u32::MAX if !Switch::CompletionWorst.is_on() || run.lexeme_cache.deriver().exprs.has_language(lexeme) => {
                 longest_at_most(&run.lexeme_cache.deriver().exprs, lexeme, &mut self.longest)?
             }
             u32::MAX => {

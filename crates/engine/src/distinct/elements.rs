@@ -184,23 +184,6 @@ impl Run<'_> {
         (is_whole && arrays == [(expansion.frame, thread.register)]).then_some((expansion.frame, thread.below))
     }
 
-    /// The lexemes for which [`array_of_element`](Run::array_of_element) gives an array, each with that array.
-    pub(crate) fn lexemes_of_elements(&mut self, configuration: SetId) -> Vec<(ExprId, (FrameId, SetId))> {
-        if !self.machine.keeps_text() {
-            return Vec::new();
-        }
-        let mut lexemes = Vec::new();
-        for thread in self.stacks.entries(configuration).to_vec() {
-            if thread != Entry::BOTTOM && !offers_tokens(thread) && !self.machine.is_text(thread) {
-                lexemes.extend(self.lexemes(thread).into_iter().map(|(_, lexeme)| lexeme));
-            }
-        }
-        lexemes.sort_unstable();
-        lexemes.dedup();
-        let array = |lexeme| Some((lexeme, self.array_of_element(configuration, lexeme)?));
-        lexemes.into_iter().filter_map(array).collect()
-    }
-
     /// Whether there are threads, all within a string that no earlier element contains.
     pub(crate) fn are_new(&mut self, threads: &[Entry], text: u32) -> bool {
         let mut pending = Vec::new();

@@ -15,6 +15,7 @@ use crate::completion::token_counts::count_in_time;
 use crate::error::{EngineError, MatcherError};
 use crate::parse::stepper::Run;
 use crate::state::stacks::SetId;
+use crate::switches::Switch;
 use crate::vocabulary::token_set;
 
 /// The path with fewer tokens, if there is any; the first one if both are equally long.
@@ -136,7 +137,11 @@ impl GrammarMatcher {
             self.with_endings(|run, endings, here| run.most_after_a_token(endings, here, is_canonical))?;
         let Some(spare) = (left - 1).checked_sub(worst) else { return Ok(true) };
         // A name that is being declared makes all references to it longer, so the bound may grow without limit.
-        let steps = if self.compiled.declares_names() { 0 } else { spare / step.saturating_add(1) };
+        let steps = if self.compiled.declares_names() || !Switch::CompletionSteps.is_on() {
+            0
+        } else {
+            spare / step.saturating_add(1)
+        };
         let free = accepted.saturating_add(steps as usize);
         self.budget.as_mut().expect("there is a budget").free = Some((accepted, free));
         Ok(false)

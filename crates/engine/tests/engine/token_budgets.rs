@@ -329,6 +329,39 @@ fn keys_that_begin_within_a_token_are_none_that_the_object_has() {
     }
 }
 
+/// Where an object has the few keys that are cheap, a declared one is left that is dear, however deep the text is within it.
+#[test]
+fn keys_that_may_run_out_are_left_for_what_is_dear() {
+    const WANTED: [&str; 5] = ["[", "{", "\"", "b", ":"];
+    let dear = "12".repeat(20);
+    let few = format!(r#"%object {{ order = any; optional "a": "{dear}"; others = "\"b\"": x; count {{2,}}; }}"#);
+    let either = format!(r#"%object {{ others = "\"b\"" | "\"{dear}\"": x; count {{2,}}; }}"#);
+    let within = format!("%array {{ count {{2,}}; rest: {few}; }}");
+    for object in [few, either, within] {
+        let compiled = compiled_for(&format!("root ::= {object}\nx ::= \"[\" x? \"]\""), vocabulary(true));
+        let needed = with_budget(&compiled, 1_000).unwrap().tokens_to_end().unwrap();
+        for more in [0, 40, 150, 250, 400] {
+            let mut matcher = with_budget(&compiled, needed + more).unwrap();
+            while !matcher.is_terminated() {
+                let mask = mask_of(&mut matcher);
+                let wanted = WANTED.iter().filter_map(|text| TOKENS.iter().position(|token| token == text));
+                let token = wanted.map(|token| token as u32).find(|&token| mask.contains(token));
+                let token = token.or_else(|| mask.iter().next()).expect("something may come");
+                assert_eq!(matcher.accept_token(token), Ok(true));
+            }
+            assert!(matcher.token_budget_left() >= Some(0), "{object}: {more} more than needed");
+        }
+    }
+}
+
+/// The shortest text of an object within another value is found where a new key takes less than a declared one.
+#[test]
+fn an_object_within_has_the_shortest_keys() {
+    let object = r#"%object { order = any; optional "a": "121212"; others = "\"" [ab]* "\"": "1"; count {1,}; }"#;
+    let mut matcher = with_budget(&compiled(&format!(r#"root ::= "[" {object} "]" | "111111111""#)), 100).unwrap();
+    assert_eq!(matcher.shortest_completion(100).as_deref(), Ok(&b"[{\"\":1}]"[..]));
+}
+
 /// A token that the grammar names is read as what it names, also one that would stop: it is no end for which nothing is left.
 #[test]
 fn a_stop_token_that_the_grammar_names_ends_no_text() {
