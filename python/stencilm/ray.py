@@ -85,51 +85,55 @@ def Generate(
     resume: str | Path | None = None,
     column: str = "output",
 ) -> type:
-    """The class that `Dataset.map_batches` makes its workers of.
+    """Return the worker class for `Dataset.map_batches`.
 
-    Each row of the result has the columns of its row, and four more, named after `column`:
+    Each row of the result has the columns of the input row and four more, named after `column`:
 
-    * `output`: the value. Its Arrow type is that of the output type: a struct for a pydantic model,
-      a list, a number, a string. Values that have no Arrow type of their own, such as those of a
-      union, come as JSON text. Null where there is an error.
-    * `output_text`: what the model wrote, a string.
-    * `output_error`: why there is no value, a string; null where there is one.
+    * `output`: the value. Its Arrow type follows from the output type: a struct for a pydantic
+      model, a list, a number, a string. Values without an Arrow type, such as those of a union,
+      are JSON texts. Null if there is an error.
+    * `output_text`: the text that the model wrote.
+    * `output_error`: the reason why there is no value; null if there is one.
     * `output_stats`: a struct of `prompt_tokens`, `tokens`, `forced_tokens`, `seconds` and
-      `resumed`; `summarize` adds them up. `seconds` is the row's share of its batch's time, and
-      `resumed` says that an earlier run wrote the row.
+      `resumed`; `summarize` adds them up. `seconds` is the row's share of the time of its batch,
+      and `resumed` is true for rows from an earlier run.
 
     Args:
-        model: What each worker loads: a name or folder for `stencilm.load`, or a function without
-            positional arguments that makes a `Model` or an `ApiModel`. For vLLM a name or a folder.
-        output_type: What to write, as for `Model.__call__`.
+        model: The model that each worker loads: a name or folder for `stencilm.load`, or a function
+            without positional arguments that returns a `Model` or an `ApiModel`. For vLLM a name or
+            a folder.
+        output_type: The output type, as for `Model.__call__`.
         prompt: A format string over the columns, such as "Describe {name}.", or a function that
             takes the row, a dict, and returns a text or chat messages.
-        engine: What runs the model: "stencilm", this package's own loop, in which the rows of a
-            batch share their forward passes; or "vllm", an engine of vLLM in each worker, which
-            needs vLLM with this package's plug-in.
+        engine: The engine: "stencilm" for this package's own loop, in which the rows of a batch
+            share their forward passes, or "vllm" for vLLM in each worker, which needs vLLM with
+            this package's plug-in.
         model_options: Keyword arguments for `stencilm.load`, for the function, or for `vllm.LLM`.
-        max_tokens: The most tokens to write for a row; where None 512, or what an endpoint has.
-        temperature: 0 takes the most probable token, as None does, but for an endpoint.
-        top_p: Keep the fewest tokens that have this much probability together; None for all.
-        top_k: Keep this many of the most probable tokens; None for all.
-        whitespace_budget: Outputs that are JSON: the most bytes of whitespace between the parts of
-            a row's text; None for no bound. Models behind an API do not take it.
-        seed: Where given, a row draws with a seed made of this and of its key, or of its prompt
-            where there is no key, so that its text does not depend on the batch that it is in.
-        key: The column that tells rows apart. Needed with `resume`.
-        resume: A folder, or a URI that pyarrow knows, shared by all machines. What is done is kept
-            there, batch by batch, and a row that is there is not written again as long as its
-            prompt, the output type, the model and the options are the same. Rows that failed are
-            tried again. A function that makes a model is known by its name, with the arguments that
+        max_tokens: The maximum number of tokens for a row; None for 512, or the default of an
+            endpoint.
+        temperature: 0 always takes the most probable token. None is the same for a local model,
+            and the default of an endpoint.
+        top_p: Keep the smallest set of most probable tokens whose probabilities add up to this;
+            None for all.
+        top_k: Keep this number of the most probable tokens; None for all.
+        whitespace_budget: For JSON, the most bytes of whitespace between the parts of a row's text;
+            None for no limit. Not for models behind an API.
+        seed: If given, the seed of each row is made from this and its key, or its prompt without a
+            key, so that its text does not depend on its batch.
+        key: The column that identifies a row. Required with `resume`.
+        resume: A folder, or a URI that pyarrow reads, shared by all machines. Finished rows are
+            stored there, batch by batch, and are not generated again as long as their prompt, the
+            output type, the model and the options are the same. Failed rows are tried again. A
+            function as the model is identified by its name, with the arguments that
             `functools.partial` or `model_options` gives it.
-        column: The name of the value's column, and the beginning of the names of the others.
+        column: The name of the column with the value, and the prefix of the others.
 
     Raises:
-        TypeError: An argument is of the wrong kind.
-        ValueError: An option is out of range, `resume` has no `key`, or a function that no name
-            tells from others, or the prompt is not a format string.
+        TypeError: An argument has the wrong type.
+        ValueError: An option is out of range, the prompt is not a format string, or `resume` is
+            used without `key` or with a function that has no name.
         StencilError: The output type has no grammar.
-        ModelError: pyarrow is missing, which comes with Ray Data.
+        ModelError: pyarrow, which comes with Ray Data, is not installed.
     """
     if engine not in get_args(EngineName):
         raise ValueError(f"engine is {shown_value(engine):.80}, but must be 'stencilm' or 'vllm'")

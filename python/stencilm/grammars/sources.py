@@ -75,36 +75,36 @@ class Source(Protocol):
 
 
 class SchemaOptions(TypedDict, total=False):
-    """The options with which a JSON Schema is read, wherever one is taken.
+    """Options for reading a JSON Schema, accepted wherever a schema is.
 
     Attributes:
-        any_whitespace: Allow whitespace wherever JSON does. Where False the one layout is that of
+        any_whitespace: Allow whitespace wherever JSON does. If False, the only layout is that of
             `json.dumps` with `indent` and `separators`. Default True.
-        compact: Write no whitespace: short for `any_whitespace=False, separators=(",", ":")`.
+        compact: Allow no whitespace. Short for `any_whitespace=False, separators=(",", ":")`.
             Default False.
-        indent: How many spaces a level is indented; None for a single line. Without effect
-            while any_whitespace is True. Default None.
-        separators: What stands between items and between a key and its value. Where None,
-            (", ", ": "), and (",", ": ") with an indent. Without effect while any_whitespace
+        indent: The number of spaces for each level; None for a single line. Has no effect
+            if any_whitespace is True. Default None.
+        separators: The text between items, and the text between a key and its value. None stands
+            for (", ", ": "), or with an indent for (",", ": "). Has no effect if any_whitespace
             is True. Default None.
-        strict_mode: Close objects and tuples that do not say whether they are open. Where
-            False undeclared properties are allowed, as the specification says. Default False.
-        max_whitespace: The longest run of whitespace, so that a model cannot run away in it;
-            None for no bound. Default 64.
-        property_order: "declared" writes known properties in the order of the schema, "any"
-            in every order. Default "declared".
-        spelling: "natural" writes keys, constants and patterns plainly, "digits" does so and
-            integers without a point, which is also how Python types are written, "any" allows
-            every text that a JSON reader takes for the same value. Default "natural".
+        strict_mode: Close objects and tuples that do not say whether they are open. If False,
+            undeclared properties are allowed, as in the specification. Default False.
+        max_whitespace: The longest run of whitespace, so that a model cannot get stuck in
+            whitespace; None for no limit. Default 64.
+        property_order: The order of known properties: "declared" for that of the schema, "any"
+            for every order. Default "declared".
+        spelling: "natural" spells keys, constants and patterns plainly. "digits" also spells
+            integers without a point, as Python types do. "any" allows every text that a JSON
+            reader reads as the same value. Default "natural".
         escapes: "minimal" writes strings as `json.dumps` does with `ensure_ascii=False`: quotes,
-            backslashes and control characters are escaped, each in one way, and all else is plain.
-            "any" allows the escapes that `spelling` does. Default "any".
-        formats: "enforced" holds strings to the standard formats, "annotation" to none, as the
-            specification has it where nothing else is said. Default "enforced".
-        nullable: Read `nullable: true` as OpenAPI 3.0 does: null is one more type beside those
-            that `type` names. Where False it is an annotation. Default False.
-        on_unsupported: "error" refuses what cannot be enforced, "relax" drops it and says so
-            in `Grammar.report`. Default "error".
+            backslashes and control characters are escaped, each in one way, and nothing else is.
+            "any" allows the escapes that `spelling` allows. Default "any".
+        formats: "enforced" checks strings against the standard formats. "annotation" ignores
+            formats, which is the specification's default. Default "enforced".
+        nullable: Read `nullable: true` as OpenAPI 3.0 does: null is allowed in addition to the
+            type. If False, `nullable` is an annotation. Default False.
+        on_unsupported: "error" refuses a schema with constraints that cannot be enforced, "relax"
+            drops these and lists them in `Grammar.report`. Default "error".
     """
 
     any_whitespace: bool

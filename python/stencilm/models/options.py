@@ -28,16 +28,17 @@ Draft: TypeAlias = "Literal['lookup'] | LanguageModel | TypedModel | None"
 
 
 class TextLayout(TypedDict, total=False):
-    """How JSON is laid out in the text; without effect on a type whose texts are not JSON.
+    """The layout of JSON texts. It has no effect on types whose texts are not JSON.
 
-    What a `JsonSchema` says itself goes before these.
+    Options given to a `JsonSchema` itself take precedence.
 
     Attributes:
-        compact: Write no whitespace between the parts of JSON. Default False.
+        compact: Write no whitespace between the parts of the JSON text. Default False.
         indent: Write JSON as `json.dumps` does with this indent.
-        max_whitespace: The longest run of whitespace, where the layout is free; None for no bound.
-            64 where none is given.
-        escapes: "minimal" escapes only what JSON needs escaped; "any", the default, allows more.
+        max_whitespace: The longest run of whitespace, if the layout is free; None for no limit.
+            Default 64.
+        escapes: "minimal" escapes only characters that JSON requires to be escaped. "any" also
+            allows all other escapes. Default "any".
     """
 
     compact: bool
@@ -47,64 +48,67 @@ class TextLayout(TypedDict, total=False):
 
 
 class Drawing(TextLayout, total=False):
-    """How a text is written; every call that writes one takes these.
+    """Options for generating a text, accepted by every call that generates one.
 
     Attributes:
-        max_tokens: The most tokens to write. Where none is given, 512 for a local model; a model
-            behind an API is told no bound, and its text is closed after 4,096 tokens.
-        temperature: 0 takes the most probable token; see `Sampling` for this and the rest. Where
-            none is given, a local model takes 0, and an endpoint whatever is usual there.
-        top_p: Keep the fewest tokens that have this much probability together.
-        top_k: Keep this many of the most probable tokens; None for all.
-        min_p: Keep tokens that are at least this probable, next to the most probable one.
-        repetition_penalty: For tokens of the prompt and the text.
-        frequency_penalty: For each time that the text holds a token.
-        presence_penalty: For tokens that the text holds.
-        logit_bias: What is added to the logits of tokens, by their ids.
-        stop: Texts that end the text; they are no part of it.
-        seed: The same seed gives the same text; None for a new one.
-        sampling: Local models. "masked", the default, draws each token among those that the grammar
-            allows, so a text is too probable where the model would have left the grammar later.
-            "exact" and "smc" draw whole texts with the probabilities that the model gives to them,
-            among those of the grammar within `max_tokens`: "exact" by rejecting, which learns from
-            each text, "smc" approximately, from several texts that are written side by side. The
-            temperature is 1 where none is given, and not 0.
-        particles: "smc": how many texts are written side by side; the more, the closer to the
-            model. None for as many as are asked for, and at least 8.
-        max_passes: "exact": the most forward passes for one text. 10,000 where none is given.
-        draft: Local models. What guesses the next tokens, so that the model reads several in one
-            forward pass: "lookup" takes what the grammar forces and what followed the same tokens
+        max_tokens: The maximum number of tokens. By default 512 for a local model. A model behind
+            an API gets no limit by default, and its text is closed after 4,096 tokens.
+        temperature: 0 always takes the most probable token; see `Sampling` for this and the
+            options below. By default 0 for a local model, and the endpoint's own default
+            otherwise.
+        top_p: Keep the smallest set of most probable tokens whose probabilities add up to this.
+        top_k: Keep this number of the most probable tokens; None for all.
+        min_p: Keep the tokens whose probability is at least this fraction of the highest one.
+        repetition_penalty: A penalty for tokens of the prompt and the text.
+        frequency_penalty: A penalty for each time that a token occurs in the text.
+        presence_penalty: A penalty for tokens that occur in the text.
+        logit_bias: Numbers that are added to the logits of tokens, by token id.
+        stop: Strings that end the text. They are not part of it.
+        seed: The same seed gives the same text; None for a random one.
+        sampling: For local models. "masked" draws each token from those that the grammar allows,
+            so texts are too probable where the model would have left the grammar later.
+            "exact" and "smc" draw whole texts of the grammar within `max_tokens`, with the
+            probabilities that the model gives them: "exact" by rejection, learning from each
+            rejected text, "smc" approximately, from several texts generated in parallel. For
+            these, the temperature is 1 by default and cannot be 0. Default "masked".
+        particles: For "smc", the number of texts generated in parallel; more are closer to the
+            model. By default the number of texts asked for, and at least 8.
+        max_passes: For "exact", the maximum number of forward passes for one text. Default 10,000.
+        draft: For local models, what proposes the next tokens, so that the model reads several in
+            one forward pass. "lookup" proposes forced tokens and tokens that followed the same ones
             before, in the prompt and the texts of the call; a smaller model of the same vocabulary
-            writes them. The same seed gives the same text with it and without, up to rounding, and
-            the texts of a batch are written one after another. None, the default, for no guesses.
-        reasoning: Whether the model reasons before it answers, which `max_tokens` does not count.
-            "auto", the default: where its chat template has it reason, or the prompt ends with its
-            marker. True, or the most tokens of it (2,048 for True): it does. False: it does not,
-            where its template can say so. "draft": it writes an answer as it likes first, and then
-            that answer as the type asks. A model behind an API is told so in the provider's own
-            way, and with "auto" nothing; some providers take an effort in the place of a number. A
-            model that has no markers of its own for reasoning, and one that cannot be told, is
-            asked twice.
-        limits: How much work and memory the grammar may cost; None for those of the output type, or
-            of the model.
-        max_retries: How often the model is asked again where the type's own validators refuse a
-            text; it is told why. 1 where none is given.
-        finish: What to do where `max_tokens` or the context comes before the end of the text.
-            "valid": near it, a local model is left only what still lets the text be whole in time;
-            a model behind an API cannot be told so, and the grammar completes its text. The result
-            says so: `finish_reason` is "length", `closed` is true, and `filled` tells the part. A
-            text of which the model wrote nothing is an `IncompleteOutput`. "cut": so is every text
-            without an end. "valid" for a local model where nothing else is given, "cut" for an
-            endpoint.
-        budget: Endpoints: what the text may cost, retries not included.
-        whitespace_budget: Local models, and outputs that are JSON: the most bytes of whitespace
-            between the parts of the whole text, beside `max_whitespace` for one run. Near that
-            number tokens are left out that would overrun it, except where nothing else can come.
-            No bound where none is given.
+            generates its proposals. The same seed gives the same text with and without, up to
+            rounding, and the texts of a batch are generated one after another. None, the default,
+            for no proposals.
+        reasoning: Whether the model reasons before it answers; `max_tokens` does not include that.
+            "auto": if its chat template does so, or the prompt ends with its marker. True, or a
+            maximum number of tokens (2,048 for True): it reasons. False: it does not, if its
+            template can disable that. "draft": it first answers freely, and then gives that answer
+            in the form of the type. For a model behind an API, the provider's own option is set,
+            and nothing for "auto"; some providers take an effort instead of a number. A model
+            without markers for reasoning, or without such an option, is asked twice.
+            Default "auto".
+        limits: `Limits` for the work and memory of the grammar; None for those of the output type
+            or the model.
+        max_retries: How often the model is asked again if validators of the type refuse a text. It
+            is told the reason. Default 1.
+        finish: What happens if `max_tokens` or the context is used up before the end of the text.
+            "valid": near the end, a local model is restricted to tokens with which the text can
+            still be completed in time; the text of a model behind an API is completed from the
+            grammar. Such a result has `finish_reason` "length", `closed` is true, and `filled`
+            lists the completed part. A text of which the model wrote nothing raises
+            `IncompleteOutput`. "cut": every incomplete text raises it. By default "valid" for a
+            local model and "cut" for an endpoint.
+        budget: For endpoints, a limit on the cost of the text, without retries.
+        whitespace_budget: For local models and JSON, the most bytes of whitespace between the
+            parts of the whole text, in addition to `max_whitespace` for one run. Near the limit,
+            tokens that would exceed it are not allowed, unless there are no others. By default no
+            limit.
 
-    Those of `TextLayout` are options as well.
+    The options of `TextLayout` are accepted as well.
 
-    An endpoint that does not take an option refuses it: UnsupportedFeature, which is a ValueError.
+    Raises:
+        UnsupportedFeature: The endpoint does not support an option. This is also a ValueError.
     """
 
     max_tokens: int | None
