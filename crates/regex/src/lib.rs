@@ -11,7 +11,7 @@ mod numbers;
 pub mod syntax;
 
 pub use analysis::cardinality::{Cardinalities, Cardinality, Step, Steps};
-pub use analysis::completions::{Completions, farthest};
+pub use analysis::completions::{Completions, farthest, nearest};
 pub use analysis::languages::LanguageAlternative;
 pub use analysis::shortest::Shortest;
 pub use analysis::suffixes::Suffixes;
@@ -21,7 +21,7 @@ pub use derivative::dfa::{Dfa, StateId, Tag};
 pub use derivative::split::{Group, split};
 pub use expr::arena::SharedExprs;
 pub use expr::byte_set::ByteSet;
-pub use expr::clamp::{Relaxation, Relaxed, Saturation};
+pub use expr::clamp::{Relaxed, Saturation};
 pub use expr::expr_set::ExprSet;
 pub use expr::language::{Language, LanguageReader, LanguageRest};
 pub use expr::node::{Expr, ExprId, LONG_TEXT, PIECE, pieces};

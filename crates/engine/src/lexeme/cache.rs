@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use stencilm_grammar::common_exprs;
-use stencilm_regex::{
-    ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, Limits, Relaxation, Saturation, StateId, Tag,
-};
+use stencilm_regex::{ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, Limits, Saturation, StateId, Tag};
 use stencilm_support::{BUDGET, Extensions, LimitExceeded, Map, Recent, SEARCHED, memory};
 
 use crate::lexeme::crossing::Suffixes;
+use crate::lexeme::find::bounded_patterns::CharactersLeft;
 use crate::lexeme::find::char_runs::{ClassRuns, Run};
 use crate::lexeme::ids::Behind;
 pub use crate::lexeme::ids::DfaId;
@@ -42,10 +41,9 @@ pub struct LexemeCache {
     pub(crate) unlimited: Recent<DfaId>,
     pub(crate) masks_bytes: usize,
     saturation: Saturation,
-    pub(crate) relaxation: Relaxation,
     pub(crate) completions: Completions,
     /// See [`bounded_patterns`](super::find::bounded_patterns): by expression and automaton of one character.
-    pub(crate) most_characters: FxHashMap<(ExprId, DfaId), Option<u32>>,
+    pub(crate) characters_left: FxHashMap<(ExprId, DfaId), Option<CharactersLeft>>,
     whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
     /// The suffixes after a byte; `None` where there are too many.
     pub(crate) suffixes: FxHashMap<u8, Option<Arc<Suffixes>>>,
@@ -76,9 +74,8 @@ impl LexemeCache {
             unlimited: Recent::default(),
             masks_bytes: 0,
             saturation: Saturation::new(longest_token as u32),
-            relaxation: Relaxation::default(),
             completions: Completions::default(),
-            most_characters: FxHashMap::default(),
+            characters_left: FxHashMap::default(),
             whitespace_runs: FxHashMap::default(),
             suffixes: FxHashMap::default(),
             categories: None,
@@ -147,14 +144,13 @@ impl LexemeCache {
         let measured_at_once = self.deriver.memory_bytes()
             + self.completions.memory_bytes()
             + self.saturation.memory_bytes()
-            + self.relaxation.memory_bytes()
             + self.masks_bytes
             + self.in_keys
             + memory::of_list(&self.dfas)
             + memory::of_table::<(Box<[ExprId]>, DfaId)>(self.dfa_index.capacity())
             + memory::of_table::<(LexemeMaskKey, Arc<LexemeMask>)>(self.masks.capacity())
             + memory::of_table::<(ExprId, Option<ClassRuns>)>(self.classes.capacity())
-            + memory::of_table::<((ExprId, DfaId), Option<u32>)>(self.most_characters.capacity())
+            + memory::of_table::<((ExprId, DfaId), Option<CharactersLeft>)>(self.characters_left.capacity())
             + self.after_runs.memory_bytes();
         if measured_at_once > self.measured.0 + self.measured.0 / 8 {
             self.measured = (measured_at_once, self.memory_bytes_apart());

@@ -207,7 +207,8 @@ impl LexemeMask {
         let ends = self.ends.iter().copied().filter(|node| nodes.binary_search(node).is_err()).collect();
         let crossings = self.crossings.as_ref();
         let crossings = crossings.map(|crossings| {
-            Arc::new(crossings.iter().map(|crossings| crossings.without(vocabulary, nodes)).collect())
+            let kept = crossings.iter().map(|crossings| crossings.without(vocabulary, nodes));
+            Arc::new(kept.filter(|crossings| !crossings.is_empty()).collect())
         });
         (crossings, ends)
     }

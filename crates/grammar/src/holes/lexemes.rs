@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, Limits, Relaxation, Reversal, Suffixes, split};
+use stencilm_regex::{ByteSet, Deriver, ExprId, ExprSet, Limits, Reversal, Suffixes, split};
 use stencilm_support::{LimitExceeded, check_time};
 
 use super::place::Place;
@@ -56,7 +56,6 @@ pub(super) enum KeyHoles {
 pub(super) struct Lexemes {
     pub deriver: Deriver,
     reversal: Reversal,
-    relaxation: Relaxation,
     fillings: FxHashMap<ExprId, Arc<Filling>>,
     before_fillings: FxHashMap<(ExprId, u8), Rests>,
     filling_bytes: usize,
@@ -72,7 +71,6 @@ impl Lexemes {
         Lexemes {
             deriver,
             reversal: Reversal::default(),
-            relaxation: Relaxation::default(),
             fillings: FxHashMap::default(),
             before_fillings: FxHashMap::default(),
             filling_bytes: 0,
@@ -84,7 +82,7 @@ impl Lexemes {
 
     /// The approximate bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
-        let derived = self.deriver.memory_bytes() + self.reversal.memory_bytes() + self.relaxation.memory_bytes();
+        let derived = self.deriver.memory_bytes() + self.reversal.memory_bytes();
         derived + self.suffixes.memory_bytes() + self.filling_bytes
     }
 
@@ -149,7 +147,7 @@ impl Lexemes {
         if !template.has_hole(0, end) || !self.deriver.exprs.has_boolean(reversed) {
             return Ok(None);
         }
-        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed);
+        let relaxed = self.deriver.relaxed(reversed);
         if relaxed.expr == reversed {
             return Ok(None);
         }
@@ -278,7 +276,7 @@ impl Lexemes {
         }
         let reversed = self.reversal.of(&mut self.deriver.exprs, expr)?;
         if template.has_hole(0, end) && self.deriver.exprs.has_boolean(reversed.expr) {
-            let relaxed = self.relaxation.apply(&mut self.deriver.exprs, reversed.expr).expr;
+            let relaxed = self.deriver.relaxed(reversed.expr).expr;
             if relaxed != reversed.expr
                 && !self.reached(relaxed, template, end)?.iter().any(|reached| reached.place == 0)
             {

@@ -78,7 +78,7 @@ impl Completions {
             return Ok(u32::MAX);
         }
         let is_match = |&at: &usize| deriver.exprs.is_nullable(states[at]);
-        let most = farthest(&before, (0..states.len()).filter(is_match));
+        let most = farthest(&before, &nearest(&before, (0..states.len()).filter(is_match)));
         // What matches nothing has no prefix to be completed.
         self.searched.extend(states.into_iter().zip(most.iter().map(|most| most.unwrap_or(0))));
         Ok(self.searched[&id])
@@ -113,9 +113,9 @@ impl Completions {
     }
 }
 
-/// For each place, the greatest distance to an end of the places that it leads to, itself included; `None` if it leads to
-/// no end. The edges are given backwards, and each has length 0 or 1.
-pub fn farthest(before: &[Vec<(usize, u32)>], ends: impl Iterator<Item = usize>) -> Vec<Option<u32>> {
+/// The places that lead to an end, each with its distance to the nearest one, the nearest place first. The edges are given
+/// backwards, and each has length 0 or 1.
+pub fn nearest(before: &[Vec<(usize, u32)>], ends: impl Iterator<Item = usize>) -> Vec<(usize, u32)> {
     let mut seen = vec![false; before.len()];
     let mut found: Vec<(usize, u32)> = Vec::new();
     let mut open: VecDeque<(usize, u32)> = ends.map(|end| (end, 0)).collect();
@@ -131,9 +131,14 @@ pub fn farthest(before: &[Vec<(usize, u32)>], ends: impl Iterator<Item = usize>)
             }
         }
     }
-    // The places are found from the nearest to the farthest one.
+    found
+}
+
+/// For each place, the greatest distance to an end of the places that it leads to, itself included; `None` if it leads to
+/// no end. `nearest` is the result of [`nearest()`] for the same edges.
+pub fn farthest(before: &[Vec<(usize, u32)>], nearest: &[(usize, u32)]) -> Vec<Option<u32>> {
     let mut farthest = vec![None; before.len()];
-    while let Some((place, distance)) = found.pop() {
+    for &(place, distance) in nearest.iter().rev() {
         let mut open = vec![place];
         while let Some(place) = open.pop() {
             if farthest[place].is_none() {

@@ -7,35 +7,43 @@ use crate::expr::node::{Expr, ExprId};
 
 /// Longer texts are not tried: if one does not match, finding that out takes a derivative of every part for each byte.
 const MAX_WITNESS: u32 = 8;
+/// The greatest length that is looked for.
+const MAX_LENGTH: u32 = 1_024;
 
 impl Deriver {
-    /// Whether the shortest match of one part of an intersection, perhaps with something simple after it, is a match of
-    /// all parts. A pattern with a maximum length is mostly decided by this, without deriving the intersection.
-    pub(crate) fn has_witness(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
-        let parts = match *self.exprs.get(id) {
-            Expr::And(ref parts) => parts.clone(),
+    /// A length of a match of an intersection, perhaps with something simple after it, if the shortest match of one part
+    /// is a match of all parts. A pattern with a maximum length is mostly decided by this, without deriving the
+    /// intersection. `u32::MAX` where only the existence of a match is known.
+    pub(crate) fn witness_length(&mut self, id: ExprId) -> Result<Option<u32>, LimitExceeded> {
+        let (parts, after) = match *self.exprs.get(id) {
+            Expr::And(ref parts) => (parts.clone(), Some(0)),
             Expr::Concat { head, tail } if !self.exprs.has_boolean(tail) => match self.exprs.get(head) {
-                Expr::And(parts) => parts.clone(),
-                _ => return Ok(false),
+                Expr::And(parts) => (parts.clone(), self.known_length(tail)),
+                _ => return Ok(None),
             },
-            _ => return Ok(false),
+            _ => return Ok(None),
         };
         let plain = parts.iter().copied().filter(|&part| !self.exprs.has_boolean(part));
-        let Some(longest) = plain.max_by_key(|&part| self.exprs.shortest_at_least(part)) else { return Ok(false) };
-        let Some(witness) = self.shortest_text(longest) else { return Ok(false) };
+        let Some(longest) = plain.max_by_key(|&part| self.exprs.shortest_at_least(part)) else { return Ok(None) };
+        let Some(witness) = self.shortest_text(longest, MAX_WITNESS) else { return Ok(None) };
         for &part in &*parts {
             if part != longest && !self.matches(part, &witness)? {
-                return Ok(false);
+                return Ok(None);
             }
         }
-        Ok(true)
+        Ok(Some(after.map_or(u32::MAX, |after| witness.len() as u32 + after)))
     }
 
-    /// A shortest match of an expression without intersections and complements; `None` where it is long or contains a
-    /// number.
-    fn shortest_text(&self, id: ExprId) -> Option<Vec<u8>> {
+    /// The length of a match of an expression without intersections and complements.
+    pub(crate) fn known_length(&self, id: ExprId) -> Option<u32> {
+        Some(self.shortest_text(id, MAX_LENGTH)?.len() as u32)
+    }
+
+    /// A shortest match of an expression without intersections and complements; `None` where it is longer than `most`
+    /// or contains a number.
+    fn shortest_text(&self, id: ExprId, most: u32) -> Option<Vec<u8>> {
         let shortest = |id| self.exprs.shortest_at_least(id);
-        if shortest(id) > MAX_WITNESS {
+        if shortest(id) > most {
             return None;
         }
         let mut text = Vec::new();
@@ -82,8 +90,9 @@ mod tests {
             let both = deriver.exprs.and(parts);
             let quote = deriver.exprs.literal(b"\"");
             let ended = deriver.exprs.concat(both, quote);
-            let seen = deriver.has_witness(both).unwrap();
-            assert_eq!(deriver.has_witness(ended).unwrap(), seen);
+            let seen = deriver.witness_length(both).unwrap();
+            assert_eq!(deriver.witness_length(ended).unwrap(), seen.map(|length| length + 1));
+            let seen = seen.is_some();
             assert!(!seen || deriver.is_live(ended).unwrap());
             seen
         };
@@ -107,9 +116,10 @@ mod tests {
             });
             let other = if negated { deriver.exprs.not(other) } else { other };
             let both = deriver.exprs.and(&[one, other]);
-            if deriver.has_witness(both).unwrap() {
+            if let Some(length) = deriver.witness_length(both).unwrap() {
                 let text = crate::Shortest::new(&deriver, both, 1, 10_000).next(&mut deriver).unwrap();
-                proptest::prop_assert!(text.is_some() || deriver.exprs.is_nullable(both));
+                let shortest = text.map(|text| text.len() as u32).filter(|_| !deriver.exprs.is_nullable(both));
+                proptest::prop_assert!(shortest.unwrap_or(0) <= length);
             }
         }
     }

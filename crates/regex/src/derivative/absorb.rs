@@ -145,7 +145,7 @@ impl Deriver {
         let outside = self.exprs.not(characters);
         let others = self.exprs.and(&[round, outside]);
         if let Some(&known) = self.live.get(&others) {
-            return Ok(!known);
+            return Ok(known.is_none());
         }
         // Expressions for which this took too long are also in the map: nothing is removed from them.
         if others == ExprId::NOTHING || self.absorbed.contains_key(&others) {

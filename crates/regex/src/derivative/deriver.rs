@@ -11,7 +11,7 @@ use stencilm_support::{LimitExceeded, Map, memory};
 
 use crate::expr::byte_classes::ByteClasses;
 use crate::expr::byte_set::ByteSet;
-use crate::expr::clamp::Loosening;
+use crate::expr::clamp::{Loosening, Relaxation, Relaxed};
 use crate::expr::expr_set::ExprSet;
 use crate::expr::heads::Head;
 use crate::expr::language::LanguageRest;
@@ -36,9 +36,12 @@ pub struct Deriver {
     pub(super) absorbed: Map<ExprId, ExprId>,
     /// Whether a search for runs is under way; meanwhile no parts are removed.
     pub(super) is_searching_runs: bool,
-    pub(super) live: FxHashMap<ExprId, bool>,
+    /// For each expression, a number of bytes within which there is a match, or `None` if it matches nothing.
+    /// `u32::MAX` if only its existence is known.
+    pub(super) live: FxHashMap<ExprId, Option<u32>>,
     pub(super) needs: Option<Box<Needs>>,
     pub(super) loosening: Loosening,
+    relaxation: Relaxation,
     /// The expressions of long searches, which nothing else needs.
     pub(super) aside: Option<Box<Aside>>,
     pub(crate) byte_classes: ByteClasses,
@@ -109,10 +112,11 @@ impl Deriver {
             + self.pairs * size_of::<(ByteSet, ExprId)>()
             + self.derivatives.len() * memory::of_shared::<u8>(0)
             + memory::of_table::<(ExprId, Derivatives)>(self.derivatives.capacity())
-            + memory::of_table::<(ExprId, bool)>(self.live.capacity())
+            + memory::of_table::<(ExprId, Option<u32>)>(self.live.capacity())
             + self.absorbed.memory_bytes()
             + self.needs.as_ref().map_or(0, |needs| needs.memory_bytes())
             + self.loosening.memory_bytes()
+            + self.relaxation.memory_bytes()
             + self.byte_classes.memory_bytes()
             + self.in_automata
             + self.aside.as_ref().map_or(0, |aside| aside.memory_bytes())
@@ -123,6 +127,11 @@ impl Deriver {
     pub fn end(&mut self) -> Option<Box<Aside>> {
         let (aside, all) = (self.aside.as_ref()?.memory_bytes(), self.memory_bytes());
         self.aside.take_if(|_| aside > all - aside)
+    }
+
+    /// The expression without the maximum counts outside its intersections and complements.
+    pub fn relaxed(&mut self, id: ExprId) -> Relaxed {
+        self.relaxation.apply(&mut self.exprs, id)
     }
 
     /// Checks the memory that the operation has added.

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use stencilm_support::{LimitExceeded, Map};
 
 use crate::derivative::deriver::{Aside, Deriver};
+use crate::expr::clamp::Relaxed;
 use crate::expr::expr_set::ExprSet;
 use crate::expr::node::{Expr, ExprId};
 
@@ -44,23 +45,37 @@ impl Deriver {
         if !self.exprs.has_boolean(id) {
             return Ok(id != ExprId::NOTHING);
         }
-        if let Some(&known) = self.live.get(&id) {
+        if let Some(known) = self.known_at_a_glance(id)? {
             return Ok(known);
+        }
+        if let Some(known) = self.known_without_limits(id)? {
+            self.live.insert(id, known);
+            return Ok(known.is_some());
+        }
+        self.is_found_live(id)
+    }
+
+    /// Whether an expression with an intersection or a complement is known to be live or dead without a search.
+    fn known_at_a_glance(&mut self, id: ExprId) -> Result<Option<bool>, LimitExceeded> {
+        if let Some(known) = self.live.get(&id) {
+            return Ok(Some(known.is_some()));
         }
         // A language decides by what it has read, while trying a text would make an expression for each of its bytes.
         let known = match self.decided_by_language(id)? {
-            None => self.has_witness(id)?.then_some(true),
-            known => known,
+            Some(live) => Some(live.then_some(u32::MAX)),
+            None => self.witness_length(id)?.map(Some),
         };
-        if let Some(known) = known {
-            self.live.insert(id, known);
-            return Ok(known);
-        }
+        self.live.extend(known.map(|known| (id, known)));
+        Ok(known.map(|known| known.is_some()))
+    }
+
+    /// The answer of a search.
+    fn is_found_live(&mut self, id: ExprId) -> Result<bool, LimitExceeded> {
         if let Some(found) = self.search(id, LONG_SEARCH)? {
             return Ok(matches!(found, Found::Live(_)));
         }
         if self.is_loosely_dead(id)? {
-            self.live.insert(id, false);
+            self.live.insert(id, None);
             return Ok(false);
         }
         let found = self.search_aside(id, usize::MAX)?;
@@ -76,7 +91,7 @@ impl Deriver {
             return Ok(id == ExprId::NOTHING);
         }
         match self.live.get(&id) {
-            Some(&known) => Ok(!known),
+            Some(known) => Ok(known.is_none()),
             None => Ok(matches!(self.search(id, LONG_SEARCH)?, Some(Found::Dead))),
         }
     }
@@ -89,8 +104,8 @@ impl Deriver {
         seen.insert(id, (id, 0));
         let mut found = None;
         while let Some(Reverse((.., next))) = queue.pop() {
-            if self.is_obviously_live(next) {
-                found = Some(next);
+            if let Some(length) = self.obvious_length(next) {
+                found = Some((next, length));
                 break;
             }
             if seen.len() > most {
@@ -99,11 +114,11 @@ impl Deriver {
             self.limits.check_search(seen.len())?;
             for &(set, rest) in self.derivatives(next)?.iter() {
                 let known = self.live.get(&rest);
-                if known == Some(&true) {
-                    found = Some(next);
+                if let Some(Some(length)) = known {
+                    found = Some((next, length.saturating_add(1)));
                     break;
                 }
-                if rest == ExprId::NOTHING || known == Some(&false) || seen.contains_key(&rest) {
+                if rest == ExprId::NOTHING || known == Some(&None) || seen.contains_key(&rest) {
                     continue;
                 }
                 seen.insert(rest, (next, set.first().expect("a part of a partition is never empty")));
@@ -120,20 +135,20 @@ impl Deriver {
                 break;
             }
         }
-        let Some(mut live) = found else {
+        let Some((mut live, mut length)) = found else {
             // There is no match, so every visited expression is dead.
-            self.live.extend(seen.into_keys().map(|dead| (dead, false)));
+            self.live.extend(seen.into_keys().map(|dead| (dead, None)));
             return Ok(Some(Found::Dead));
         };
         // All expressions on the path to a match are live, and likely to be asked about next.
         let mut text = Vec::new();
         while live != id {
-            self.live.insert(live, true);
+            self.live.insert(live, Some(length));
             let (from, byte) = seen[&live];
             text.push(byte);
-            live = from;
+            (live, length) = (from, length.saturating_add(1));
         }
-        self.live.insert(id, true);
+        self.live.insert(id, Some(length));
         text.reverse();
         Ok(Some(Found::Live(text)))
     }
@@ -146,23 +161,24 @@ impl Deriver {
             Box::new(Aside { deriver: Deriver::over(ExprSet::new(), limits), copies: Map::default() })
         });
         let copy = deriver.exprs.import_once(&self.exprs, id, copies)?;
-        let is_known_dead = copy == ExprId::NOTHING || deriver.live.get(&copy) == Some(&false);
+        let is_known_dead = copy == ExprId::NOTHING || deriver.live.get(&copy) == Some(&None);
         let found = if is_known_dead { Some(Found::Dead) } else { deriver.search(copy, most)? };
         let text = match found {
             None => return Ok(None),
             Some(Found::Dead) => {
-                self.live.insert(id, false);
+                self.live.insert(id, None);
                 return Ok(Some(false));
             }
             Some(Found::Live(text)) => text,
         };
+        let length = deriver.live.get(&copy).copied().flatten().unwrap_or(u32::MAX);
         // All expressions on the path are live in this set, too; so a text along the path need not ask for each of
         // them.
         let mut live = id;
-        self.live.insert(live, true);
-        for byte in text {
+        self.live.insert(live, Some(length));
+        for (read, byte) in (1..).zip(text) {
             live = self.after(live, byte)?;
-            self.live.insert(live, true);
+            self.live.insert(live, Some(if length == u32::MAX { length } else { length - read }));
         }
         Ok(Some(true))
     }
@@ -176,7 +192,7 @@ impl Deriver {
             return Ok(loose == ExprId::NOTHING);
         }
         let live = match self.live.get(&loose) {
-            Some(&known) => Some(known),
+            Some(known) => Some(known.is_some()),
             None => self.search_aside(loose, MAX_LOOSE)?,
         };
         Ok(live == Some(false))
@@ -201,8 +217,48 @@ impl Deriver {
         }
     }
 
-    fn is_obviously_live(&self, id: ExprId) -> bool {
-        self.exprs.is_nullable(id) || !self.exprs.has_boolean(id) || self.live.get(&id) == Some(&true)
+    /// A number of bytes within which an expression has a match, where that needs no search; `u32::MAX` where only its
+    /// existence is known.
+    fn obvious_length(&self, id: ExprId) -> Option<u32> {
+        if self.exprs.is_nullable(id) {
+            return Some(0);
+        }
+        if !self.exprs.has_boolean(id) {
+            return Some(self.known_length(id).unwrap_or(u32::MAX));
+        }
+        self.live.get(&id).copied().flatten()
+    }
+
+    /// What the same intersection without maximum counts tells: if nothing matches it, nothing matches with them, and a
+    /// match too short for them to matter is a match with them. So there is one search for all counts. `None` where it
+    /// does not tell.
+    fn known_without_limits(&mut self, id: ExprId) -> Result<Option<Option<u32>>, LimitExceeded> {
+        let (first, tail) = match *self.exprs.get(id) {
+            Expr::Concat { head, tail } => (head, Some(tail)),
+            _ => (id, None),
+        };
+        let Expr::And(parts) = self.exprs.get(first) else { return Ok(None) };
+        let parts = parts.clone();
+        let relaxed: Vec<Relaxed> = parts.iter().map(|&part| self.relaxed(part)).collect();
+        let agreement = relaxed.iter().map(|part| part.agreement).min().unwrap_or(u32::MAX);
+        let parts: Vec<ExprId> = relaxed.into_iter().map(|part| part.expr).collect();
+        let larger = self.exprs.and(&parts);
+        let larger = tail.map_or(larger, |tail| self.exprs.concat(larger, tail));
+        if agreement == u32::MAX || self.exprs.shortest_at_least(larger) > agreement {
+            return Ok(None);
+        }
+        let live = match self.exprs.has_boolean(larger) {
+            false => larger != ExprId::NOTHING,
+            true => match self.known_at_a_glance(larger)? {
+                Some(known) => known,
+                None => self.is_found_live(larger)?,
+            },
+        };
+        if !live {
+            return Ok(Some(None));
+        }
+        let length = self.obvious_length(larger).filter(|&length| length <= agreement);
+        Ok(length.map(Some))
     }
 }
 
@@ -251,9 +307,43 @@ mod tests {
         assert_eq!(deriver.search_aside(live, usize::MAX), Ok(Some(true)));
         let mut left = live;
         for byte in text {
-            assert_eq!(deriver.live.get(&left), Some(&true));
+            assert!(deriver.live[&left].is_some());
             left = deriver.after(left, byte).expect("small");
         }
         assert!(deriver.is_live(left).expect("small"));
+    }
+
+    proptest::proptest! {
+        /// What is said without maximum counts, or by a text that is at hand, is what a search says; and there is a match
+        /// as short as is remembered.
+        #[test]
+        fn counts_do_not_change_the_answer(
+            patterns in proptest::collection::vec(proptest::sample::select(vec![
+                "[ab]*a[ab]{3}", "(ab|c)*", ".{0,3}", ".{2,5}", "(a{2,4}b){0,3}", "[^a]{3,}", ".*c.*", "(?:..){1,4}", "a*",
+                "(?:(?!ab).)*", "(?:a|bc){4,9}", "b.{0,2}b",
+            ]), 2..4),
+            text in "[abc]{0,4}",
+        ) {
+            let mut deriver = Deriver::new(Limits::default());
+            let options = PatternOptions { anchoring: crate::Anchoring::Whole, ..PatternOptions::default() };
+            let parts: Vec<ExprId> = patterns
+                .iter()
+                .map(|pattern| parse_pattern(&mut deriver.exprs, pattern, &options, &mut Utf8).unwrap())
+                .collect();
+            let mut left = deriver.exprs.and(&parts);
+            for byte in text.bytes() {
+                left = deriver.after(left, byte).unwrap();
+                let live = deriver.is_live(left).unwrap();
+                let mut other = Deriver::over(deriver.exprs.clone(), Limits::default());
+                if other.exprs.has_boolean(left) {
+                    proptest::prop_assert_eq!(live, other.is_found_live(left).unwrap());
+                }
+                if let Some(&Some(length)) = deriver.live.get(&left) {
+                    let shortest = crate::Shortest::new(&other, left, 1, 10_000).next(&mut other).unwrap();
+                    let shortest = shortest.filter(|_| !other.exprs.is_nullable(left));
+                    proptest::prop_assert!(shortest.map_or(0, |text| text.len()) <= length as usize);
+                }
+            }
+        }
     }
 }

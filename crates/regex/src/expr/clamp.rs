@@ -58,7 +58,7 @@ pub struct Relaxed {
 
 /// Memoised removal of maximum counts.
 #[derive(Clone, Default)]
-pub struct Relaxation {
+pub(crate) struct Relaxation {
     /// The result of one pass for each expression.
     passed: FxHashMap<ExprId, ExprId>,
     done: FxHashMap<ExprId, Relaxed>,

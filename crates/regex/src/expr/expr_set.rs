@@ -62,25 +62,36 @@ impl ExprSet {
     }
 
     /// A measure by which simpler expressions are chosen: the number of intersections and complements, whether repetitions
-    /// outside these have maximum counts, and the number of parts with such repetitions of an intersection at the beginning.
-    /// All ways to a simpler expression with more matches, dropping parts of an intersection and dropping maximum counts
-    /// outside intersections or in one, decrease it.
-    pub fn complexity(&self, id: ExprId) -> (u16, bool, usize) {
+    /// outside these have maximum counts, and of an intersection at the beginning the number of parts with such repetitions
+    /// and of parts that begin with a minimum count. All ways to a simpler expression with more matches, dropping parts of
+    /// an intersection and dropping counts outside intersections or in one, decrease it.
+    pub fn complexity(&self, id: ExprId) -> (u16, bool, usize, usize) {
         let facts = self.arena.facts(id);
         let first = match *self.get(id) {
             Expr::Concat { head, .. } => head,
             _ => id,
         };
-        let limited = match self.get(first) {
-            Expr::And(parts) => parts.iter().filter(|&&part| self.agreement(part) != u32::MAX).count(),
-            _ => 0,
+        let parts: &[ExprId] = match self.get(first) {
+            Expr::And(parts) => parts,
+            _ => &[],
         };
-        (facts.booleans, facts.agreement != u32::MAX, limited)
+        let limited = parts.iter().filter(|&&part| self.agreement(part) != u32::MAX).count();
+        let counted = parts.iter().filter(|&&part| self.begins_with_minimum(part)).count();
+        (facts.booleans, facts.agreement != u32::MAX, limited, counted)
+    }
+
+    /// Whether an expression begins with a repetition of more than one round.
+    fn begins_with_minimum(&self, id: ExprId) -> bool {
+        let first = match *self.get(id) {
+            Expr::Concat { head, .. } => head,
+            _ => id,
+        };
+        matches!(*self.get(first), Expr::Repeat { min: 2.., .. })
     }
 
     /// The least number of bytes for which an expression reads the same as the one in which no repetition outside
     /// intersections and complements has a maximum count: for every string of at most that length, both can continue or
-    /// neither, and both match or neither. `u32::MAX` where they are equal. See [`Relaxation`](crate::Relaxation).
+    /// neither, and both match or neither. `u32::MAX` where they are equal. See [`Deriver::relaxed`](crate::Deriver::relaxed).
     pub fn agreement(&self, id: ExprId) -> u32 {
         self.arena.facts(id).agreement
     }

@@ -90,12 +90,11 @@ impl LexemeCache {
     /// A simpler, larger language from which a residual differs in few tokens: `text & ~words` is nearly `text`, and a
     /// repetition with a maximum count is nearly the same as without one.
     pub(crate) fn base_of(&mut self, residual: ExprId) -> Option<ExprId> {
-        let exprs = &mut self.deriver.exprs;
-        let base = if (MIN_AGREEMENT..u32::MAX).contains(&exprs.agreement(residual)) {
-            let relaxed = self.relaxation.apply(exprs, residual);
+        let base = if (MIN_AGREEMENT..u32::MAX).contains(&self.deriver.exprs.agreement(residual)) {
+            let relaxed = self.deriver.relaxed(residual);
             (relaxed.agreement >= MIN_AGREEMENT).then_some(relaxed.expr)
         } else {
-            Some(without_complements(exprs, residual, 0)).filter(|&base| base != ExprId::NOTHING)
+            Some(without_complements(&mut self.deriver.exprs, residual, 0)).filter(|&base| base != ExprId::NOTHING)
         };
         base.filter(|&base| self.is_simpler(base, residual))
     }
@@ -107,7 +106,7 @@ impl LexemeCache {
     /// # Errors
     /// Where it takes too long.
     pub(crate) fn without_a_limit(&mut self, residual: ExprId) -> Result<Option<Relaxed>, LimitExceeded> {
-        let exprs = &mut self.deriver.exprs;
+        let exprs = &self.deriver.exprs;
         let (first, tail) = match *exprs.get(residual) {
             Expr::Concat { head, tail } => (head, Some(tail)),
             _ => (residual, None),
@@ -116,8 +115,9 @@ impl LexemeCache {
         let limited = parts.iter().enumerate().map(|(at, &part)| (exprs.agreement(part), at));
         let Some((_, at)) = limited.filter(|&(agreement, _)| agreement != u32::MAX).max() else { return Ok(None) };
         let mut parts = parts.to_vec();
-        let relaxed = self.relaxation.apply(exprs, parts[at]);
+        let relaxed = self.deriver.relaxed(parts[at]);
         parts[at] = relaxed.expr;
+        let exprs = &mut self.deriver.exprs;
         let whole = exprs.and(&parts);
         let expr = tail.map_or(whole, |tail| exprs.concat(whole, tail));
         if !self.is_simpler(expr, residual) {
@@ -227,7 +227,7 @@ impl LexemeCache {
         if residual == larger {
             return Ok(u32::MAX);
         }
-        let relaxed = self.relaxation.apply(&mut self.deriver.exprs, residual);
+        let relaxed = self.deriver.relaxed(residual);
         if relaxed.expr == larger {
             return Ok(relaxed.agreement);
         }

@@ -140,11 +140,12 @@ impl LexemeCache {
     /// The number of bytes for which a limit certainly has no effect. An expression is a limit if without its maximum
     /// counts it matches every run of the characters.
     fn limit(&mut self, part: ExprId, runs: ExprId) -> Result<Option<u32>, LimitExceeded> {
-        let exprs = &mut self.deriver.exprs;
+        let exprs = &self.deriver.exprs;
         if exprs.has_boolean(part) || exprs.agreement(part) == u32::MAX {
             return Ok(None);
         }
-        let relaxed = self.relaxation.apply(exprs, part);
+        let relaxed = self.deriver.relaxed(part);
+        let exprs = &mut self.deriver.exprs;
         let others = exprs.not(relaxed.expr);
         let others = exprs.and(&[runs, others]);
         Ok((!self.deriver.is_live(others)?).then_some(relaxed.agreement))

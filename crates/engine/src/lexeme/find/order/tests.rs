@@ -171,6 +171,10 @@ fn the_mask_of_a_bounded_text_is_that_of_a_walk() {
         r"^(?!.*1-)[^y]*$",
         r"^(?=.*[a-z])(?=.*1).*$",
         r"^(?:(?!-x).)*(?:-xy)?$",
+        // Of these, not every number of characters completes a text.
+        r"^(?=.*1)(?:ab|1-)*$",
+        r"^(?!a)(?:.{3})*$",
+        r"^(?=.*b)(?:[^1]|1xyz)*$",
     ];
     let mut found = 0;
     for pattern in patterns {
@@ -179,6 +183,8 @@ fn the_mask_of_a_bounded_text_is_that_of_a_walk() {
             "\"maxLength\": 6",
             "\"minLength\": 1, \"maxLength\": 9",
             "\"minLength\": 5, \"maxLength\": 7",
+            "\"minLength\": 3, \"maxLength\": 12",
+            "\"minLength\": 8, \"maxLength\": 40",
             "\"maxLength\": 40",
         ] {
             let keywords = format!(r#""pattern": "{pattern}", {bounds}"#);
