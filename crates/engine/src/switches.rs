@@ -48,6 +48,7 @@ switches! {
     MaskReference "mask: masks as the difference to another one",
     MaskValues "mask: suffixes up to the end of a value for all grammars",
     MaskFewCrossing "mask: few crossing tokens read one by one",
+    MaskInnerBytes "mask: crossing tokens from the bytes that may follow",
     MaskFirstAfter "mask: first bytes after a lexeme from the frames alone",
     ParseAbsorbed "parse: frames that another one makes superfluous",
     ParseStates "parse: equal steps by states",

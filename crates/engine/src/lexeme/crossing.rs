@@ -43,16 +43,25 @@ pub type EscapedEnd = (u32, Arc<[u8]>);
 impl Suffixes {
     /// Collects the crossings at nodes, which must be ascending.
     pub fn after(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
+        Suffixes::collected(vocabulary, nodes, false)
+    }
+
+    /// As [`Suffixes::after`], with suffixes that begin with the last byte before each node.
+    pub fn from(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
+        Suffixes::collected(vocabulary, nodes, true)
+    }
+
+    fn collected(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>, with_last: bool) -> Suffixes {
         let trie = vocabulary.trie();
         let spelled = |token| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
         let mut sorted: Vec<(&[u8], u32, u32)> = Vec::new();
         let (mut starting, mut escaped) = (Vec::new(), Vec::new());
         for node in nodes {
             starting.push((node, sorted.len() as u32));
-            let depth = trie.depth(node as usize);
+            let depth = trie.depth(node as usize) - usize::from(with_last);
             let mut below = trie.entries_below(node as usize);
             escaped.extend(self::escaped(vocabulary, node));
-            if trie.entry_at(node as usize).is_some() {
+            if !with_last && trie.entry_at(node as usize).is_some() {
                 below.next();
             }
             for token in below {

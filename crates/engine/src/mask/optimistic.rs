@@ -16,6 +16,8 @@ use stencilm_support::MANY;
 
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
+use crate::lexeme::crossing::Crossings;
+use crate::lexeme::inner_bytes::InnerByte;
 use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
@@ -56,7 +58,10 @@ impl Run<'_> {
                 single.extend(expansion.tokens.iter().map(|&(node, _)| node));
                 continue;
             }
-            let here = self.lexeme_mask(vocabulary, thread, &expansion)?;
+            let here = match self.state_mask(vocabulary, thread, &expansion)? {
+                Some(here) if !self.ends_are_found(vocabulary, thread, &expansion, &here)? => None,
+                here => here,
+            };
             if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
                 let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
                 let masks = if here.is_some() { &mut added } else { &mut whitespace };
@@ -112,8 +117,22 @@ impl Run<'_> {
         Ok(OptimisticMask { lexeme_mask, flipped, joined, cleared, unverified })
     }
 
-    /// The lexeme mask of a thread, if it is dense and its lexeme has few enough crossing tokens for the mask to pay.
+    /// The lexeme mask of a thread, if it is dense and the mask lists all crossing tokens.
     pub(crate) fn lexeme_mask(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        expansion: &Expansion,
+    ) -> Result<Option<LexemeMaskAt>, EngineError> {
+        let Some(here) = self.state_mask(vocabulary, thread, expansion)? else { return Ok(None) };
+        if !here.mask.unkept.is_empty() && self.anything_follows(thread, expansion, &here)? {
+            return Ok(None);
+        }
+        Ok(Some(here))
+    }
+
+    /// The lexeme mask of a thread, if it is dense.
+    fn state_mask(
         &mut self,
         vocabulary: &Tokens,
         thread: Entry,
@@ -138,9 +157,6 @@ impl Run<'_> {
             }
             None => return Ok(None),
         };
-        if !here.mask.unkept.is_empty() && self.anything_follows(thread, expansion, &here)? {
-            return Ok(None);
-        }
         Ok(Some(here))
     }
 
@@ -183,6 +199,7 @@ impl Run<'_> {
             "no token goes on within a key behind the end of its name"
         );
         self.add_crossings((thread, expansion), here, &reserved, draft)?;
+        self.add_unlisted((thread, expansion), here, &reserved, draft)?;
         self.lexeme_cache.extensions.get::<ReservedScratch>().keep(reserved);
         Ok(())
     }
@@ -249,6 +266,112 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the crossing tokens that a lexeme mask does not list can be found from the bytes that follow their ends.
+    fn ends_are_found(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        expansion: &Expansion,
+        here: &LexemeMaskAt,
+    ) -> Result<bool, EngineError> {
+        if here.mask.unkept.is_empty() {
+            return Ok(true);
+        }
+        if expansion.additional || !Switch::MaskInnerBytes.is_on() {
+            return Ok(!self.anything_follows(thread, expansion, here)?);
+        }
+        for residuals in &here.mask.unkept {
+            let tags: Vec<Tag> = residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
+            let (_, first) = self.following(&tags, thread, expansion)?;
+            if !self.lexeme_cache.inner_bytes.are_few(vocabulary, &first) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What follows lexemes with these tags, and the bytes with which it begins.
+    fn following(
+        &mut self,
+        tags: &[Tag],
+        thread: Entry,
+        expansion: &Expansion,
+    ) -> Result<(Vec<Entry>, ByteSet), EngineError> {
+        let mut threads = Vec::new();
+        for &tag in tags {
+            self.follow(expansion, tag, thread, &mut threads)?;
+        }
+        let mut first = ByteSet::EMPTY;
+        for &thread in &threads {
+            first = first.union(&self.first_bytes(thread)?);
+        }
+        Ok((threads, first))
+    }
+
+    /// Adds the crossing tokens that the lexeme mask of a thread does not list, since its lexeme may end nearly
+    /// everywhere: they are found from the places within tokens of the bytes that may follow.
+    fn add_unlisted(
+        &mut self,
+        (thread, expansion): (Entry, &Expansion),
+        here: &LexemeMaskAt,
+        reserved: &ReservedTokens,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), EngineError> {
+        if expansion.additional {
+            return Ok(());
+        }
+        for residuals in &here.mask.unkept {
+            let mut tags: Vec<Tag> = residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
+            tags.sort_unstable();
+            self.assumed = Assumptions::default();
+            let (mut threads, first) = self.following(&tags, thread, expansion)?;
+            let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
+            self.stacks.join(&mut threads)?;
+            for byte in first.iter() {
+                let places = self.lexeme_cache.inner_bytes.of(draft.vocabulary, byte);
+                let nodes = self.ends_before(&places, thread, expansion, &tags)?;
+                if nodes.is_empty() {
+                    continue;
+                }
+                let known = Crossings::through(&[], places.suffixes().clone(), nodes.into_iter());
+                Walk::new(self).over(known.suffixes(), &threads, assumed, |suffix, assumed| {
+                    known.tokens(suffix).filter(|&token| !reserved.contains(token)).for_each(|token| {
+                        draft.allow(token);
+                        draft.note(token, assumed, false);
+                    });
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of a byte before which exactly the lexemes with these tags, which are sorted, are complete.
+    fn ends_before(
+        &mut self,
+        places: &InnerByte,
+        thread: Entry,
+        expansion: &Expansion,
+        tags: &[Tag],
+    ) -> Result<Vec<u32>, EngineError> {
+        let mut found: Vec<(u32, u32)> = Vec::new();
+        let lexeme_cache = &mut *self.lexeme_cache;
+        places.paths().walk(
+            thread.state,
+            |state, byte, _| {
+                let (next, _) = expansion.step(lexeme_cache, state, byte)?;
+                Ok::<_, EngineError>((next != StateId::DEAD.0).then_some(next))
+            },
+            |entry, state| found.push((entry, state)),
+        )?;
+        let is_end = |state| {
+            let mut accepted = expansion.accepts(self.lexeme_cache, state).to_vec();
+            accepted.sort_unstable();
+            accepted == tags
+        };
+        let found = found.into_iter().filter(|&(_, state)| is_end(state));
+        Ok(found.map(|(entry, _)| places.node(entry)).collect())
     }
 
     /// The bytes that a thread can read next; the set may be too large.

@@ -13,6 +13,7 @@ mod lengths;
 mod masks;
 mod matcher;
 mod names;
+mod open_ends;
 mod queries;
 mod random;
 mod recognition;
