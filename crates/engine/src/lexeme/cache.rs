@@ -11,8 +11,7 @@ use stencilm_regex::{ByteSet, Completions, Deriver, Dfa, Expr, ExprId, ExprSet, 
 use stencilm_support::{BUDGET, Extensions, LimitExceeded, Map, Recent, SEARCHED, memory};
 
 use crate::lexeme::crossing::Suffixes;
-use crate::lexeme::find::bounded_patterns::CharactersLeft;
-use crate::lexeme::find::char_runs::{ClassRuns, Run};
+use crate::lexeme::find::char_runs::{CharactersLeft, ClassRuns, Run};
 use crate::lexeme::ids::Behind;
 pub use crate::lexeme::ids::DfaId;
 use crate::lexeme::inner_bytes::InnerBytes;

@@ -58,10 +58,7 @@ impl Run<'_> {
                 single.extend(expansion.tokens.iter().map(|&(node, _)| node));
                 continue;
             }
-            let here = match self.state_mask(vocabulary, thread, &expansion)? {
-                Some(here) if !self.ends_are_found(vocabulary, thread, &expansion, &here)? => None,
-                here => here,
-            };
+            let here = self.dense_mask(vocabulary, thread, &expansion)?;
             if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
                 let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
                 let masks = if here.is_some() { &mut added } else { &mut whitespace };
@@ -129,6 +126,17 @@ impl Run<'_> {
             return Ok(None);
         }
         Ok(Some(here))
+    }
+
+    /// The lexeme mask of a thread, if it is dense and all crossing tokens are listed or can be found.
+    fn dense_mask(
+        &mut self,
+        vocabulary: &Tokens,
+        thread: Entry,
+        expansion: &Expansion,
+    ) -> Result<Option<LexemeMaskAt>, EngineError> {
+        let Some(here) = self.state_mask(vocabulary, thread, expansion)? else { return Ok(None) };
+        Ok(self.ends_are_found(vocabulary, thread, expansion, &here)?.then_some(here))
     }
 
     /// The lexeme mask of a thread, if it is dense.

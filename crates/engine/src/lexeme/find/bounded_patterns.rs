@@ -19,7 +19,7 @@ use stencilm_regex::{ByteSet, Expr, ExprId, ExprSet, StateId, farthest, nearest}
 use stencilm_support::{FEW, LOOKED_AT, LimitExceeded};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
-use crate::lexeme::find::char_runs::{ClassRuns, Run};
+use crate::lexeme::find::char_runs::{CharactersLeft, ClassRuns, Run};
 use crate::lexeme::find::finder::{Finder, Found, Larger, Next, Unfinished};
 use crate::lexeme::find::unbounded_runs::RunsOf;
 use crate::lexeme::mask::{CHARACTERS_AFTER, LexemeMask};
@@ -319,15 +319,6 @@ struct Parts {
     without_maximum: ExprId,
     /// The same without its minimum length, too.
     of_any_length: ExprId,
-}
-
-/// How beginnings of a match can be completed.
-#[derive(Clone, Copy)]
-pub(crate) struct CharactersLeft {
-    /// How many more characters it takes at most to complete any of them.
-    most: u32,
-    /// Whether any of them can be completed by every greater number of characters, too.
-    is_extensible: bool,
 }
 
 /// For each place, whether it leads to one between two characters after which a character must lead farther from the end.

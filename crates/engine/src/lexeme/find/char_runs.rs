@@ -43,6 +43,15 @@ impl Run {
     }
 }
 
+/// How beginnings of a match can be completed.
+#[derive(Clone, Copy)]
+pub(crate) struct CharactersLeft {
+    /// How many more characters it takes at most to complete any of them.
+    pub most: u32,
+    /// Whether any of them can be completed by every greater number of characters, too.
+    pub is_extensible: bool,
+}
+
 /// The nodes at which runs of characters stop before one byte.
 pub struct Stops {
     /// The byte.
