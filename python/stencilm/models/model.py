@@ -420,7 +420,7 @@ class Model(TypedModel):
             checked_prompt(jobs[0].prompt),
             given.reasoning,
             max_tokens,
-            sampling,
+            given.token_sampling(jobs[0].number),
         )
         before: list[Event] = []
         while True:
