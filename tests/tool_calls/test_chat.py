@@ -998,3 +998,47 @@ def test_an_answer_has_its_tables_documents_and_options(form: str) -> None:
     ):
         with pytest.raises(AssertionError, match="owner"):
             asked(answer)
+
+
+class Bounded(BaseModel):
+    a: Annotated[int, Field(ge=0, le=9)]
+    b: bool
+
+
+def bounded(a: Annotated[int, Field(ge=0, le=9)], b: bool) -> str:
+    return f"{a} {b}"
+
+
+@pytest.mark.parametrize("family", [None, "qwen"])
+@pytest.mark.parametrize(
+    "output_type", [Bounded, stencilm.JsonSchema(Bounded), stencilm.JsonSchema({"type": "array"})]
+)
+@pytest.mark.parametrize(
+    ("layout", "written"),
+    [
+        ({"compact": True}, {"separators": (",", ":")}),
+        ({"max_whitespace": 0}, {"separators": (",", ":")}),
+        ({"indent": 1}, {"indent": 1}),
+    ],
+    ids=str,
+)
+def test_turns_have_the_layout_of_the_options(
+    family: str | None, output_type: Any, layout: Any, written: Any
+) -> None:
+    model = stencilm.load("tiny")
+    options: dict[str, Any] = {
+        "output_type": output_type,
+        "tool_choice": "required",
+        "max_rounds": 1,
+        "family": family,
+        "temperature": 1.0,
+        "seed": 1,
+        **layout,
+    }
+    found = model.chat("Hi", [bounded], **options)
+    assert found.results
+    # In the format of a family, the calls have its own layout.
+    for turn in found.turns[0 if family is None else -1 :]:
+        text = turn.generation.text
+        assert text == json.dumps(json.loads(text), ensure_ascii=False, **written)
+    assert asyncio.run(model.achat("Hi", [bounded], **options)).messages == found.messages

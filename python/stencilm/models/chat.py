@@ -41,6 +41,7 @@ from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFo
 from stencilm.grammars.symbols import SYMBOLS, SymbolTable
 from stencilm.models.exact_numbers import for_messages
 from stencilm.models.joined_schemas import JoinedSchemas
+from stencilm.models.options import laid_out_with
 from stencilm.models.prompts import Conversation, chat_text
 from stencilm.shown import is_word, shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
@@ -185,7 +186,7 @@ class Talk:
 
 def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:
     """See `TypedModel.chat`; needs only the model's `generate` and tokenizer."""
-    steps = _steps(model, talk, callable_tools(talk.tools))
+    steps = _steps(model, _laid_out(talk, options), callable_tools(talk.tools))
     step = next(steps)
     while True:
         sent: Any
@@ -201,7 +202,7 @@ def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Ch
 
 async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:
     """See `TypedModel.achat`; needs only the model's `agenerate` and tokenizer."""
-    steps = _steps(model, talk, callable_tools(talk.tools, may_await=True))
+    steps = _steps(model, _laid_out(talk, options), callable_tools(talk.tools, may_await=True))
     step = next(steps)
     while True:
         sent: Any
@@ -213,6 +214,15 @@ async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None
             step = steps.send(sent)
         except StopIteration as end:
             return _chat_of(end)
+
+
+def _laid_out(talk: Talk, options: Mapping[str, Any] | None) -> Talk:
+    """The same conversation, whose answer has the layout of the options.
+
+    The grammar of a turn has all options of the answer's schema, so they must be among these.
+    """
+    given: Any = dict(options or {})
+    return replace(talk, output_type=laid_out_with(talk.output_type, given)[0])
 
 
 def _result(talk: Talk, call: ToolCall, value: Any, error: Exception | None) -> ToolResult:
