@@ -67,7 +67,7 @@ def test_rows_that_take_different_numbers_of_tokens_see_what_each_does_alone(mak
         pytest.skip("this version of transformers does not keep what leaves the window")
     rows = [[5, 6, 7, 8, 9, 10], [11], [12, 13]]
     batch = runner.start_batch(rows)
-    steps = [
+    steps: list[list[list[int]]] = [
         [[], [], []],
         [[20], [21, 22, 23, 24, 25], [26, 27]],
         [[30], [31], [32]],

@@ -1042,3 +1042,27 @@ def test_turns_have_the_layout_of_the_options(
         text = turn.generation.text
         assert text == json.dumps(json.loads(text), ensure_ascii=False, **written)
     assert asyncio.run(model.achat("Hi", [bounded], **options)).messages == found.messages
+
+
+LARGE = {"enum": [f"x{number:06}" for number in range(100_000)]}
+WIDE = stencilm.Limits(schema_bytes=10_000_000)
+
+
+@pytest.mark.parametrize("family", [None, "qwen"])
+@pytest.mark.parametrize("place", ["call", "type", "model"])
+def test_the_answer_has_the_limits_of_a_call(family: str | None, place: str) -> None:
+    model = stencilm.load("tiny", limits=WIDE if place == "model" else stencilm.Limits())
+    output_type = stencilm.JsonSchema(LARGE, limits=WIDE if place == "type" else None)
+    options: dict[str, Any] = {"limits": WIDE} if place == "call" else {}
+    options |= {"output_type": output_type, "max_rounds": 0, "family": family}
+    found = model.chat("Hi", [bounded], **options)
+    assert isinstance(found.value, str) and found.value in LARGE["enum"]
+
+
+def test_narrow_limits_of_a_call_hold_for_the_answer() -> None:
+    model = stencilm.load("tiny")
+    narrow = stencilm.Limits(schema_bytes=10)
+    with pytest.raises(stencilm.LimitExceeded, match="at most 10 are accepted"):
+        model.chat("Hi", [bounded], output_type=Bounded, family="qwen", limits=narrow)
+    with pytest.raises(TypeError, match="limits is a int"):
+        model.chat("Hi", [bounded], limits=5)  # type: ignore[arg-type]

@@ -114,6 +114,8 @@ class Model(TypedModel):
         1.0
     """
 
+    _limits: Limits
+
     def __init__(self, backend: LanguageModel, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__()
         if not isinstance(getattr(backend, "tokenizer_info", None), TokenizerInfo):
