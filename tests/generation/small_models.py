@@ -62,6 +62,25 @@ def random_mistral() -> Any:
     )
 
 
+def random_qwen2() -> Any:
+    """A model of two kinds of layers: one sees everything, the next a sliding window of 4."""
+    torch.manual_seed(0)
+    return transformers.Qwen2ForCausalLM(
+        transformers.Qwen2Config(
+            vocab_size=264,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            use_sliding_window=True,
+            sliding_window=4,
+            max_window_layers=1,
+            max_position_embeddings=64,
+        )
+    )
+
+
 def random_mamba() -> Any:
     """A recurrent model: its state is not a key-value cache, and it cannot be cut."""
     torch.manual_seed(0)

@@ -17,10 +17,12 @@ from generation.small_models import (
     random_llama,
     random_mamba,
     random_mistral,
+    random_qwen2,
     torch,
 )
 from stencilm.generation import batches
 from stencilm.generation.partial import MISSING, partial_value
+from stencilm.models.transformers import TransformersRunner
 
 PATTERN = "(ab|ba|[0-9]{2}){2,6}!"
 
@@ -55,6 +57,34 @@ def test_a_batch_writes_what_each_prompt_does_alone(make: Any, options: Any) -> 
     assert [g.text for g in together] == [g.text for g in alone]
     assert [g.stats.forward_passes for g in together] == [g.stats.forward_passes for g in alone]
     assert model.batch(PROMPTS, grammar, **options) == [g.value for g in alone]
+
+
+@pytest.mark.parametrize("make", [random_llama, random_mistral, random_qwen2])
+def test_rows_that_take_different_numbers_of_tokens_see_what_each_does_alone(make: Any) -> None:
+    """A sliding window counts padding between tokens, so there must be none."""
+    runner = TransformersRunner(make())
+    if not runner.runs_batches:
+        pytest.skip("this version of transformers does not keep what leaves the window")
+    rows = [[5, 6, 7, 8, 9, 10], [11], [12, 13]]
+    batch = runner.start_batch(rows)
+    steps: list[list[list[int]]] = [
+        [[], [], []],
+        [[20], [21, 22, 23, 24, 25], [26, 27]],
+        [[30], [31], [32]],
+        [[], [41, 42], [43, 44, 45]],
+        [[50, 51, 52, 53, 54, 55], [], [56]],
+        [[60, 61], [62, 63], [64]],
+    ]
+    for step in steps:
+        found = batch.append_last(step, 2)
+        rows = [old + new for old, new in zip(rows, step, strict=True)]
+        for row, new, logits in zip(rows, step, found, strict=True):
+            alone = runner.forward([row], None, 2)[0]
+            for back in range(1, min(2, len(new)) + 1):
+                assert np.abs(logits[-back] - alone[-back]).max() < 1e-5
+        batch.select([2, 0, 1])
+        rows = [rows[2], rows[0], rows[1]]
+    assert batch.num_tokens == [len(row) for row in rows]
 
 
 def test_a_prompt_that_the_model_has_no_room_for_is_named(model: stencilm.Model) -> None:

@@ -428,6 +428,17 @@ def test_whole_texts_are_drawn_after_the_reasoning(
         assert one.stats.prompt_tokens == len(one.trace[0].token_ids) < len(written) + 1
 
 
+@pytest.mark.parametrize("method", ["exact", "smc"])
+def test_each_whole_text_has_reasoning_of_its_own_seed(runner: Any, method: Any) -> None:
+    model = model_of(runner, QWEN)
+    options: dict[str, Any] = {"sampling": method, "reasoning": 12, "max_tokens": 8}
+    all_three = model.generate_batch([CHAT] * 3, bool, seed=5, **options)
+    alone = [model.generate(CHAT, bool, seed=5 + number, **options) for number in range(3)]
+    assert [one.reasoning for one in all_three] == [one.reasoning for one in alone]
+    assert [one.text for one in all_three] == [one.text for one in alone]
+    assert len({one.reasoning for one in all_three}) == 3
+
+
 @pytest.mark.parametrize("template", [QWEN, OPENED, PLAIN])
 @pytest.mark.parametrize("prompt", ["It is ", CHAT])
 def test_a_guided_text_comes_after_the_reasoning(runner: Any, template: str, prompt: Any) -> None:

@@ -998,3 +998,71 @@ def test_an_answer_has_its_tables_documents_and_options(form: str) -> None:
     ):
         with pytest.raises(AssertionError, match="owner"):
             asked(answer)
+
+
+class Bounded(BaseModel):
+    a: Annotated[int, Field(ge=0, le=9)]
+    b: bool
+
+
+def bounded(a: Annotated[int, Field(ge=0, le=9)], b: bool) -> str:
+    return f"{a} {b}"
+
+
+@pytest.mark.parametrize("family", [None, "qwen"])
+@pytest.mark.parametrize(
+    "output_type", [Bounded, stencilm.JsonSchema(Bounded), stencilm.JsonSchema({"type": "array"})]
+)
+@pytest.mark.parametrize(
+    ("layout", "written"),
+    [
+        ({"compact": True}, {"separators": (",", ":")}),
+        ({"max_whitespace": 0}, {"separators": (",", ":")}),
+        ({"indent": 1}, {"indent": 1}),
+    ],
+    ids=str,
+)
+def test_turns_have_the_layout_of_the_options(
+    family: str | None, output_type: Any, layout: Any, written: Any
+) -> None:
+    model = stencilm.load("tiny")
+    options: dict[str, Any] = {
+        "output_type": output_type,
+        "tool_choice": "required",
+        "max_rounds": 1,
+        "family": family,
+        "temperature": 1.0,
+        "seed": 1,
+        **layout,
+    }
+    found = model.chat("Hi", [bounded], **options)
+    assert found.results
+    # In the format of a family, the calls have its own layout.
+    for turn in found.turns[0 if family is None else -1 :]:
+        text = turn.generation.text
+        assert text == json.dumps(json.loads(text), ensure_ascii=False, **written)
+    assert asyncio.run(model.achat("Hi", [bounded], **options)).messages == found.messages
+
+
+LARGE = {"enum": [f"x{number:06}" for number in range(100_000)]}
+WIDE = stencilm.Limits(schema_bytes=10_000_000)
+
+
+@pytest.mark.parametrize("family", [None, "qwen"])
+@pytest.mark.parametrize("place", ["call", "type", "model"])
+def test_the_answer_has_the_limits_of_a_call(family: str | None, place: str) -> None:
+    model = stencilm.load("tiny", limits=WIDE if place == "model" else stencilm.Limits())
+    output_type = stencilm.JsonSchema(LARGE, limits=WIDE if place == "type" else None)
+    options: dict[str, Any] = {"limits": WIDE} if place == "call" else {}
+    options |= {"output_type": output_type, "max_rounds": 0, "family": family}
+    found = model.chat("Hi", [bounded], **options)
+    assert isinstance(found.value, str) and found.value in LARGE["enum"]
+
+
+def test_narrow_limits_of_a_call_hold_for_the_answer() -> None:
+    model = stencilm.load("tiny")
+    narrow = stencilm.Limits(schema_bytes=10)
+    with pytest.raises(stencilm.LimitExceeded, match="at most 10 are accepted"):
+        model.chat("Hi", [bounded], output_type=Bounded, family="qwen", limits=narrow)
+    with pytest.raises(TypeError, match="limits is a int"):
+        model.chat("Hi", [bounded], limits=5)  # type: ignore[arg-type]

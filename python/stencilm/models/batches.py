@@ -1,8 +1,12 @@
 """Several sequences of a transformers model in one forward pass.
 
-One idea: rows may have any length. In each pass, shorter rows are padded on the left with tokens
-that the attention mask hides, and positions count only visible tokens. So rows may have prompts of
-different lengths, and take different numbers of tokens in one pass.
+One idea: rows may have any length. In each pass, shorter rows are padded with tokens that the
+attention mask hides, and positions count only visible tokens. So rows may have prompts of different
+lengths, and take different numbers of tokens in one pass.
+
+Shorter rows are padded on the left. But a sliding window counts padding, too, so between two tokens
+of a row there must be none. There, later passes are padded on the right, and then the padding in
+the cache is moved to the front of its row.
 """
 
 from __future__ import annotations
@@ -60,19 +64,44 @@ class TransformersBatch:
                 f"{which} would hold {longest} tokens, but the model reads at most {limit}: "
                 "shorten the prompt"
             )
-        width = max(map(len, added))
+        logits = self._run(added, count)
+        self._lengths += [len(new) for new in added]
+        self._unread = [[] for _ in added]
+        return logits
+
+    def _run(self, added: Sequence[Sequence[int]], count: int) -> NDArray[np.float32]:
+        """Run tokens; the logits after each of the last `count` of them: [rows, count, width]."""
+        lengths = np.array([len(new) for new in added])
+        width = int(lengths.max())
+        is_right = (
+            self._cache is not None
+            and not self._cache.sees_everything
+            and self._seen.shape[1] > 0
+            and int(lengths.min()) < width
+        )
         input_ids = np.zeros((len(added), width), dtype=np.int64)
         seen = np.zeros_like(input_ids)
         for row, new in enumerate(added):
-            input_ids[row, width - len(new) :] = new
-            seen[row, width - len(new) :] = 1
+            place = slice(0, len(new)) if is_right else slice(width - len(new), width)
+            input_ids[row, place] = new
+            seen[row, place] = 1
         self._seen = np.concatenate([self._seen, seen], axis=1)
         positions = np.maximum(np.cumsum(self._seen, axis=1)[:, -width:] - 1, 0)
         more: dict[str, Any] = {"attention_mask": self._seen, "position_ids": positions}
-        logits = self._model.forward(input_ids.tolist(), self._cache, count, **more)
-        self._lengths += seen.sum(axis=1)
-        self._unread = [[] for _ in added]
-        return logits
+        if not is_right:
+            return self._model.forward(input_ids.tolist(), self._cache, count, **more)
+        first = max(0, int(lengths.min()) - count)
+        logits = self._model.forward(input_ids.tolist(), self._cache, width - first, **more)
+        self._move_padding()
+        places = lengths[:, None] - count + np.arange(count) - first
+        return np.take_along_axis(logits, np.maximum(places, 0)[:, :, None], axis=1)
+
+    def _move_padding(self) -> None:
+        """Move the padding to the front of each row."""
+        assert self._cache is not None, "invariant: only a cache holds padding"
+        order = np.argsort(self._seen, axis=1, kind="stable")
+        self._cache.reorder(order)
+        self._seen = np.take_along_axis(self._seen, order, axis=1)
 
     def select(self, rows: Sequence[int]) -> None:
         """Make row i what row `rows[i]` was: drops, repeats and reorders rows."""

@@ -29,7 +29,7 @@ from stencilm.grammars.json_values import (
     rounded,
     write_json,
 )
-from stencilm.grammars.output_types import JsonSchema, JsonSchemaArguments
+from stencilm.grammars.output_types import JsonSchema, JsonSchemaArguments, limits_of
 from stencilm.grammars.outputs import Output, resolve
 from stencilm.grammars.sources import (
     EbnfSource,
@@ -39,8 +39,10 @@ from stencilm.grammars.sources import (
 )
 from stencilm.grammars.structural_tag import Format, GrammarFormat, JSONSchemaFormat, RegexFormat
 from stencilm.grammars.symbols import SYMBOLS, SymbolTable
+from stencilm.limits import Limits, checked_limits
 from stencilm.models.exact_numbers import for_messages
 from stencilm.models.joined_schemas import JoinedSchemas
+from stencilm.models.options import laid_out_with
 from stencilm.models.prompts import Conversation, chat_text
 from stencilm.shown import is_word, shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
@@ -185,12 +187,13 @@ class Talk:
 
 def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:
     """See `TypedModel.chat`; needs only the model's `generate` and tokenizer."""
-    steps = _steps(model, talk, callable_tools(talk.tools))
+    talk, given = _with_options(talk, options)
+    steps = _steps(model, talk, callable_tools(talk.tools), given.get("limits"))
     step = next(steps)
     while True:
         sent: Any
         if isinstance(step, _Asked):
-            sent = model.generate(step.prompt, step.output_type, **dict(options or {}))
+            sent = model.generate(step.prompt, step.output_type, **given)
         else:
             sent = _result(talk, step.call, *step.tool.outcome(step.call))
         try:
@@ -201,18 +204,35 @@ def chat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Ch
 
 async def achat(model: Any, talk: Talk, options: Mapping[str, Any] | None = None) -> Chat[Any]:
     """See `TypedModel.achat`; needs only the model's `agenerate` and tokenizer."""
-    steps = _steps(model, talk, callable_tools(talk.tools, may_await=True))
+    talk, given = _with_options(talk, options)
+    known = callable_tools(talk.tools, may_await=True)
+    steps = _steps(model, talk, known, given.get("limits"))
     step = next(steps)
     while True:
         sent: Any
         if isinstance(step, _Asked):
-            sent = await model.agenerate(step.prompt, step.output_type, **dict(options or {}))
+            sent = await model.agenerate(step.prompt, step.output_type, **given)
         else:
             sent = _result(talk, step.call, *await step.tool.aoutcome(step.call))
         try:
             step = steps.send(sent)
         except StopIteration as end:
             return _chat_of(end)
+
+
+def _with_options(talk: Talk, options: Mapping[str, Any] | None) -> tuple[Talk, dict[str, Any]]:
+    """The conversation, whose answer has the layout of the options, and the options of each turn.
+
+    A turn is a text of another type than the answer. So the layout must be among the options of the
+    answer's schema, which a turn has as well, and the answer's own limits among those of the turns.
+    """
+    given: Any = dict(options or {})
+    output_type, _ = laid_out_with(talk.output_type, given)
+    if given.get("limits") is not None:
+        checked_limits(given["limits"])
+    elif (own := limits_of(output_type)) is not None:
+        given["limits"] = own
+    return replace(talk, output_type=output_type), given
 
 
 def _result(talk: Talk, call: ToolCall, value: Any, error: Exception | None) -> ToolResult:
@@ -232,14 +252,15 @@ def _chat_of(end: StopIteration) -> Chat[Any]:
 
 
 def _steps(
-    model: Any, talk: Talk, known: list[CallableTool]
+    model: Any, talk: Talk, known: list[CallableTool], limits: Limits | None
 ) -> Generator[_Asked | _Called, Any, Chat[Any]]:
     """The conversation as a generator of requests and calls, for both kinds of callers."""
     output = resolve(talk.output_type)
     so_far = _messages(talk.messages)
     if not known:  # check the choice even if there are no tools
         _allowed(talk.tool_choice, known)
-    dialect = _dialect(model, known, output, parallel=talk.parallel, family=talk.family)
+    answer = output.grammar(limits or getattr(model, "_limits", None))
+    dialect = _dialect(model, known, _Answer(output, answer), talk)
     turns: list[Turn] = []
     count = 0
     for number in range(talk.max_rounds + 1):
@@ -298,12 +319,19 @@ def _messages(messages: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     return [dict(message) for message in messages]
 
 
-def _dialect(
-    model: Any, tools: list[CallableTool], output: Output, *, parallel: bool, family: Any
-) -> _Dialect:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The type of the answer, and its grammar."""
+
+    output: Output
+    grammar: Grammar
+
+
+def _dialect(model: Any, tools: list[CallableTool], answer: _Answer, talk: Talk) -> _Dialect:
+    family = talk.family
     tokenizer = getattr(getattr(model, "backend", None), "tokenizer", None)
     if tokenizer is not None and getattr(tokenizer, "chat_template", None):
-        answer = _answer_format(output)
+        form = _answer_format(answer)
         try:
             tool_format(family if family is not None else tokenizer, [])
         except GrammarSyntaxError:
@@ -311,18 +339,18 @@ def _dialect(
                 raise
         else:
             source = family if family is not None else tokenizer
-            return _Family(tokenizer, source, tools, answer, parallel)
+            return _Family(tokenizer, source, tools, form, talk.parallel)
     elif family is not None:
         raise UnsupportedFeature(
             "a family says how a model with a chat template writes calls, and this one has none: "
             "leave family out"
         )
-    return _Json(tools, output, parallel)
+    return _Json(tools, answer, talk.parallel)
 
 
-def _answer_format(output: Output) -> Format | None:
+def _answer_format(answer: _Answer) -> Format | None:
     """The format for an answer of a type; None for any text."""
-    source = output.grammar().source
+    source = answer.grammar.source
     if isinstance(source, JsonSchemaSource):
         # A format supports no other documents, no symbol tables and only a few of the options.
         is_plain = replace(source.options, spelling="natural") == JsonSchemaOptions()
@@ -331,12 +359,12 @@ def _answer_format(output: Output) -> Format | None:
                 return JSONSchemaFormat(json_schema=read_json_exactly(source.text))
             except _NOT_HELD:
                 pass
-        return GrammarFormat(grammar=str(output.grammar()))
+        return GrammarFormat(grammar=str(answer.grammar))
     if isinstance(source, RegexSource):
-        return None if output.accepts_cut_text else RegexFormat(pattern=source.pattern)
+        return None if answer.output.accepts_cut_text else RegexFormat(pattern=source.pattern)
     if isinstance(source, EbnfSource):
         is_whole = source == EbnfSource.of(source.text)
-        return GrammarFormat(grammar=source.text if is_whole else str(output.grammar()))
+        return GrammarFormat(grammar=source.text if is_whole else str(answer.grammar))
     return None
 
 
@@ -422,10 +450,11 @@ _NOT_HELD = (NumberTooLarge, RecursionError)
 class _Json:
     """Turns as one JSON object, whose `turn` is either calls or an answer."""
 
-    def __init__(self, tools: list[CallableTool], output: Output, parallel: bool) -> None:
-        self.tools, self.output, self.parallel = tools, output, parallel
+    def __init__(self, tools: list[CallableTool], answer: _Answer, parallel: bool) -> None:
+        self.tools, self.output, self.parallel = tools, answer.output, parallel
+        output = answer.output
         self.checked: set[str] = set()
-        source = output.grammar().source
+        source = answer.grammar.source
         self.given: JsonSchemaArguments = {}
         if isinstance(source, JsonSchemaSource) and output.is_json:
             self.given = _given(source)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
+from numpy.typing import NDArray
 from transformers import DynamicCache, StaticCache
 
 
@@ -48,6 +50,17 @@ class KeyValueCache:
         """
         return any(hasattr(layer, "recurrent_states") for layer in self.cache.layers)
 
+    @property
+    def can_reorder(self) -> bool:
+        """Whether every layer holds keys and values of all positions, and nothing else of them."""
+        return not any(
+            _is_static(layer)
+            or hasattr(layer, "recurrent_states")
+            or hasattr(layer, "indexer_keys")
+            or (getattr(layer, "is_sliding", False) and not getattr(layer, "record_past", False))
+            for layer in self.cache.layers
+        )
+
     def crop(self, num_tokens: int) -> bool:
         """Keep the first `num_tokens` positions.
 
@@ -63,6 +76,16 @@ class KeyValueCache:
             _cut(layer, num_tokens, remove)
         self.num_tokens = num_tokens
         return True
+
+    def reorder(self, order: NDArray[np.int64]) -> None:
+        """Make position j of row i what position `order[i, j]` was: [rows, positions]."""
+        index = torch.as_tensor(order, device=_device_of(self.cache))[:, None, :, None]
+        for layer in self.cache.layers:
+            if layer.is_initialized:
+                layer.keys = torch.take_along_dim(layer.keys, index.to(layer.keys.device), dim=2)
+                layer.values = torch.take_along_dim(
+                    layer.values, index.to(layer.values.device), dim=2
+                )
 
     def select(self, rows: Sequence[int]) -> None:
         """Make row i of the batch what row `rows[i]` was: drops, repeats and reorders rows."""

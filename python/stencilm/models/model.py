@@ -114,6 +114,8 @@ class Model(TypedModel):
         1.0
     """
 
+    _limits: Limits
+
     def __init__(self, backend: LanguageModel, *, limits: Limits = DEFAULT_LIMITS) -> None:
         super().__init__()
         if not isinstance(getattr(backend, "tokenizer_info", None), TokenizerInfo):
@@ -420,7 +422,7 @@ class Model(TypedModel):
             checked_prompt(jobs[0].prompt),
             given.reasoning,
             max_tokens,
-            sampling,
+            given.token_sampling(jobs[0].number),
         )
         before: list[Event] = []
         while True:

@@ -82,11 +82,16 @@ class TransformersRunner:
 
     @property
     def runs_batches(self) -> bool:
-        """Whether rows of different lengths may share a pass: the cache can be masked."""
+        """Whether rows of different lengths may share a pass.
+
+        The cache can be masked, and if it has a sliding window, reordered as well.
+        """
         if not self._takes_positions or self._static_cache is not None:
             return False
         cache = self.new_cache()
-        return cache is not None and not cache.is_recurrent
+        if cache is None or cache.is_recurrent:
+            return False
+        return cache.sees_everything or cache.can_reorder
 
     def start_batch(self, prompts: Sequence[Sequence[int]]) -> TransformersBatch:
         """Several sequences that are run together."""

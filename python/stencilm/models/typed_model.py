@@ -777,6 +777,9 @@ class TypedModel(ABC):
             first["max_tokens"] = budget
         return steps, Round(asked, str, first, is_first=True)
 
+    _limits: Limits | None = None
+    """The limits of grammars of which neither the call nor the type says any."""
+
     _counts_requests = False
     """Whether the prompt tokens of a text are those of all that is sent for it."""
 
