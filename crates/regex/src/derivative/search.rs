@@ -251,7 +251,11 @@ impl Deriver {
             false => larger != ExprId::NOTHING,
             true => match self.known_at_a_glance(larger)? {
                 Some(known) => known,
-                None => self.is_found_live(larger)?,
+                // With the counts there may be far less to search, so this must not be long.
+                None => match self.search(larger, LONG_SEARCH)? {
+                    Some(found) => matches!(found, Found::Live(_)),
+                    None => return Ok(None),
+                },
             },
         };
         if !live {
