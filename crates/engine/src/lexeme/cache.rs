@@ -14,7 +14,6 @@ use crate::lexeme::crossing::Suffixes;
 use crate::lexeme::find::char_runs::{CharactersLeft, ClassRuns, Run};
 use crate::lexeme::ids::Behind;
 pub use crate::lexeme::ids::DfaId;
-use crate::lexeme::inner_bytes::InnerBytes;
 use crate::lexeme::mask::LexemeMask;
 use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace, WhitespaceRuns};
 use crate::switches::Switch;
@@ -47,8 +46,6 @@ pub struct LexemeCache {
     whitespace_runs: FxHashMap<ByteSet, WhitespaceRuns>,
     /// The suffixes after a byte; `None` where there are too many.
     pub(crate) suffixes: FxHashMap<u8, Option<Arc<Suffixes>>>,
-    /// Where bytes occur within tokens.
-    pub(crate) inner_bytes: InnerBytes,
     /// The table of categories of the automaton that was walked last.
     pub(crate) categories: Option<(DfaId, Categories)>,
     /// Bytes of the keys of automata and masks.
@@ -80,7 +77,6 @@ impl LexemeCache {
             characters_left: FxHashMap::default(),
             whitespace_runs: FxHashMap::default(),
             suffixes: FxHashMap::default(),
-            inner_bytes: InnerBytes::default(),
             categories: None,
             in_keys: 0,
             measured: (0, 0),
@@ -125,7 +121,6 @@ impl LexemeCache {
             masks,
             classes,
             suffixes: self.suffixes.clone(),
-            inner_bytes: self.inner_bytes.clone(),
             masks_bytes: in_masks + in_classes + in_suffixes,
             ..LexemeCache::new(self.longest_token, self.limits)
         }
@@ -147,7 +142,6 @@ impl LexemeCache {
     pub fn memory_bytes(&mut self) -> usize {
         let measured_at_once = self.deriver.memory_bytes()
             + self.completions.memory_bytes()
-            + self.inner_bytes.memory_bytes()
             + self.saturation.memory_bytes()
             + self.masks_bytes
             + self.in_keys

@@ -43,31 +43,33 @@ pub type EscapedEnd = (u32, Arc<[u8]>);
 impl Suffixes {
     /// Collects the crossings at nodes, which must be ascending.
     pub fn after(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
-        Suffixes::collected(vocabulary, nodes, false)
-    }
-
-    /// As [`Suffixes::after`], with suffixes that begin with the last byte before each node.
-    pub fn from(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>) -> Suffixes {
-        Suffixes::collected(vocabulary, nodes, true)
-    }
-
-    fn collected(vocabulary: &Tokens, nodes: impl Iterator<Item = u32>, with_last: bool) -> Suffixes {
         let trie = vocabulary.trie();
         let spelled = |token| vocabulary.token_bytes(token).expect("a token in the trie spells bytes");
         let mut sorted: Vec<(&[u8], u32, u32)> = Vec::new();
         let (mut starting, mut escaped) = (Vec::new(), Vec::new());
         for node in nodes {
             starting.push((node, sorted.len() as u32));
-            let depth = trie.depth(node as usize) - usize::from(with_last);
+            let depth = trie.depth(node as usize);
             let mut below = trie.entries_below(node as usize);
             escaped.extend(self::escaped(vocabulary, node));
-            if !with_last && trie.entry_at(node as usize).is_some() {
+            if trie.entry_at(node as usize).is_some() {
                 below.next();
             }
             for token in below {
                 sorted.push((&spelled(token)[depth..], token, sorted.len() as u32));
             }
         }
+        Suffixes::grouped(sorted, starting, escaped)
+    }
+
+    /// Crossings at no known nodes: suffixes, each with a token.
+    pub fn of(crossings: Vec<(&[u8], u32)>) -> Suffixes {
+        let numbered = crossings.into_iter().zip(0..).map(|((suffix, token), crossing)| (suffix, token, crossing));
+        Suffixes::grouped(numbered.collect(), Vec::new(), Vec::new())
+    }
+
+    /// Groups crossings, given as a suffix, a token, and a number that counts up.
+    fn grouped(mut sorted: Vec<(&[u8], u32, u32)>, nodes: Vec<(u32, u32)>, escaped: Vec<EscapedEnd>) -> Suffixes {
         // The suffixes after each node are sorted already, so a merge sort has little to do.
         sorted.sort();
         let (mut strings, mut starts) = (Vec::new(), Vec::new());
@@ -83,7 +85,7 @@ impl Suffixes {
             trie: Trie::from_sorted(entries),
             starts,
             by_suffix: sorted.into_iter().map(|(_, token, crossing)| (crossing, token)).collect(),
-            nodes: starting,
+            nodes,
             escaped,
         }
     }

@@ -47,6 +47,9 @@ pub struct LexemeMask {
     pub crossings: Option<Arc<Vec<CrossingTokens>>>,
     /// The groups of residuals whose crossing tokens are too many to store.
     pub unkept: Box<[Box<[u32]>]>,
+    /// Those of their crossing tokens that do not stay within the lexeme, for each group; `None` where they are too
+    /// many, too. Set when they are first needed.
+    pub leaving: OnceLock<Option<Box<[CrossingTokens]>>>,
     /// Nodes of the vocabulary's trie at which some residual matches; there may be others among them. Empty where
     /// crossing tokens are not stored.
     pub ends: Arc<[u32]>,
@@ -61,6 +64,7 @@ pub struct LexemeMask {
 }
 
 /// A lexeme mask as it applies to one state of one automaton.
+#[derive(Clone)]
 pub struct LexemeMaskAt {
     /// The lexeme mask.
     pub mask: Arc<LexemeMask>,
@@ -74,6 +78,11 @@ impl LexemeMaskAt {
         let first = self.tags.partition_point(|&(position, _)| position < residual);
         self.tags[first..].iter().take_while(move |&&(position, _)| position == residual).map(|&(_, tag)| tag)
     }
+
+    /// The tags of some residuals of the mask.
+    pub fn tags_of_all<'a>(&'a self, residuals: &'a [u32]) -> impl Iterator<Item = Tag> + 'a {
+        residuals.iter().flat_map(|&residual| self.tags_of(residual))
+    }
 }
 
 impl LexemeMask {
@@ -82,12 +91,14 @@ impl LexemeMask {
             self.crossings.iter().flat_map(|crossings| crossings.iter()).map(CrossingTokens::memory_bytes).sum();
         let crossings = crossings + self.crossings.as_ref().map_or(0, |crossings| 48 + memory::of_list(crossings));
         let unkept = self.unkept.iter().map(|unkept| 16 + memory::of_slice::<u32>(unkept.len())).sum::<usize>();
+        let leaving: usize =
+            self.leaving.get().into_iter().flatten().flatten().map(CrossingTokens::memory_bytes).sum();
         // A shared set is counted by those that share it.
         let own = self.inside.as_ref().filter(|inside| Arc::strong_count(inside) == 1);
         let inside = own.map_or(0, |inside| 48 + memory::of_slice::<u32>(inside.words().len()));
         let tokens = self.without.len() + self.listed.as_ref().map_or(0, |listed| listed.len());
         let lists = memory::of_slice::<u32>(tokens) + memory::of_shared::<u32>(self.ends.len());
-        memory::of_shared::<LexemeMask>(1) + inside + lists + crossings + unkept
+        memory::of_shared::<LexemeMask>(1) + inside + lists + crossings + unkept + leaving
     }
 
     /// A mask of a set of tokens, without ends.
@@ -131,6 +142,7 @@ impl LexemeMask {
             listed,
             crossings,
             unkept,
+            leaving: OnceLock::new(),
             ends: Arc::default(),
             escaped: OnceLock::new(),
             escaped_tokens: OnceLock::new(),
@@ -160,6 +172,7 @@ impl LexemeMask {
             listed,
             crossings,
             unkept,
+            leaving: OnceLock::new(),
             ends: Arc::default(),
             escaped: OnceLock::new(),
             escaped_tokens: OnceLock::new(),
@@ -250,11 +263,23 @@ impl LexemeMask {
         set
     }
 
+    /// The crossing tokens that are known, by the residuals that have matched: of a lexeme that may end nearly
+    /// everywhere, only those that do not stay within it, once they were [found](LexemeMask::leaving).
+    pub fn crossing_tokens(&self) -> impl Iterator<Item = &CrossingTokens> {
+        let leaving = self.leaving.get().into_iter().flatten().flatten();
+        let all = self.crossings.iter().flat_map(|crossings| crossings.iter()).chain(leaving);
+        all.filter(|crossings| !crossings.is_empty())
+    }
+
+    /// Whether all crossing tokens that do not stay within the lexeme are known.
+    pub fn knows_crossing_tokens(&self) -> bool {
+        self.unkept.is_empty() || matches!(self.leaving.get(), Some(Some(_)))
+    }
+
     /// The crossing tokens, if all of them cross after the same residuals.
     pub fn only_crossing_tokens(&self) -> Option<&CrossingTokens> {
-        let mut crossings =
-            self.crossings.iter().flat_map(|crossings| crossings.iter()).filter(|crossings| !crossings.is_empty());
-        crossings.next().filter(|_| crossings.next().is_none())
+        let mut crossings = self.crossing_tokens();
+        crossings.next().filter(|_| crossings.next().is_none() && self.knows_crossing_tokens())
     }
 
     /// Whether a token stays within the lexeme.

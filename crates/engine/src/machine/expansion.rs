@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stencilm_grammar::{MembersId, NodeId};
-use stencilm_regex::{ByteSet, StateId, Tag};
+use stencilm_regex::{ByteSet, ExprId, StateId, Tag};
 use stencilm_support::{LimitExceeded, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -183,6 +183,17 @@ impl Expansion {
             _ if state & IN_WHITESPACE != 0 => &[],
             Automaton::Dfa(dfa) => lexeme_cache.accepts(*dfa, StateId(state)),
             Automaton::Names(names, _) => names.accepts(StateId(state)),
+        }
+    }
+
+    /// The lexemes that may still be read in a state.
+    pub fn lexemes(&self, lexeme_cache: &mut LexemeCache, state: StateId) -> Vec<(Tag, ExprId)> {
+        match &self.automaton {
+            Automaton::Dfa(dfa) => lexeme_cache.residuals(*dfa, state).to_vec(),
+            Automaton::Names(names, filter) => {
+                let rests = names.rests(filter, state).into_iter();
+                rests.map(|(tag, rest)| (tag, lexeme_cache.deriver().exprs.literal(&rest))).collect()
+            }
         }
     }
 

@@ -28,3 +28,4 @@ pub(crate) mod object_facts;
 pub(crate) mod objects;
 pub(crate) mod property_trie;
 pub(crate) mod readable;
+pub(crate) mod reader;

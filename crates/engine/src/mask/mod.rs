@@ -16,6 +16,7 @@
 pub(crate) mod cache;
 pub(crate) mod delta;
 pub(crate) mod draft;
+pub(crate) mod joined;
 pub(crate) mod known_suffixes;
 pub(crate) mod optimistic;
 pub(crate) mod pipeline;

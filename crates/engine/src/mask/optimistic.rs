@@ -16,12 +16,13 @@ use stencilm_support::MANY;
 
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
-use crate::lexeme::crossing::Crossings;
-use crate::lexeme::inner_bytes::InnerByte;
+use crate::lexeme::leaving::find_leaving;
 use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
+use crate::machine::reader::Reader;
 use crate::mask::draft::{Draft, OptimisticMask};
+use crate::mask::joined::Dense;
 use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
@@ -44,7 +45,7 @@ impl Run<'_> {
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
         // The greatest lexeme mask is written first; of the others only the tokens that it lacks are added.
-        let mut greatest: Option<(Entry, Arc<Expansion>, LexemeMaskAt)> = None;
+        let mut greatest: Option<(Entry, Arc<Expansion>, Dense)> = None;
         let (mut sparse, mut single) = (Vec::new(), Vec::new());
         // The lexeme masks of whitespace before threads. The lexeme mask of a dense thread already includes its
         // whitespace.
@@ -58,7 +59,11 @@ impl Run<'_> {
                 single.extend(expansion.tokens.iter().map(|&(node, _)| node));
                 continue;
             }
-            let here = self.dense_mask(vocabulary, thread, &expansion)?;
+            let here = self.dense(vocabulary, thread, &expansion)?;
+            let here = match here {
+                Some(here) if self.knows_crossing_tokens((thread, &expansion), &here)? => Some(here),
+                _ => None,
+            };
             if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
                 let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
                 let masks = if here.is_some() { &mut added } else { &mut whitespace };
@@ -69,7 +74,7 @@ impl Run<'_> {
                 continue;
             };
             let replaced = match &greatest {
-                Some((.., greater)) if greater.mask.count >= here.mask.count => Some((thread, expansion, here)),
+                Some((.., greater)) if greater.here.mask.count >= here.here.mask.count => Some((thread, expansion, here)),
                 _ => greatest.replace((thread, expansion, here)),
             };
             sparse.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
@@ -114,7 +119,8 @@ impl Run<'_> {
         Ok(OptimisticMask { lexeme_mask, flipped, joined, cleared, unverified })
     }
 
-    /// The lexeme mask of a thread, if it is dense and the mask lists all crossing tokens.
+    /// The lexeme mask of a thread, if it is dense. Where many tokens cross the end of the lexeme, those that do not
+    /// stay within it are found, if they are few and something may follow.
     pub(crate) fn lexeme_mask(
         &mut self,
         vocabulary: &Tokens,
@@ -122,21 +128,17 @@ impl Run<'_> {
         expansion: &Expansion,
     ) -> Result<Option<LexemeMaskAt>, EngineError> {
         let Some(here) = self.state_mask(vocabulary, thread, expansion)? else { return Ok(None) };
-        if !here.mask.unkept.is_empty() && self.anything_follows(thread, expansion, &here)? {
-            return Ok(None);
+        let is_found = here.mask.unkept.is_empty() || here.mask.leaving.get().is_some();
+        if !is_found
+            && !expansion.additional
+            && Switch::MaskLeaving.is_on()
+            && self.anything_follows(thread, expansion, &here)?
+        {
+            let reader = expansion.dfa().map(|dfa| Reader { expansion: Some(expansion), dfa });
+            let reader = reader.expect("a dense thread has an automaton");
+            find_leaving(self.lexeme_cache, vocabulary, (&reader, thread.state), &here)?;
         }
         Ok(Some(here))
-    }
-
-    /// The lexeme mask of a thread, if it is dense and all crossing tokens are listed or can be found.
-    fn dense_mask(
-        &mut self,
-        vocabulary: &Tokens,
-        thread: Entry,
-        expansion: &Expansion,
-    ) -> Result<Option<LexemeMaskAt>, EngineError> {
-        let Some(here) = self.state_mask(vocabulary, thread, expansion)? else { return Ok(None) };
-        Ok(self.ends_are_found(vocabulary, thread, expansion, &here)?.then_some(here))
     }
 
     /// The lexeme mask of a thread, if it is dense.
@@ -172,9 +174,10 @@ impl Run<'_> {
     fn add_dense(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
-        here: &LexemeMaskAt,
+        dense: &Dense,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
+        let here = &dense.here;
         let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         let trie = draft.vocabulary.trie();
         // The lexeme mask contains those of these tokens that end with the name, since a key ends with its quote.
@@ -206,8 +209,7 @@ impl Run<'_> {
             has_others || !reserved.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
             "no token goes on within a key behind the end of its name"
         );
-        self.add_crossings((thread, expansion), here, &reserved, draft)?;
-        self.add_unlisted((thread, expansion), here, &reserved, draft)?;
+        self.add_crossings((thread, expansion), dense, &reserved, draft)?;
         self.lexeme_cache.extensions.get::<ReservedScratch>().keep(reserved);
         Ok(())
     }
@@ -216,20 +218,20 @@ impl Run<'_> {
     fn add_crossings(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
-        here: &LexemeMaskAt,
+        dense: &Dense,
         reserved: &ReservedTokens,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
-        let trie = draft.vocabulary.trie();
-        let crossings = here.mask.crossings.iter().flat_map(|crossings| crossings.iter());
-        for crossings in crossings.filter(|crossings| !crossings.is_empty()) {
-            let tags: Vec<Tag> = crossings.residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
+        let (trie, Dense { here, joined }) = (draft.vocabulary.trie(), dense);
+        for crossings in here.mask.crossing_tokens() {
+            let tags: Vec<Tag> = here.tags_of_all(&crossings.residuals).collect();
             let next_nodes = |first| match Switch::MaskFewCrossing.is_on() {
                 true => crossings.next_nodes(trie, first, MANY),
                 false => None,
             };
             let mut nodes = None;
             if !expansion.additional
+                && joined.is_none()
                 && let Some(first) = self.first_after(expansion, &tags, thread)?
             {
                 nodes = next_nodes(first);
@@ -241,7 +243,7 @@ impl Run<'_> {
             let mut threads = Vec::new();
             self.assumed = Assumptions::default();
             for tag in tags {
-                self.follow(expansion, tag, thread, &mut threads)?;
+                self.follow_lexeme((thread, expansion), joined.as_deref(), tag, &mut threads)?;
             }
             // The key that ends here is checked elsewhere, so only later keys are assumed to be new.
             let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
@@ -276,112 +278,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether the crossing tokens that a lexeme mask does not list can be found from the bytes that follow their ends.
-    fn ends_are_found(
-        &mut self,
-        vocabulary: &Tokens,
-        thread: Entry,
-        expansion: &Expansion,
-        here: &LexemeMaskAt,
-    ) -> Result<bool, EngineError> {
-        if here.mask.unkept.is_empty() {
-            return Ok(true);
-        }
-        if expansion.additional || !Switch::MaskInnerBytes.is_on() {
-            return Ok(!self.anything_follows(thread, expansion, here)?);
-        }
-        for residuals in &here.mask.unkept {
-            let tags: Vec<Tag> = residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
-            let (_, first) = self.following(&tags, thread, expansion)?;
-            if !self.lexeme_cache.inner_bytes.are_few(vocabulary, &first) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// What follows lexemes with these tags, and the bytes with which it begins.
-    fn following(
-        &mut self,
-        tags: &[Tag],
-        thread: Entry,
-        expansion: &Expansion,
-    ) -> Result<(Vec<Entry>, ByteSet), EngineError> {
-        let mut threads = Vec::new();
-        for &tag in tags {
-            self.follow(expansion, tag, thread, &mut threads)?;
-        }
-        let mut first = ByteSet::EMPTY;
-        for &thread in &threads {
-            first = first.union(&self.first_bytes(thread)?);
-        }
-        Ok((threads, first))
-    }
-
-    /// Adds the crossing tokens that the lexeme mask of a thread does not list, since its lexeme may end nearly
-    /// everywhere: they are found from the places within tokens of the bytes that may follow.
-    fn add_unlisted(
-        &mut self,
-        (thread, expansion): (Entry, &Expansion),
-        here: &LexemeMaskAt,
-        reserved: &ReservedTokens,
-        draft: &mut Draft<'_>,
-    ) -> Result<(), EngineError> {
-        if expansion.additional {
-            return Ok(());
-        }
-        for residuals in &here.mask.unkept {
-            let mut tags: Vec<Tag> = residuals.iter().flat_map(|&residual| here.tags_of(residual)).collect();
-            tags.sort_unstable();
-            self.assumed = Assumptions::default();
-            let (mut threads, first) = self.following(&tags, thread, expansion)?;
-            let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
-            self.stacks.join(&mut threads)?;
-            for byte in first.iter() {
-                let places = self.lexeme_cache.inner_bytes.of(draft.vocabulary, byte);
-                let nodes = self.ends_before(&places, thread, expansion, &tags)?;
-                if nodes.is_empty() {
-                    continue;
-                }
-                let known = Crossings::through(&[], places.suffixes().clone(), nodes.into_iter());
-                Walk::new(self).over(known.suffixes(), &threads, assumed, |suffix, assumed| {
-                    known.tokens(suffix).filter(|&token| !reserved.contains(token)).for_each(|token| {
-                        draft.allow(token);
-                        draft.note(token, assumed, false);
-                    });
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The places of a byte before which exactly the lexemes with these tags, which are sorted, are complete.
-    fn ends_before(
-        &mut self,
-        places: &InnerByte,
-        thread: Entry,
-        expansion: &Expansion,
-        tags: &[Tag],
-    ) -> Result<Vec<u32>, EngineError> {
-        let mut found: Vec<(u32, u32)> = Vec::new();
-        let lexeme_cache = &mut *self.lexeme_cache;
-        places.paths().walk(
-            thread.state,
-            |state, byte, _| {
-                let (next, _) = expansion.step(lexeme_cache, state, byte)?;
-                Ok::<_, EngineError>((next != StateId::DEAD.0).then_some(next))
-            },
-            |entry, state| found.push((entry, state)),
-        )?;
-        let is_end = |state| {
-            let mut accepted = expansion.accepts(self.lexeme_cache, state).to_vec();
-            accepted.sort_unstable();
-            accepted == tags
-        };
-        let found = found.into_iter().filter(|&(_, state)| is_end(state));
-        Ok(found.map(|(entry, _)| places.node(entry)).collect())
-    }
-
     /// The bytes that a thread can read next; the set may be too large.
     fn first_bytes(&mut self, thread: Entry) -> Result<ByteSet, EngineError> {
         if thread == Entry::BOTTOM || offers_tokens(thread) {
@@ -413,17 +309,15 @@ impl Run<'_> {
 
     /// Whether any byte can follow the lexeme of a dense thread at an end where its lexeme mask does not list the
     /// crossing tokens.
-    fn anything_follows(
+    pub(crate) fn anything_follows(
         &mut self,
         thread: Entry,
         expansion: &Expansion,
         here: &LexemeMaskAt,
     ) -> Result<bool, EngineError> {
         let mut threads = Vec::new();
-        for &residual in here.mask.unkept.iter().flatten() {
-            for tag in here.tags_of(residual) {
-                self.follow(expansion, tag, thread, &mut threads)?;
-            }
+        for tag in here.mask.unkept.iter().flat_map(|residuals| here.tags_of_all(residuals)) {
+            self.follow(expansion, tag, thread, &mut threads)?;
         }
         Ok(threads.iter().any(|&thread| thread != Entry::BOTTOM && !self.machine.is_remark(thread)))
     }

@@ -13,7 +13,7 @@ use stencilm_support::{Extension, FEW, Map, check_time};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
-use crate::machine::expansion::{Automaton, Expansion, IN_WHITESPACE};
+use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::{Continuation, ExpansionId, FrameId, Machine};
 use crate::state::stacks::{Entry, NIL, SetId, Stacks};
 use crate::switches::Switch;
@@ -621,13 +621,7 @@ impl Run<'_> {
     /// The lexemes that a thread may still read, without the whitespace before them.
     pub fn lexemes(&mut self, thread: Entry) -> Vec<(Tag, ExprId)> {
         let state = if thread.state & IN_WHITESPACE != 0 { StateId::START } else { StateId(thread.state) };
-        match &self.machine.fork(ExpansionId(thread.head)).automaton {
-            Automaton::Dfa(dfa) => self.lexeme_cache.residuals(*dfa, state).to_vec(),
-            Automaton::Names(names, filter) => {
-                let rests = names.rests(filter, state).into_iter();
-                rests.map(|(tag, rest)| (tag, self.lexeme_cache.deriver().exprs.literal(&rest))).collect()
-            }
-        }
+        self.machine.fork(ExpansionId(thread.head)).lexemes(self.lexeme_cache, state)
     }
 
     /// The stack with the frames of a continuation on top; `None` where a key would be repeated.

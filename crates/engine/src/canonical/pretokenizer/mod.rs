@@ -7,5 +7,4 @@
 //! If the pattern separates digits from punctuation, the tokenizer itself never writes `2}` as one token.
 
 pub(crate) mod pattern;
-pub(crate) mod reader;
 pub(crate) mod suffixes;

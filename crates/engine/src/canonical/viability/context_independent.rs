@@ -13,15 +13,16 @@ use stencilm_support::{LARGE_BUDGET, LimitExceeded, MANY};
 use super::in_lexeme::{Within, independent_within};
 use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
 use crate::canonical::viability::equivalence::Equivalence;
 use crate::canonical::viability::search::Search;
 use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
-use crate::lexeme::mask::{CHARACTERS_AFTER, LexemeMask, LexemeMaskAt, RunsInside};
-use crate::machine::expansion::{Automaton, IN_WHITESPACE};
+use crate::lexeme::mask::{CHARACTERS_AFTER, LexemeMask, RunsInside};
+use crate::machine::expansion::IN_WHITESPACE;
 use crate::machine::layout::ExpansionId;
+use crate::machine::reader::Reader;
+use crate::mask::joined::Dense;
 use crate::parse::stepper::offers_tokens;
 use crate::state::stacks::Entry;
 use crate::switches::Switch;
@@ -99,7 +100,7 @@ impl AtCursor {
 
 /// The lexeme mask of a dense thread, and the tokens after which its lexeme certainly continues.
 pub(crate) struct IndependentTokens {
-    pub here: LexemeMaskAt,
+    pub dense: Dense,
     pub known: Arc<AtCursor>,
     /// The tokens that end the lexeme where a run of characters ends.
     pub ending: Option<Arc<Ending>>,
@@ -207,24 +208,25 @@ impl ContextIndependent {
         }
         let vocabulary = encoding.tokens();
         let expansion = run.machine.fork(ExpansionId(thread.head)).clone();
-        let Automaton::Dfa(dfa) = expansion.automaton else { return Ok(None) };
-        let Some(here) = run.lexeme_mask(vocabulary, thread, &expansion)? else { return Ok(None) };
+        let Some(dense) = run.dense(vocabulary, thread, &expansion)? else { return Ok(None) };
+        let Some((reader, state)) = dense.reader(thread, &expansion) else { return Ok(None) };
+        let here = &dense.here;
         if here.mask.count <= MANY && Switch::CanonicalFewTokens.is_on() {
             return Ok(None);
         }
         let set_bytes = vocabulary.mask_words() * 4;
         let name = Arc::as_ptr(&here.mask) as usize;
         let lexeme_cache = &mut *run.lexeme_cache;
-        let reader = Reader { expansion: Some(&expansion), dfa };
         if self.bytes > LARGE_BUDGET {
             *self = ContextIndependent::default();
         }
         if !self.lexemes.contains_key(&name) {
-            self.lay_out(lexeme_cache, encoding, anywhere, &reader, thread.state, &here.mask)?;
+            self.lay_out(lexeme_cache, encoding, anywhere, &reader, state, &here.mask)?;
         }
         let facts = self.lexemes.get_mut(&name).expect("it was there or is there now");
         if let Some(known) = facts.at.get(&cursor) {
-            return Ok(Some(IndependentTokens { here, known: known.clone(), ending: facts.ending.clone() }));
+            let (known, ending) = (known.clone(), facts.ending.clone());
+            return Ok(Some(IndependentTokens { dense, known, ending }));
         }
         let mut independent = (facts.tokens.clone(), None);
         let mut open = Vec::new();
@@ -245,10 +247,10 @@ impl ContextIndependent {
         let (mut left, mut rest): (Vec<Vec<(u32, u32)>>, Vec<u32>) = Default::default();
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         for &token in facts.others.iter().chain(&open) {
-            match within.is_viable(thread.state, cursor, token)? {
+            match within.is_viable(state, cursor, token)? {
                 (_, true) => more.push(token),
-                (Some(state), false) if state & IN_WHITESPACE == 0 => {
-                    let at = *numbers.entry(state).or_insert(left.len());
+                (Some(after), false) if after & IN_WHITESPACE == 0 => {
+                    let at = *numbers.entry(after).or_insert(left.len());
                     if at == left.len() {
                         left.push(Vec::new());
                     }
@@ -264,7 +266,7 @@ impl ContextIndependent {
         let (known, ending) = (Arc::new(at), facts.ending.clone());
         facts.at.insert(cursor, known.clone());
         self.bytes += bytes;
-        Ok(Some(IndependentTokens { here, known, ending }))
+        Ok(Some(IndependentTokens { dense, known, ending }))
     }
 }
 

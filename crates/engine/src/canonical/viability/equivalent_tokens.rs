@@ -8,9 +8,9 @@ use super::question::Question;
 use super::search::{Search, TokenEnd};
 use crate::canonical::cursor::table::CursorId;
 use crate::error::EngineError;
-use crate::lexeme::mask::LexemeMaskAt;
 use crate::machine::expansion::Expansion;
 use crate::machine::layout::ExpansionId;
+use crate::mask::joined::Dense;
 use crate::parse::stepper::Run;
 use crate::state::stacks::{Entry, SetId};
 
@@ -39,14 +39,14 @@ impl Question<'_, '_> {
     fn ask_equivalent(
         &mut self,
         thread: Entry,
-        IndependentTokens { here, known, ending }: &IndependentTokens,
+        IndependentTokens { dense, known, ending }: &IndependentTokens,
     ) -> Result<bool, EngineError> {
         let Question { search, cursor, pending, context_independent, crossing_classes, after, .. } = self;
         if search.run.remembers(thread) {
             return Ok(false);
         }
         let vocabulary = search.encoding.tokens();
-        let mask = &here.mask;
+        let mask = &dense.here.mask;
         let expansion = search.run.machine.fork(ExpansionId(thread.head)).clone();
         for equivalence in known.inside.iter() {
             let answer = |token, cursor| context_independent.answer(mask, token, cursor);
@@ -58,40 +58,47 @@ impl Question<'_, '_> {
                 continue;
             }
             let Some(&(_, one)) = equivalence.groups.first().and_then(|group| group.tokens.first()) else { continue };
-            let mut state = thread.state;
-            for &byte in vocabulary.token_bytes(one).unwrap_or_default() {
-                state = expansion.step(search.run.lexeme_cache, state, byte)?.0;
-            }
-            let after = search.run.after_state(thread, &expansion, state)?;
+            let bytes = vocabulary.token_bytes(one).unwrap_or_default();
+            let after = match &dense.joined {
+                Some(_) => {
+                    let alone = search.run.alone(thread)?;
+                    search.read(alone, bytes)?
+                }
+                None => search.run.after_bytes(thread, &expansion, bytes)?,
+            };
             settle_equivalent(search, pending, after, equivalence, answer, |_, _| true)?;
         }
-        let Some(crossing_tokens) = mask.only_crossing_tokens() else { return Ok(false) };
-        let start = search.run.after_lexeme(thread, &expansion, here, &crossing_tokens.residuals)?;
-        let alive = search.next(start)?.bytes;
-        if ending.is_none() && crossing_tokens.next_nodes(vocabulary.trie(), alive, 0).is_some() {
+        if !mask.knows_crossing_tokens() {
             return Ok(false);
         }
-        let crossings = crossing_tokens.crossings(vocabulary);
-        let mut classes = crossing_classes.here(mask, crossings, *cursor);
-        if let Some(ending) = ending {
-            let equivalence = classes.with(search.encoding, search.cursors, None);
-            let is_here = |_, token| ending.set.contains(token);
-            settle_equivalent(search, pending, start, equivalence, |_, _| None, is_here)?;
-        }
-        let is_here = |crossing, _| crossings.has(crossing);
-        for suffix in after.read(search.run, start, (mask, crossings))?.iter() {
-            let equivalence = classes.with(search.encoding, search.cursors, Some(suffix.suffix));
-            if equivalence.keep_ends_before(&suffix.certain) {
-                if !pending.by_groups {
-                    equivalence.groups.iter().for_each(|group| pending.decide(group.here(is_here), true));
-                }
-                continue;
+        for crossing_tokens in mask.crossing_tokens() {
+            let start = search.run.after_lexeme((thread, &expansion), dense, &crossing_tokens.residuals)?;
+            let alive = search.next(start)?.bytes;
+            if ending.is_none() && crossing_tokens.next_nodes(vocabulary.trie(), alive, 0).is_some() {
+                return Ok(false);
             }
-            let Some(&(_, one)) = crossings.with_suffix(suffix.suffix).first() else { continue };
-            let bytes = vocabulary.token_bytes(one).unwrap_or_default();
-            let depth = crossings.suffixes().depth(suffix.node as usize);
-            let after = search.read(start, &bytes[bytes.len() - depth..])?;
-            settle_equivalent(search, pending, after, equivalence, |_, _| None, is_here)?;
+            let crossings = crossing_tokens.crossings(vocabulary);
+            let mut classes = crossing_classes.here(mask, crossings, *cursor);
+            if let Some(ending) = ending {
+                let equivalence = classes.with(search.encoding, search.cursors, None);
+                let is_here = |_, token| ending.set.contains(token);
+                settle_equivalent(search, pending, start, equivalence, |_, _| None, is_here)?;
+            }
+            let is_here = |crossing, _| crossings.has(crossing);
+            for suffix in after.read(search.run, start, (mask, crossings))?.iter() {
+                let equivalence = classes.with(search.encoding, search.cursors, Some(suffix.suffix));
+                if equivalence.keep_ends_before(&suffix.certain) {
+                    if !pending.by_groups {
+                        equivalence.groups.iter().for_each(|group| pending.decide(group.here(is_here), true));
+                    }
+                    continue;
+                }
+                let Some(&(_, one)) = crossings.with_suffix(suffix.suffix).first() else { continue };
+                let bytes = vocabulary.token_bytes(one).unwrap_or_default();
+                let depth = crossings.suffixes().depth(suffix.node as usize);
+                let after = search.read(start, &bytes[bytes.len() - depth..])?;
+                settle_equivalent(search, pending, after, equivalence, |_, _| None, is_here)?;
+            }
         }
         Ok(true)
     }
@@ -131,8 +138,12 @@ fn settle_equivalent(
 }
 
 impl Run<'_> {
-    /// The configuration after a token that leaves a thread within its lexeme, in a state.
-    fn after_state(&mut self, thread: Entry, expansion: &Expansion, state: u32) -> Result<SetId, EngineError> {
+    /// The configuration after a token that stays within the lexeme of a thread.
+    fn after_bytes(&mut self, thread: Entry, expansion: &Expansion, bytes: &[u8]) -> Result<SetId, EngineError> {
+        let mut state = thread.state;
+        for &byte in bytes {
+            state = expansion.step(self.lexeme_cache, state, byte)?.0;
+        }
         let here = Entry { state, ..thread };
         let tags = expansion.accepts(self.lexeme_cache, state).to_vec();
         let mut threads = Vec::new();
@@ -148,14 +159,13 @@ impl Run<'_> {
     /// The configuration after the lexeme of a thread, if these residuals of its lexeme mask have matched.
     fn after_lexeme(
         &mut self,
-        thread: Entry,
-        expansion: &Expansion,
-        here: &LexemeMaskAt,
+        (thread, expansion): (Entry, &Expansion),
+        Dense { here, joined }: &Dense,
         residuals: &[u32],
     ) -> Result<SetId, EngineError> {
         let mut threads = Vec::new();
-        for tag in residuals.iter().flat_map(|&residual| here.tags_of(residual)) {
-            self.follow(expansion, tag, thread, &mut threads)?;
+        for tag in here.tags_of_all(residuals) {
+            self.follow_lexeme((thread, expansion), joined.as_deref(), tag, &mut threads)?;
         }
         self.stacks.configuration(&mut threads)
     }

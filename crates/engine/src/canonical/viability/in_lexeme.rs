@@ -9,10 +9,10 @@ use stencilm_support::{LOOKED_AT, LimitExceeded, RECENT};
 use super::judging::Judging;
 use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::{DENSE_BYTES, LexemeCache};
 use crate::machine::expansion::IN_WHITESPACE;
+use crate::machine::reader::Reader;
 use crate::switches::Switch;
 use crate::vocabulary::token_set::{self, TokenSet};
 

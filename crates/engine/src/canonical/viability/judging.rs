@@ -5,10 +5,10 @@ use stencilm_regex::{ByteSet, StateId};
 use stencilm_support::LimitExceeded;
 
 use crate::canonical::encoder::facts::Encoder;
-use crate::canonical::pretokenizer::reader::Reader;
 use crate::canonical::viability::ends::Anywhere;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::IN_WHITESPACE;
+use crate::machine::reader::Reader;
 use crate::vocabulary::automaton::Derived;
 use crate::vocabulary::categories::{Categories, HIGH, OTHER, Read, WHITESPACE};
 use crate::vocabulary::token_set::TokenSet;

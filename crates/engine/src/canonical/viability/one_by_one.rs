@@ -8,7 +8,7 @@ use super::question::Question;
 use crate::canonical::cursor::table::CursorId;
 use crate::canonical::viability::ends::last_character;
 use crate::error::EngineError;
-use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
+use crate::lexeme::mask::LexemeMask;
 use crate::machine::layout::ExpansionId;
 use crate::state::stacks::{Entry, SetId};
 
@@ -64,7 +64,7 @@ impl Question<'_, '_> {
     /// Whether a token is viable, if the dense threads decide that.
     fn known(&self, token: u32, after: CursorId) -> Option<bool> {
         let mut known =
-            self.dense.iter().map(|(_, thread)| self.context_independent.answer(&thread.here.mask, token, after));
+            self.dense.iter().map(|(_, thread)| self.context_independent.answer(&thread.dense.here.mask, token, after));
         match self.threads.len() {
             1 => known.next()?,
             _ => known.any(|known| known == Some(true)).then_some(true),
@@ -74,7 +74,8 @@ impl Question<'_, '_> {
     /// Whether a token has a continuation, given the cursor after it, if not all dense threads decide that.
     fn ask(&mut self, token: u32, after: CursorId, dense: &[(Entry, IndependentTokens)]) -> Result<bool, EngineError> {
         let is_only = self.threads.len() == 1;
-        for (thread, IndependentTokens { here: LexemeMaskAt { mask, .. }, .. }) in dense {
+        for (thread, IndependentTokens { dense, .. }) in dense {
+            let mask = &dense.here.mask;
             match self.context_independent.answer(mask, token, after) {
                 Some(true) => return Ok(true),
                 // Another thread may have a continuation where this one has none.

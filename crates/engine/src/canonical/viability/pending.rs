@@ -71,7 +71,7 @@ impl<'m> Pending<'m> {
     /// those outside that lexeme mask.
     pub fn add_outside(&mut self, independent: &IndependentTokens, kept: Option<&KeptMask>) {
         independent.ending.iter().flat_map(|ending| &ending.tokens).for_each(|&token| self.add(token));
-        let beside = kept.and_then(|kept| kept.beside(&independent.here.mask));
+        let beside = kept.and_then(|kept| kept.beside(&independent.dense.here.mask));
         beside.into_iter().flatten().for_each(|&token| self.add(token));
     }
 

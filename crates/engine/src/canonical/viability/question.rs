@@ -101,7 +101,7 @@ impl<'q, 'r> Question<'q, 'r> {
         }
         // Nearly all masks start from the lexeme mask of the only thread that has one.
         let beside = match &dense[..] {
-            [(thread, only)] => kept.and_then(|kept| kept.beside(&only.here.mask)).map(|_| (thread, only)),
+            [(thread, only)] => kept.and_then(|kept| kept.beside(&only.dense.here.mask)).map(|_| (thread, only)),
             _ => None,
         };
         // The classes of crossing tokens contain only one of several tokens with equal bytes.

@@ -1,6 +1,6 @@
 //! Reading a lexeme byte by byte, for questions about the tokens within it.
 
-use stencilm_regex::{ByteSet, StateId};
+use stencilm_regex::{ByteSet, StateId, Tag};
 use stencilm_support::LimitExceeded;
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
@@ -21,6 +21,22 @@ impl Reader<'_> {
             None => lexeme_cache.step(self.dfa, StateId(state), byte)?.0.0,
         };
         Ok((next != StateId::DEAD.0).then_some(next))
+    }
+
+    /// The bytes that may come in a state; the set may be too large.
+    pub fn bytes(&self, lexeme_cache: &mut LexemeCache, state: u32) -> Result<ByteSet, LimitExceeded> {
+        match self.expansion {
+            Some(expansion) => expansion.bytes_from(lexeme_cache, state, StateId::START),
+            None => lexeme_cache.live_bytes(self.dfa, StateId(state)).copied(),
+        }
+    }
+
+    /// The tags of the lexemes that are complete in a state.
+    pub fn accepts<'a>(&'a self, lexeme_cache: &'a LexemeCache, state: u32) -> &'a [Tag] {
+        match self.expansion {
+            Some(expansion) => expansion.accepts(lexeme_cache, state),
+            None => lexeme_cache.accepts(self.dfa, StateId(state)),
+        }
     }
 
     /// The number of live bytes that lead from a state to itself.
