@@ -337,17 +337,32 @@ impl LexemeCache {
     }
 
     /// Whether many bytes are live and do not each lead to a different state, as they would where one of many names may
-    /// come.
-    pub fn is_dense(&mut self, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
+    /// come; or whether this is so after a byte with which many tokens begin, which is nearly always a space.
+    pub fn is_dense(&mut self, vocabulary: &Tokens, dfa: DfaId, state: StateId) -> Result<bool, LimitExceeded> {
         // A language decided by a program reads any letters, and finding its bytes one by one takes long.
         let begins = |&(_, residual): &(Tag, ExprId)| self.deriver.exprs.begins_with_language(residual);
         if self.residuals(dfa, state).iter().any(begins) {
             return Ok(true);
         }
-        let is_dense = self.live_bytes(dfa, state)?.len() >= DENSE_BYTES;
+        let live = *self.live_bytes(dfa, state)?;
+        if live.len() >= DENSE_BYTES {
+            return Ok(!self.is_decided_by_first_byte(dfa, state));
+        }
+        if vocabulary.trie().nodes_after(live) <= SEARCHED {
+            return Ok(false);
+        }
+        for byte in live.iter() {
+            let (next, _) = self.step(dfa, state, byte)?;
+            if self.live_bytes(dfa, next)?.len() >= DENSE_BYTES && !self.is_decided_by_first_byte(dfa, next) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_decided_by_first_byte(&self, dfa: DfaId, state: StateId) -> bool {
         let exprs = &self.deriver.exprs;
-        Ok(is_dense
-            && !self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual)))
+        self.residuals(dfa, state).iter().all(|&(_, residual)| exprs.is_decided_by_first_byte(residual))
     }
 
     /// The residual expressions of a state, with their tags.

@@ -31,6 +31,13 @@ pub(crate) struct Dense {
     pub joined: Option<Arc<Joined>>,
 }
 
+/// A dense thread, with its lexeme mask.
+pub(crate) struct DenseThread {
+    pub thread: Entry,
+    pub expansion: Arc<Expansion>,
+    pub dense: Dense,
+}
+
 /// The lexemes of a thread, joined with those that follow.
 pub(crate) struct Joined {
     pub dfa: DfaId,
@@ -125,7 +132,7 @@ impl Run<'_> {
             let mut any_continued = false;
             for (lexeme, continued) in lexemes.into_iter().zip(continued) {
                 let following = match continued {
-                    true => self.following_lexemes(&lexeme, &mut any_dense)?,
+                    true => self.following_lexemes(vocabulary, &lexeme, &mut any_dense)?,
                     false => Some(Vec::new()),
                 };
                 let Some(following) = following else { return Ok(None) };
@@ -159,7 +166,7 @@ impl Run<'_> {
     }
 
     /// Whether nothing but its lexemes decides what may come in a thread and after it.
-    fn can_be_joined(&self, thread: Entry, expansion: &Expansion) -> bool {
+    pub(crate) fn can_be_joined(&self, thread: Entry, expansion: &Expansion) -> bool {
         thread != Entry::BOTTOM
             && !offers_tokens(thread)
             && matches!(expansion.continuations, Continuations::Listed(_))
@@ -174,9 +181,10 @@ impl Run<'_> {
 
     /// The lexemes of a thread, with the whitespace before them; those of an expansion begin in `start`.
     fn lexemes_of(&mut self, thread: Entry, expansion: &Arc<Expansion>, start: StateId) -> Vec<Lexeme> {
-        let left = expansion.whitespace_left(thread.state);
         let whitespace = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0);
-        let whitespace = whitespace.map(|whitespace| self.lexeme_cache.whitespace(whitespace.set, left));
+        let whitespace = whitespace.map(|whitespace| {
+            self.lexeme_cache.whitespace(whitespace.set, expansion.whitespace_left(thread.state))
+        });
         let state = if whitespace.is_some() || thread.state == StateId::START.0 { start } else { StateId(thread.state) };
         let lexemes = expansion.lexemes(self.lexeme_cache, state).into_iter();
         let lexemes = lexemes.map(|(tag, lexeme)| {
@@ -190,11 +198,13 @@ impl Run<'_> {
     /// Records whether one of them begins with many bytes.
     fn following_lexemes(
         &mut self,
+        vocabulary: &Tokens,
         lexeme: &Lexeme,
         any_dense: &mut bool,
     ) -> Result<Option<Vec<Lexeme>>, EngineError> {
         let mut threads = Vec::new();
         self.follow(&lexeme.expansion, lexeme.tag, lexeme.thread, &mut threads)?;
+        self.stacks.join(&mut threads)?;
         let mut joined = Vec::new();
         for thread in threads {
             if thread == Entry::BOTTOM || offers_tokens(thread) {
@@ -205,7 +215,7 @@ impl Run<'_> {
                 return Ok(None);
             }
             if let Some(dfa) = expansion.dfa() {
-                *any_dense |= self.lexeme_cache.is_dense(dfa, start)?;
+                *any_dense |= self.lexeme_cache.is_dense(vocabulary, dfa, start)?;
             }
             for next in self.lexemes_of(thread, &expansion, start) {
                 joined.push(Lexeme { expr: self.lexeme_cache.concat(lexeme.expr, next.expr), ..next });

@@ -22,7 +22,7 @@ use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::machine::reader::Reader;
 use crate::mask::draft::{Draft, OptimisticMask};
-use crate::mask::joined::Dense;
+use crate::mask::joined::{Dense, DenseThread};
 use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
@@ -41,11 +41,19 @@ impl Run<'_> {
         mask: &mut [u32],
     ) -> Result<OptimisticMask, EngineError> {
         debug_assert!(!self.is_exact(), "a mask is made as if every key were new");
+        self.sharing_walks(|run| run.optimistic_mask_of(vocabulary, configuration, mask))
+    }
+
+    fn optimistic_mask_of(
+        &mut self,
+        vocabulary: &Tokens,
+        configuration: SetId,
+        mask: &mut [u32],
+    ) -> Result<OptimisticMask, EngineError> {
         let mut flipped = std::mem::take(&mut self.scratch.flipped);
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
-        // The greatest lexeme mask is written first; of the others only the tokens that it lacks are added.
-        let mut greatest: Option<(Entry, Arc<Expansion>, Dense)> = None;
+        let mut alike: Vec<Vec<DenseThread>> = Vec::new();
         let (mut sparse, mut single) = (Vec::new(), Vec::new());
         // The lexeme masks of whitespace before threads. The lexeme mask of a dense thread already includes its
         // whitespace.
@@ -69,18 +77,21 @@ impl Run<'_> {
                 let masks = if here.is_some() { &mut added } else { &mut whitespace };
                 masks.push(runs.mask(vocabulary, expansion.whitespace_left(thread.state)));
             }
-            let Some(here) = here else {
-                sparse.push((thread, expansion, None));
+            let Some(dense) = here else {
+                sparse.push((thread, expansion));
                 continue;
             };
-            let replaced = match &greatest {
-                Some((.., greater)) if greater.here.mask.count >= here.here.mask.count => Some((thread, expansion, here)),
-                _ => greatest.replace((thread, expansion, here)),
-            };
-            sparse.extend(replaced.map(|(thread, expansion, here)| (thread, expansion, Some(here))));
+            let dense = DenseThread { thread, expansion, dense };
+            match alike.iter_mut().find(|alike| self.are_alike(&alike[0], &dense)) {
+                Some(alike) => alike.push(dense),
+                None => alike.push(vec![dense]),
+            }
         }
-        if let Some((thread, expansion, here)) = greatest {
-            self.add_dense((thread, &expansion), &here, &mut draft)?;
+        // The greatest lexeme mask is written first; of the others only the tokens that it lacks are added.
+        alike.sort_by_key(|alike| std::cmp::Reverse(alike[0].dense.here.mask.count));
+        let mut alike = alike.into_iter();
+        if let Some(alike) = alike.next() {
+            self.add_dense(&alike, &mut draft)?;
         }
         // Several threads after the same whitespace share a lexeme mask.
         whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
@@ -90,11 +101,17 @@ impl Run<'_> {
             draft.mask.fill(0);
         }
         let mut plain = Vec::new();
-        for (thread, expansion, here) in sparse {
-            match here {
-                Some(here) => self.add_dense((thread, &expansion), &here, &mut draft)?,
-                None if expansion.additional => self.add_additional(thread, &expansion, &mut draft)?,
-                None => plain.push(thread),
+        for alike in alike {
+            // Once texts were read in too many ways to walk each, all threads are walked together.
+            match self.known.is_some() && self.can_be_joined(alike[0].thread, &alike[0].expansion) {
+                true => plain.extend(alike.iter().map(|alike| alike.thread)),
+                false => self.add_dense(&alike, &mut draft)?,
+            }
+        }
+        for (thread, expansion) in sparse {
+            match expansion.additional {
+                true => self.add_additional(thread, &expansion, &mut draft)?,
+                false => plain.push(thread),
             }
         }
         if !plain.is_empty() {
@@ -162,7 +179,7 @@ impl Run<'_> {
                 let left = expansion.whitespace_left(thread.state);
                 self.lexeme_cache.mask_after_whitespace(vocabulary, dfa, whitespace.set, left)?
             }
-            None if self.lexeme_cache.is_dense(dfa, StateId(thread.state))? => {
+            None if self.lexeme_cache.is_dense(vocabulary, dfa, StateId(thread.state))? => {
                 self.lexeme_cache.mask(vocabulary, dfa, StateId(thread.state))?
             }
             None => return Ok(None),
@@ -170,14 +187,15 @@ impl Run<'_> {
         Ok(Some(here))
     }
 
-    /// Adds the tokens of one dense thread.
-    fn add_dense(
-        &mut self,
-        (thread, expansion): (Entry, &Expansion),
-        dense: &Dense,
-        draft: &mut Draft<'_>,
-    ) -> Result<(), EngineError> {
-        let here = &dense.here;
+    /// Whether two threads have the same lexeme mask, and what follows them can be read together.
+    fn are_alike(&self, one: &DenseThread, other: &DenseThread) -> bool {
+        Arc::ptr_eq(&one.dense.here.mask, &other.dense.here.mask)
+            && [one, other].iter().all(|one| self.can_be_joined(one.thread, &one.expansion))
+    }
+
+    /// Adds the tokens of some dense threads with the same lexeme mask.
+    fn add_dense(&mut self, alike: &[DenseThread], draft: &mut Draft<'_>) -> Result<(), EngineError> {
+        let DenseThread { thread, ref expansion, dense: Dense { ref here, .. } } = alike[0];
         let reserved = self.tokens_of_reserved_names(draft.vocabulary, thread, expansion)?;
         let trie = draft.vocabulary.trie();
         // The lexeme mask contains those of these tokens that end with the name, since a key ends with its quote.
@@ -209,31 +227,27 @@ impl Run<'_> {
             has_others || !reserved.tokens().iter().any(|&token| token_set::get(draft.mask, token)),
             "no token goes on within a key behind the end of its name"
         );
-        self.add_crossings((thread, expansion), dense, &reserved, draft)?;
+        self.add_crossings(alike, &reserved, draft)?;
         self.lexeme_cache.extensions.get::<ReservedScratch>().keep(reserved);
         Ok(())
     }
 
-    /// Adds the crossing tokens of a dense thread that can be read after its lexeme, except those of reserved names.
+    /// Adds the crossing tokens of some dense threads with the same lexeme mask that can be read after their lexemes,
+    /// except those of reserved names.
     fn add_crossings(
         &mut self,
-        (thread, expansion): (Entry, &Expansion),
-        dense: &Dense,
+        alike: &[DenseThread],
         reserved: &ReservedTokens,
         draft: &mut Draft<'_>,
     ) -> Result<(), EngineError> {
-        let (trie, Dense { here, joined }) = (draft.vocabulary.trie(), dense);
-        for crossings in here.mask.crossing_tokens() {
-            let tags: Vec<Tag> = here.tags_of_all(&crossings.residuals).collect();
+        let (trie, additional) = (draft.vocabulary.trie(), alike[0].expansion.additional);
+        for crossings in alike[0].dense.here.mask.crossing_tokens() {
             let next_nodes = |first| match Switch::MaskFewCrossing.is_on() {
                 true => crossings.next_nodes(trie, first, MANY),
                 false => None,
             };
             let mut nodes = None;
-            if !expansion.additional
-                && joined.is_none()
-                && let Some(first) = self.first_after(expansion, &tags, thread)?
-            {
+            if !additional && let Some(first) = self.first_after_alike(alike, &crossings.residuals)? {
                 nodes = next_nodes(first);
                 if nodes.as_ref().is_some_and(Vec::is_empty) {
                     // No token can be read in what follows, so what follows need not be built.
@@ -242,9 +256,12 @@ impl Run<'_> {
             }
             let mut threads = Vec::new();
             self.assumed = Assumptions::default();
-            for tag in tags {
-                self.follow_lexeme((thread, expansion), joined.as_deref(), tag, &mut threads)?;
+            for DenseThread { thread, expansion, dense: Dense { here, joined } } in alike {
+                for tag in here.tags_of_all(&crossings.residuals) {
+                    self.follow_lexeme((*thread, expansion), joined.as_deref(), tag, &mut threads)?;
+                }
             }
+            self.stacks.join(&mut threads)?;
             // The key that ends here is checked elsewhere, so only later keys are assumed to be new.
             let assumed = Assumptions { later: true, element: self.assumed.element, ..Assumptions::default() };
             let vocabulary = draft.vocabulary;
@@ -270,12 +287,32 @@ impl Run<'_> {
             let known = crossings.crossings(vocabulary);
             self.lexeme_cache.masks_bytes += crossings.memory_bytes() - before;
             let allow = |suffix, assumed| known.tokens(suffix).for_each(|token| allow(token, assumed));
-            match expansion.additional {
+            match additional {
                 true => self.read_after_key(known, &mut threads, assumed, allow)?,
                 false => Walk::new(self).over(known.suffixes(), &threads, assumed, allow)?,
             }
         }
         Ok(())
+    }
+
+    /// The bytes that may follow the lexemes of some threads where these residuals have matched; `None` where only
+    /// expanding what follows would tell.
+    fn first_after_alike(
+        &mut self,
+        alike: &[DenseThread],
+        residuals: &[u32],
+    ) -> Result<Option<ByteSet>, EngineError> {
+        let mut all = ByteSet::EMPTY;
+        for DenseThread { thread, expansion, dense: Dense { here, joined } } in alike {
+            let tags: Vec<Tag> = here.tags_of_all(residuals).collect();
+            let first = match joined {
+                Some(_) => None,
+                None => self.first_after(expansion, &tags, *thread)?,
+            };
+            let Some(first) = first else { return Ok(None) };
+            all = all.union(&first);
+        }
+        Ok(Some(all))
     }
 
     /// The bytes that a thread can read next; the set may be too large.

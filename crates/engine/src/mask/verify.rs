@@ -46,7 +46,7 @@ impl Run<'_> {
             };
             let state = StateId(thread.state);
             let memory = self.stacks.members(thread.register);
-            if (memory.seen == NIL && !expansion.has_reserved) || !self.lexeme_cache.is_dense(dfa, state)? {
+            if (memory.seen == NIL && !expansion.has_reserved) || !self.lexeme_cache.is_dense(vocabulary, dfa, state)? {
                 continue;
             }
             let LexemeMaskAt { mask, .. } = self.lexeme_cache.mask(vocabulary, dfa, state)?;

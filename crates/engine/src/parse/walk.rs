@@ -79,6 +79,8 @@ pub(crate) struct WalkScratch {
     ends: Vec<(u32, u32)>,
     /// The threads after a spot.
     threads: Vec<Entry>,
+    /// Whether the next walk belongs to the same mask, so that the contexts and what follows them stay as they are.
+    is_shared: bool,
 }
 
 impl Extension for WalkScratch {}
@@ -99,6 +101,7 @@ impl WalkScratch {
         self.jobs.clear();
         self.done.clear();
         self.ends.clear();
+        self.is_shared = false;
         self
     }
 }
@@ -107,6 +110,8 @@ impl WalkScratch {
 pub(crate) struct Walk<'r, 'a> {
     pub run: &'r mut Run<'a>,
     scratch: WalkScratch,
+    /// The number of contexts of walks before.
+    known: usize,
     /// The number of accepted tokens, if the walk has to find the nodes where parts with exhausted budgets may end.
     spent_at: Option<u32>,
     ends_spent: Vec<u32>,
@@ -116,14 +121,28 @@ pub(crate) struct Walk<'r, 'a> {
 
 impl Drop for Walk<'_, '_> {
     fn drop(&mut self) {
-        *self.run.lexeme_cache.extensions.get() = std::mem::take(&mut self.scratch).emptied();
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.jobs.clear();
+        *self.run.lexeme_cache.extensions.get() = if scratch.is_shared { scratch } else { scratch.emptied() };
+    }
+}
+
+impl Run<'_> {
+    /// Walks as part of one mask, whose walks share what they find. None of them looks for parts with exhausted budgets.
+    pub(crate) fn sharing_walks<T>(&mut self, walks: impl FnOnce(&mut Self) -> T) -> T {
+        let scratch: &mut WalkScratch = self.lexeme_cache.extensions.get();
+        scratch.is_shared = true;
+        let found = walks(self);
+        let scratch: &mut WalkScratch = self.lexeme_cache.extensions.get();
+        *scratch = std::mem::take(scratch).emptied();
+        found
     }
 }
 
 impl<'r, 'a> Walk<'r, 'a> {
     pub fn new(run: &'r mut Run<'a>) -> Walk<'r, 'a> {
-        let scratch = std::mem::take(run.lexeme_cache.extensions.get());
-        Walk { run, scratch, spent_at: None, ends_spent: Vec::new(), complete: None }
+        let scratch: WalkScratch = std::mem::take(run.lexeme_cache.extensions.get());
+        Walk { run, known: scratch.contexts.len(), scratch, spent_at: None, ends_spent: Vec::new(), complete: None }
     }
 
     /// The nodes of a vocabulary's trie at which a part may end whose budget is exhausted after `tokens` tokens, on
@@ -350,7 +369,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             }
             for index in start..end {
                 let spot = self.scratch.followers[index as usize];
-                if self.scratch.contexts.len() > MANY || self.scratch.done.len() > SEARCHED {
+                if self.scratch.contexts.len() > self.known + MANY || self.scratch.done.len() > SEARCHED {
                     self.scratch.jobs.clear();
                     return Ok(false);
                 }
