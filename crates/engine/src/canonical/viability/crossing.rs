@@ -10,6 +10,7 @@ use stencilm_support::{Bounded, LARGE_BUDGET};
 
 use crate::canonical::cursor::table::{CursorId, Cursors};
 use crate::canonical::encoder::facts::Encoder;
+use crate::canonical::viability::ahead::Ahead;
 use crate::canonical::viability::equivalence::Equivalence;
 use crate::error::EngineError;
 use crate::lexeme::crossing::Crossings;
@@ -75,25 +76,27 @@ impl SuffixesAfter {
 }
 
 impl Run<'_> {
-    /// The suffixes that can be read from a configuration. Earlier results are not used, so that everything that the
-    /// result depends on is tracked.
+    /// The suffixes that can be read from a configuration. Results from before are not used, so that everything that
+    /// the result depends on is tracked.
     fn read_suffixes(&mut self, start: SetId, crossings: &Crossings) -> Result<Arc<[ReadSuffix]>, EngineError> {
         let suffixes = crossings.suffixes();
-        let alive = self.next_of(start)?.bytes;
+        // Most bytes of a word lead to the same configuration.
+        let mut ahead = Ahead::default();
+        let alive = ahead.next(self, start)?.bytes;
         let (mut path, mut read) = (vec![(start, alive)], Vec::new());
         for (mut node, end) in suffixes.roots(alive) {
             while node < end {
                 path.truncate(suffixes.depth(node));
                 let &(above, alive) = path.last().expect("the path begins with the configuration at the root");
                 let after = match alive.contains(suffixes.byte(node)) {
-                    true => self.step(above, suffixes.byte(node))?,
+                    true => ahead.step(self, above, suffixes.byte(node))?,
                     false => SetId::EMPTY,
                 };
                 if after == SetId::EMPTY {
                     node += suffixes.size(node);
                     continue;
                 }
-                let next = self.next_of(after)?;
+                let next = ahead.next(self, after)?;
                 if let Some(suffix) = suffixes.entry_at(node) {
                     read.push(ReadSuffix { node: node as u32, suffix, certain: next.certain });
                 }
