@@ -1,5 +1,6 @@
 //! Masks within lexemes that may end nearly everywhere, such as a text up to a quote, with so many tokens that those
-//! across the end are not stored: they are what the slow twin says.
+//! across the end are not stored, and masks of lexemes that are joined with those that follow: they are what the slow
+//! twin says.
 
 use std::sync::Arc;
 
@@ -35,6 +36,12 @@ fn tokens_across_the_end_of_a_text_are_those_of_the_slow_twin() {
         // Two texts end at once, and each in its own way.
         (r#"root ::= ([ab ]* ":" | [ab1 ]* ("-" | ": 1")) [1]*"#, ["", "a b", "a b1"]),
         (r#"root ::= [^"]* ("\"" | "\"\"" | "<b>")"#, ["", "a<b", "a\""]),
+        // Words after names, and blanks where nearly any text begins.
+        (r#"root ::= [ab1]+ (" "* ("a" | "ba" | "-") " "* [ab1]+)*"#, ["a", "a ", "a-"]),
+        (r#"root ::= ws sum; sum ::= term (("-" | ":" | "a") ws term)*; term ::= [ab1]+ ws | "<" ws sum ">" ws; ws ::= [ \n]*"#, ["", "a ", "a1-\n<"]),
+        (r#"root ::= "<" root ">" | " "* [^<>]+"#, ["", "<<", "< a"]),
+        (r#"root ::= "-" (root " ")* | [^- ]+ | ":" root "," root"#, ["-", "-a", ":"]),
+        (r#"root ::= (name " "* "," [ \n]*)* name; name ::= [ab]+ ("<" root ">")? | "\"" [^"]* "\"""#, ["", "a <", "a<b , "]),
     ] {
         let grammar = grammar.replace("; ", "\n");
         let parsed = Grammar::from_ebnf(&grammar, "root").unwrap();
