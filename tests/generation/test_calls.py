@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import itertools
 import json
 import math
@@ -10,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -19,11 +20,13 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 import stencilm
 from generation.conftest import STOP, ByteModel
+from stencilm.generation.partial import MISSING
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Sampled
 from stencilm.generation.typed import by_value
 from stencilm.grammars.outputs import resolve
 from stencilm.models.model import Model
+from stencilm.models.typed_model import Partials
 
 
 def says(said: str) -> Model:
@@ -391,6 +394,64 @@ def test_fields_are_there_from_the_beginning() -> None:
     for partial in says('{"name": "Ann", "ages": [1, 23]}').stream("?", Person):
         assert partial.name is None or "Ann".startswith(partial.name)
         assert partial.ages in (None, [], [1], [1, 23])  # never an open number
+
+
+class Mood(enum.Enum):
+    GLAD = "glad"
+    GLADDEST = "gladdest"
+
+
+class Plain(enum.StrEnum):
+    NO = "no"
+    NOT_YET = "not yet"
+
+
+@pytest.mark.parametrize(
+    ("tp", "text", "shown"),
+    [
+        (Literal["glad", "gladdest"], "gladdest", ["gladdest"]),
+        (Literal["glad", "gladdest"], "glad", []),  # it might have gone on
+        (Mood, "gladdest", [Mood.GLADDEST]),
+        (Mood, "glad", []),
+        (Plain, "not yet", [Plain.NOT_YET]),
+        (Mood | None, '"gladdest"', [Mood.GLADDEST]),
+        (Literal["a", 10, None], "10", []),  # an open number is not shown
+        (Literal["a", 10, None], "null", [None]),
+        (bool | None, "true", [True]),
+        (stencilm.Choice(["red", "blue"]), "blue", ["blue"]),
+        (stencilm.Choice([1, 10, 2]), "2", [2]),
+        (stencilm.Choice([1, 10, 2]), "1", []),
+        (stencilm.Choice([True, "truest"]), "true", []),
+        (stencilm.Choice([True, "truest"]), "truest", ["truest"]),
+    ],
+)
+def test_a_part_of_a_choice_is_no_value(tp: Any, text: str, shown: list[Any]) -> None:
+    *partial, last = says(text).stream("?", tp)
+    assert partial == shown and [type(one) for one in partial] == [type(one) for one in shown]
+    assert last == resolve(tp).parse(text)
+    assert asyncio.run(_streamed(says(text), tp)) == [*shown, last]
+
+
+def test_a_choice_is_read_once_in_a_stream() -> None:
+    read: list[Any] = []
+
+    class Known(enum.Enum):
+        RED = "red"
+        BLUE = "blue"
+
+    output = resolve(Known)
+
+    def parse(text: str) -> Any:
+        read.append(text)
+        return output.parse(text)
+
+    partials = Partials(replace(output, parse=parse))
+    assert [partials.feed(piece) for piece in ("r", "e", "d", "")] == [
+        MISSING, MISSING, Known.RED, MISSING
+    ]  # fmt: skip
+    assert partials.whole("red") is Known.RED and read == ["red"]
+    assert partials.feed(None) is MISSING and partials.whole("red") is MISSING
+    assert partials.feed("blue") is Known.BLUE
 
 
 def test_text_parts_are_joined_and_pictures_refused() -> None:

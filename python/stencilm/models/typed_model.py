@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from stencilm.generation.partial import MISSING, Pace, PartialReader
+from stencilm.generation.partial_texts import ChoiceReader, TextReader
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.trace import Event, checked_listener
 from stencilm.generation.typed import Known, raise_with_text
@@ -353,10 +354,11 @@ class TypedModel(ABC):
 
         Pydantic models and dataclasses are instances in which what is not written yet is None;
         lists and dicts hold what there is so far. Only finished parts are validated; an open string
-        is shown as it grows, an open number is not. `JsonSchema` gives the data so far; free texts
-        and those of a `Grammar` are given as far as they are written. A step costs only what is new
-        in it, however long the text is: a value with many thousand parts to copy is skipped if
-        copying would take longer than everything else. Closing the iterator stops the model.
+        is shown as it grows, an open number is not. A `Literal`, an Enum and a `Choice` have no
+        value before it is clear which one is written. `JsonSchema` gives the data so far; free
+        texts and those of a `Grammar` are given as far as they are written. A step costs only what
+        is new in it, however long the text is: a value with many thousand parts to copy is skipped
+        if copying would take longer than everything else. Closing the iterator stops the model.
         Options and errors are those of `__call__`. If validators refuse the text and it is written
         again, partial values start again.
         """
@@ -853,9 +855,6 @@ class TypedModel(ABC):
         return ready
 
 
-_CHARACTERS_FOR_A_PART = 64  # of text: copying them takes as long as copying an element of a list
-
-
 class Partials:
     """The partial values of a text that arrives in pieces."""
 
@@ -864,9 +863,13 @@ class Partials:
         self._start()
 
     def _start(self) -> None:
-        self._texts: list[str] = []
-        self._length = 0
-        self._reader = PartialReader(self._output.json_type) if self._output.is_json else None
+        self._reader: PartialReader | ChoiceReader | TextReader
+        if self._output.is_json:
+            self._reader = PartialReader(self._output.json_type)
+        elif self._output.texts is not None:
+            self._reader = ChoiceReader(self._output, self._output.texts)
+        else:
+            self._reader = TextReader()
         self._pace = Pace()
         self._is_new = False  # new text has arrived since the last value was shown
 
@@ -878,11 +881,6 @@ class Partials:
         if piece is None:
             self._start()
             return MISSING
-        if self._reader is None:
-            self._texts.append(piece)
-            self._length += len(piece)
-            self._is_new = self._is_new or bool(piece)
-            return self._shown(self._length // _CHARACTERS_FOR_A_PART, self._whole_text)
         try:
             self._reader.feed(piece)
             self._is_new = self._reader.has_changed() or self._is_new
@@ -896,14 +894,9 @@ class Partials:
         self._is_new = False
         return self._pace.shown(show)
 
-    def _whole_text(self) -> str:
-        text = "".join(self._texts)
-        self._texts = [text]
-        return text
-
     def whole(self, text: str) -> Any:
         """The value of the whole text if it was already read, else `MISSING`."""
-        return MISSING if self._reader is None else self._reader.whole(text)
+        return self._reader.whole(text)
 
 
 def as_messages(prompt: Prompt) -> list[dict[str, Any]]:
