@@ -938,6 +938,24 @@ def test_a_model_behind_an_api_calls_tools(provider: str) -> None:
     assert "You can call these functions" in told[0] and "noon" in told[-1]
 
 
+def test_a_second_turn_in_an_answer_is_told() -> None:
+    """A model that goes on as if a call had been answered: only its first turn counts."""
+    openai = pytest.importorskip("openai")
+    answers = [
+        '{"turn": {"tool_calls": [{"name": "clock", "arguments": {}}]}}\n{"turn": {"answer": 7}}',
+        '{"turn": {"answer": 12}} or {"turn": {"answer": 13}}',
+    ]
+    with served(lambda body, number: answers[number - 1]) as (address, script):
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        found = stencilm.from_openai(client, "gpt-5.2").chat("When?", [clock], output_type=int)
+    assert found.value == 12 and [result.value for result in found.results] == ["noon"]
+    seconds = ['{"turn": {"answer": 7}}', '{"turn": {"answer": 13}}']
+    assert found.left_out == tuple(stencilm.LeftOut("", text, False) for text in seconds)
+    assert [turn.generation.left_out for turn in found.turns] == [(one,) for one in found.left_out]
+    assert found.turns[0].generation.to_json()["left_out"][0]["text"] == seconds[0]
+    assert "noon" in str(script.requests[1]) and "7}}" not in str(script.requests[1])
+
+
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_an_asynchronous_client_is_awaited(provider: str) -> None:
     library = pytest.importorskip(provider)

@@ -19,7 +19,7 @@ from stencilm.errors import (
     Unsatisfiable,
     UnsupportedFeature,
 )
-from stencilm.generation.result import Generation, InvalidOutput
+from stencilm.generation.result import Generation, InvalidOutput, LeftOut
 from stencilm.generation.typed import raise_with_text
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import (
@@ -128,6 +128,11 @@ class Chat(Generic[T]):
     def results(self) -> tuple[ToolResult, ...]:
         """All calls that were run, in order."""
         return tuple(result for turn in self.turns for result in turn.results)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What a model behind an API wrote beside its turns, such as a second turn after one."""
+        return tuple(one for turn in self.turns for one in turn.generation.left_out)
 
 
 @dataclass(frozen=True, slots=True)
