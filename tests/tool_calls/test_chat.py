@@ -938,6 +938,43 @@ def test_a_model_behind_an_api_calls_tools(provider: str) -> None:
     assert "You can call these functions" in told[0] and "noon" in told[-1]
 
 
+def stops(x: int = 1) -> int:
+    """Stops."""
+    raise StopIteration("mine")
+
+
+async def stops_later(x: int = 1) -> int:
+    """Stops."""
+    raise StopIteration("mine")
+
+
+def stops_within(x: int = 1) -> Iterator[int]:
+    """Stops."""
+    yield 1
+    raise StopIteration("mine")
+
+
+@pytest.mark.parametrize(
+    ("tool", "talk"),
+    [
+        (stops, chat),
+        (stops, awaited),
+        (stops_within, chat),
+        (stops_within, awaited),
+        (stops_later, awaited),
+    ],
+)
+def test_a_tool_that_raises_stop_iteration(tool: Any, talk: Any) -> None:
+    call = {"turn": {"tool_calls": [{"name": tool.__name__, "arguments": {}}]}}
+    texts = [json.dumps(call), '{"turn": {"answer": 1}}']
+    found = talk(Scripted(texts), "?", tools=[tool], output_type=int)
+    assert found.value == 1
+    assert [result.text for result in found.results] == ['{"error": "StopIteration: mine"}']
+    with pytest.raises(RuntimeError, match=f"the tool '{tool.__name__}' raises StopIter") as caught:
+        talk(Scripted(texts), "?", tools=[tool], output_type=int, on_error="raise")
+    assert isinstance(caught.value.__cause__, StopIteration)
+
+
 def test_a_second_turn_in_an_answer_is_told() -> None:
     """A model that goes on as if a call had been answered: only its first turn counts."""
     openai = pytest.importorskip("openai")

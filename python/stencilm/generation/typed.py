@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from stencilm.callbacks import passed_on
 from stencilm.generation.partial_types import MISSING
 from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Sampled, Stopped
@@ -62,13 +63,9 @@ def raise_with_text(error: BaseException, text: str, output: Output) -> NoReturn
     the text would be lost.
     """
     note = f"the generated text is {text!r}"
-    if isinstance(error, (StopIteration, StopAsyncIteration)):
-        # These two cannot leave a generator, and some texts are generated within one.
-        reported = RuntimeError(f"the code of {output.name} raises {type(error).__name__}")
-        reported.add_note(note)
-        raise reported from error
-    error.add_note(note)
-    raise error
+    reported = passed_on(error, f"the code of {output.name}")
+    reported.add_note(note)
+    raise reported
 
 
 def invalid_output(text: str, output: Output, error: BaseException) -> InvalidOutput:

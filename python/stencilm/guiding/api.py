@@ -521,8 +521,8 @@ def _check_seed(matcher: GrammarMatcher, seed: str) -> None:
 
 
 def _listeners(verbose: bool, on_event: OnEvent | None) -> list[OnEvent]:
-    checked_listener(on_event)
-    listeners = [] if on_event is None else [on_event]
+    listener = checked_listener(on_event)
+    listeners = [] if listener is None else [listener]
     if truth("verbose", verbose):
         from stencilm.views.terminal import printer
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from stencilm.callbacks import awaited, guarded
 from stencilm.characters import whole_characters
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
@@ -165,7 +166,7 @@ class FunctionDrafter:
     reads_complaints = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+        self._function = guarded(function, "the draft function")
         self._takes_prefix = _takes_prefix(function)
         self.is_async = is_coroutine_function(function)
 
@@ -189,7 +190,7 @@ class FunctionDrafter:
         started = perf_counter()
         given = self._call(ask) if self.is_async else await in_thread(self._call, ask)
         if inspect.isawaitable(given):  # also if a plain function wraps a coroutine function
-            given = await given
+            given = await awaited(given, "the draft function")
         return self._answered(given, started)
 
     def _answered(self, text: Any, started: float) -> Answer:

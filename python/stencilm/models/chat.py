@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from stencilm.callbacks import passed_on
 from stencilm.characters import whole_characters
 from stencilm.errors import (
     GrammarSyntaxError,
@@ -247,7 +248,7 @@ def _result(talk: Talk, call: ToolCall, value: Any, error: Exception | None) -> 
         except Exception as unwritable:  # the value's own methods may raise anything
             error = unwritable
     if talk.on_error == "raise":
-        raise error
+        raise passed_on(error, f"the tool {call.name!r}")
     return ToolResult(call, None, error)
 
 

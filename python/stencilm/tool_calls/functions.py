@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from stencilm.callbacks import raised
 from stencilm.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
 from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import write_json
@@ -99,7 +100,7 @@ class CallableTool:
         try:
             return self.run(call), None
         except Exception as error:
-            return None, error
+            return None, raised(error)
 
     async def aoutcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
         """The same for an asynchronous function, which is awaited; any other runs in a thread."""
@@ -115,9 +116,9 @@ class CallableTool:
             value = values.all_listed(value)
             if _to_be_awaited(value):
                 value = await values.awaited(value)
-        except Exception as raised:
+        except Exception as failure:
             _close(_to_be_awaited(value))
-            return None, raised
+            return None, raised(failure)
         return value, error
 
 
