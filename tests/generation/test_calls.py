@@ -16,7 +16,15 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 import stencilm
 from generation.conftest import STOP, ByteModel
@@ -24,6 +32,7 @@ from stencilm.generation.partial import MISSING
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Sampled
 from stencilm.generation.typed import by_value
+from stencilm.grammars.complaints import complaint_of, refusal
 from stencilm.grammars.outputs import resolve
 from stencilm.models.model import Model
 from stencilm.models.typed_model import Partials
@@ -146,6 +155,62 @@ def test_the_model_is_told_what_was_refused() -> None:
         model("A number: ", Odd, max_retries=0)
     with pytest.raises(ValueError, match="max_retries is -1"):
         model("A number: ", Odd, max_retries=-1)
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    x: int
+    y: str
+
+    @field_validator("x")
+    @classmethod
+    def at_least_five(cls, value: int) -> int:
+        if value < 5:
+            raise ValueError("must be\nat least 5")
+        return value
+
+    @model_validator(mode="after")
+    def not_bad(self) -> Part:
+        if self.y == "bad":
+            raise ValueError("y is bad")
+        return self
+
+
+class Parts(BaseModel):
+    parts: list[Part]
+    n: Annotated[int, AfterValidator(odd)]
+
+
+def test_each_fault_is_a_line_with_its_place_and_its_value() -> None:
+    bad = "b" * 200
+    text = json.dumps({"parts": [{"x": 1, "y": bad}, {"x": 7, "y": "bad"}], "n": 2})
+    error = says(text).generate("?", Parts, max_tokens=900, max_retries=0).error
+    assert isinstance(error, InvalidOutput)
+    assert error.complaint.splitlines() == [
+        "parts/0/x: Value error, must be at least 5 (it is 1)",
+        'parts/1: Value error, y is bad (it is {"x": 7, "y": "bad"})',
+        "n: Value error, must be odd (it is 2)",
+    ]
+    told = refusal(error.complaint, "Again.")
+    assert told.splitlines() == [
+        "That was refused:",
+        *(f"- {line}" for line in error.complaint.splitlines()),
+        "Again.",
+    ]
+    many = json.dumps({"parts": [{"x": 1, "y": bad}] * 11, "n": 1})
+    error = says(many).generate("?", Parts, max_tokens=9000, max_retries=0).error
+    assert isinstance(error, InvalidOutput)
+    lines = error.complaint.splitlines()
+    assert len(lines) == 9 and lines[8] == "and 3 more"
+    assert all(len(line) < 300 for line in lines)
+
+
+def test_long_values_and_missing_ones_are_told_in_short() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Part.model_validate({"x": "z" * 500})
+    long, missing = complaint_of(caught.value).splitlines()
+    assert long.startswith("x: Input should be a valid integer") and long.endswith("zzz…)")
+    assert len(long) < 200 and missing == "y: Field required"
 
 
 def test_who_learns_nothing_is_asked_as_often_as_wanted() -> None:

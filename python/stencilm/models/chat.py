@@ -22,6 +22,7 @@ from stencilm.errors import (
 )
 from stencilm.generation.result import Generation, InvalidOutput, LeftOut
 from stencilm.generation.typed import raise_with_text
+from stencilm.grammars.complaints import complaint_of, refusal
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import (
     NumberTooLarge,
@@ -289,10 +290,14 @@ def _steps(
                 return Chat(output.parse(text), tuple(turns), tuple(so_far))
             except (ValueError, RecursionError) as error:
                 # The type's own validators demand more than the grammar can express.
-                refused = f"the answer is refused by {output.name}: {error}"
+                complaint = complaint_of(error)
                 if number >= talk.max_rounds:
-                    raise InvalidOutput(refused, text=text) from error
-                so_far.append({"role": "user", "content": f"{refused}\nGive another answer."})
+                    said = complaint.replace("\n", "; ")
+                    refused = f"the answer is refused by {output.name}: {said}"
+                    failure = InvalidOutput(refused, text=text)
+                    failure.complaint = complaint
+                    raise failure from error
+                so_far.append({"role": "user", "content": refusal(complaint, "Answer again.")})
                 continue
             except BaseException as error:
                 raise_with_text(error, text, output)

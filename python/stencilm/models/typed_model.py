@@ -28,6 +28,7 @@ from stencilm.generation.partial_texts import ChoiceReader, TextReader
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.trace import Event, checked_listener
 from stencilm.generation.typed import Known, raise_with_text
+from stencilm.grammars.complaints import refusal
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import finite_json
 from stencilm.grammars.output_form import OutputForm
@@ -910,7 +911,7 @@ def complaint_of(refused: Generation[Any]) -> str:
     """The message to the model about a text that the type's validators refused."""
     error = refused.error
     said = error.complaint if isinstance(error, InvalidOutput) else str(error)
-    return f"That was refused: {said}. Write the whole of it again, corrected."
+    return refusal(said, "Write the whole of it again, corrected.")
 
 
 def _generations(end: StopIteration) -> list[Generation[Any]]:

@@ -25,6 +25,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from stencilm.callbacks import raised
 from stencilm.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from stencilm.grammars.complaints import complaint_of
 from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import write_json
 from stencilm.grammars.python_types import (
@@ -364,9 +365,7 @@ def error_text(error: Exception) -> str:
     """An error as text for the model; only its type if it has no text."""
     try:
         if isinstance(error, ValidationError):
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            return json.dumps({"error": f"{place}: {first['msg']}" if place else first["msg"]})
+            return json.dumps({"error": complaint_of(error)}, ensure_ascii=False)
         said = f"{type(error).__name__}: {error}"
     except Exception:  # the `__str__` of a user's error may raise anything
         said = type(error).__name__
