@@ -35,6 +35,7 @@ from stencilm.generation.typed import by_value
 from stencilm.grammars.complaints import complaint_of, refusal
 from stencilm.grammars.outputs import resolve
 from stencilm.models.model import Model
+from stencilm.models.options import Drawing
 from stencilm.models.typed_model import Partials
 
 
@@ -155,6 +156,50 @@ def test_the_model_is_told_what_was_refused() -> None:
         model("A number: ", Odd, max_retries=0)
     with pytest.raises(ValueError, match="max_retries is -1"):
         model("A number: ", Odd, max_retries=-1)
+
+
+async def _last(values: Any) -> Any:
+    return [value async for value in values][-1]
+
+
+@pytest.mark.parametrize("name", sorted(set(Drawing.__annotations__) - {"max_whitespace"}))
+def test_an_option_that_is_none_is_not_given(name: str) -> None:
+    model, tp = says("[true]"), list[bool]
+    given: Any = {"max_tokens": 60, name: None}
+    without: Any = {} if name == "max_tokens" else {"max_tokens": 60}
+    usual = model.generate("?", tp, **without)
+    assert model.generate("?", tp, **given).text == usual.text == "[true]"
+    assert model("?", tp, **given) == [True]
+    assert model.batch(["?"], tp, **given) == [[True]]
+    assert [*model.stream("?", tp, **given)][-1] == [True]
+    assert isinstance(model.chat("?", output_type=tp, **given).value, list)
+    assert asyncio.run(model.acall("?", tp, **given)) == [True]
+    assert asyncio.run(model.abatch(["?"], tp, **given)) == [[True]]
+    assert asyncio.run(_last(model.astream("?", tp, **given))) == [True]
+    seeded: Any = {} if name == "seed" else {"seed": 3}
+    whole = model.samples("?", tp, n=2, **{"sampling": "smc", **seeded, **given})
+    assert len(whole) == 2 and all(isinstance(one, list) for one in whole)
+
+
+def test_none_of_the_other_calls_is_not_given_either() -> None:
+    model, choice = stencilm.load("tiny"), stencilm.Choice(["a", "b"])
+    nothing: Any = {"reasoning": None, "limits": None}
+    beams = model.beam_search(
+        "?", choice, beams=None, max_tokens=None, length_penalty=None, **nothing
+    )
+    assert beams == model.beam_search("?", choice)
+    assert model.probabilities("?", choice, **nothing) == model.probabilities("?", choice)
+    # `samples` has a temperature of its own, which None does not replace.
+    drawn = model.samples("?", choice, n=40, temperature=None, seed=1)
+    assert drawn == model.samples("?", choice, n=40, seed=1)
+    guided = stencilm.guide(
+        model, choice, "?", top_p=None, temperature=None, seed=None, stop_at=None, budget=None,
+        reasoning=None, max_grammar_corrections=None, token_lookahead=None,
+    )  # fmt: skip
+    assert guided.response == stencilm.guide(model, choice, "?").response
+    unknown: Any = {"nothing": None}
+    with pytest.raises(TypeError, match="'nothing' is no option"):
+        model("?", choice, **unknown)
 
 
 class Part(BaseModel):

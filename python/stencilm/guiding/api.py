@@ -43,19 +43,19 @@ def guide(
     target_model: Any = None,
     tokenizer: Any = None,
     seed_str: str | None = None,
-    max_grammar_corrections: int = 20,
+    max_grammar_corrections: int | None = 20,
     stop_at: Collection[str] | None = None,
     token_healing: bool = True,
-    top_p: float = 1.0,
+    top_p: float | None = 1.0,
     temperature: float | None = None,
-    token_lookahead: int = 20,
+    token_lookahead: int | None = 20,
     save_html: bool | str | Path = False,
     verbose: bool = False,
     debug: bool = False,
     *,
     seed: int | None = None,
     budget: Budget | None = None,
-    reasoning: Reasoning = "auto",
+    reasoning: Reasoning | None = "auto",
     on_event: OnEvent | None = None,
 ) -> Guided:
     """Let a model write freely, correct it where it leaves the grammar, and end valid.
@@ -453,14 +453,17 @@ def _free_text() -> Grammar:
 def _options(
     *,
     stop_at: Collection[str] | None,
-    top_p: float,
+    top_p: float | None,
     temperature: float | None,
     seed: int | None,
     seed_str: str | None,
     budget: Budget | None,
     **same: Any,
 ) -> Options:
-    """The options of `guide` in the form for the loops."""
+    """The options of `guide` in the form for the loops; one that is None has its default."""
+    for name in ("max_grammar_corrections", "token_lookahead", "reasoning"):
+        if same[name] is None:
+            del same[name]
     if isinstance(stop_at, str):
         stop_at = (stop_at,)
     if stop_at is not None and not isinstance(stop_at, Collection):
@@ -471,7 +474,9 @@ def _options(
     return Options(
         stop_at=stops,
         sampling=Sampling(
-            temperature=0.0 if temperature is None else temperature, top_p=top_p, seed=seed
+            temperature=0.0 if temperature is None else temperature,
+            top_p=1.0 if top_p is None else top_p,
+            seed=seed,
         ),
         temperature=temperature,
         seed_str="" if seed_str is None else seed_str,

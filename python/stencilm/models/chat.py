@@ -44,7 +44,7 @@ from stencilm.grammars.symbols import SYMBOLS, SymbolTable
 from stencilm.limits import Limits, checked_limits
 from stencilm.models.exact_numbers import for_messages
 from stencilm.models.joined_schemas import JoinedSchemas
-from stencilm.models.options import laid_out_with
+from stencilm.models.options import given_options, laid_out_with
 from stencilm.models.prompts import Conversation, chat_text
 from stencilm.shown import is_word, shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
@@ -233,7 +233,7 @@ def _with_options(talk: Talk, options: Mapping[str, Any] | None) -> tuple[Talk, 
     A turn is a text of another type than the answer. So the layout must be among the options of the
     answer's schema, which a turn has as well, and the answer's own limits among those of the turns.
     """
-    given: Any = dict(options or {})
+    given: Any = given_options(options or {})
     output_type, _ = laid_out_with(talk.output_type, given)
     if given.get("limits") is not None:
         checked_limits(given["limits"])

@@ -35,7 +35,7 @@ from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.outputs import Output
 from stencilm.in_thread import in_thread
 from stencilm.limits import Limits, checked_limits
-from stencilm.models.options import Drawing, laid_out_with
+from stencilm.models.options import Drawing, given_options, laid_out_with
 from stencilm.models.prompts import Conversation
 from stencilm.models.protocol import Prompt
 from stencilm.models.reasoning import (
@@ -330,7 +330,7 @@ class TypedModel(ABC):
 
         The default temperature is 1, except for an endpoint that takes none.
         """
-        options = self._sampled(_checked_number(n), options)
+        options = self._sampled(_checked_number(n), given_options(options))
         return self.batch([prompt] * n, output_type, **options)
 
     @overload
@@ -721,6 +721,7 @@ class TypedModel(ABC):
 
         The first round holds the texts that precede the answers, if there are any.
         """
+        options = given_options(options)
         retries = count(
             "max_retries",
             options.get("max_retries", DEFAULT_MAX_RETRIES),
