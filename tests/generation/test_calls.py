@@ -158,6 +158,22 @@ def test_the_model_is_told_what_was_refused() -> None:
         model("A number: ", Odd, max_retries=-1)
 
 
+@pytest.mark.parametrize("call", ["generate", "chat", "stream"])
+def test_a_message_without_a_role_is_told(call: str) -> None:
+    """A chat template may leave it out without a word."""
+    messages: Any = [{"role": "user", "content": "a"}, {"content": "Say b."}]
+    with pytest.raises(TypeError, match=r"a message is .*Say b.*, but must have a 'role'"):
+        list(getattr(stencilm.load("tiny"), call)(messages))
+
+
+def test_bytes_are_no_stop_texts() -> None:
+    wrong: Any = b"ab"
+    with pytest.raises(TypeError, match="stop is b'ab', but must be a text, or a list of texts"):
+        says("[true]")("?", list[bool], stop=wrong)
+    with pytest.raises(TypeError, match="stop_at is b'ab', but must be a text, or a list of texts"):
+        stencilm.guide(lambda prompt: "a", stencilm.Regex("a"), "?", stop_at=wrong)
+
+
 async def _last(values: Any) -> Any:
     return [value async for value in values][-1]
 

@@ -466,7 +466,8 @@ def _options(
             del same[name]
     if isinstance(stop_at, str):
         stop_at = (stop_at,)
-    if stop_at is not None and not isinstance(stop_at, Collection):
+    is_bytes = isinstance(stop_at, (bytes, bytearray))
+    if stop_at is not None and (is_bytes or not isinstance(stop_at, Collection)):
         raise TypeError(
             f"stop_at is {shown_value(stop_at):.60}, but must be a text, or a list of texts"
         )

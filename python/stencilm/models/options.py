@@ -234,7 +234,7 @@ class Options:
     def stops(self) -> tuple[str, ...]:
         """The stop texts."""
         given = self.stop
-        if not isinstance(given, (str, Sequence)):
+        if not isinstance(given, (str, Sequence)) or isinstance(given, (bytes, bytearray)):
             raise TypeError(
                 f"stop is {shown_value(given):.60}, but must be a text, or a list of texts"
             )
