@@ -2,7 +2,7 @@
 
 One idea: an exception of such a function reaches the caller as it is. Only StopIteration and
 StopAsyncIteration cannot: to whatever runs the function they say that it has ended. These become
-the cause of a RuntimeError, everywhere alike.
+the cause of a RuntimeError that names the function.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class FunctionDrafter:
     reads_complaints = False
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = guarded(function, "the draft function")
+        self._function = function
         self._takes_prefix = _takes_prefix(function)
         self.is_async = is_coroutine_function(function)
 
@@ -188,7 +188,8 @@ class FunctionDrafter:
     async def answer_async(self, ask: Ask) -> Answer:
         """Await the coroutine function; a plain one runs in a thread of its own."""
         started = perf_counter()
-        given = self._call(ask) if self.is_async else await in_thread(self._call, ask)
+        call = guarded(self._call, "the draft function")
+        given = call(ask) if self.is_async else await in_thread(call, ask)
         if inspect.isawaitable(given):  # also if a plain function wraps a coroutine function
             given = await awaited(given, "the draft function")
         return self._answered(given, started)
