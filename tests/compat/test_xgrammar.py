@@ -471,3 +471,51 @@ def test_a_wrong_field_of_a_function_is_named(tools: list[Any], choice: Any, pla
     given = [{"type": "function", "function": tool} for tool in tools]
     with pytest.raises(ValueError, match=rf"\n{re.escape(place)}\n"):
         GIVEN.get_model_structural_tag("llama", tools=given, tool_choice=choice)
+
+
+@pytest.mark.parametrize(
+    ("ebnf", "text"),
+    [
+        (r'root ::= "\x1F600"', "\U0001f600"),
+        (r'root ::= "\x0001F600!"', "\U0001f600!"),
+        (r"root ::= [\x1F600-\x1F64F]", "\U0001f610"),
+        (r'root ::= "\x41" "\x41g\x9"', "AAg\t"),
+        (r'root ::= "\x41b"', "\u041b"),
+        (r'root ::= "\\x1F600"', r"\x1F600"),
+        (r'root ::= "[\x4e2d]#\"" # "\x123"', '[\u4e2d]#"'),
+        (r'root ::= "\u0041b\U0001F600"', "Ab\U0001f600"),
+        (r"root ::= /\x41b/", "Ab"),
+        (r'root ::= Regex("\x41b")', "Ab"),
+    ],
+)
+def test_an_escape_takes_as_many_digits_as_there_are(ebnf: str, text: str) -> None:
+    """As the original documents: `\\xHH...` is the code point of digits of any number."""
+    read = xgr.Grammar.from_ebnf(ebnf)
+    tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": ebnf}}
+    compiler = xgr.GrammarCompiler(xgr.TokenizerInfo(TOKENS))
+    for made in (
+        compiler.compile_grammar(read),
+        compiler.compile_grammar(ebnf),
+        compiler.compile_grammar(xgr.Grammar.from_ebnf(str(read))),
+        compiler.compile_structural_tag(tag),
+    ):
+        matcher = xgr.GrammarMatcher(made, terminate_without_stop_token=True)
+        assert matcher.accept_string(text) and matcher.is_terminated()
+
+
+@pytest.mark.parametrize(
+    ("ebnf", "place"),
+    [
+        (r'root ::= "\x110000"', "line 1, column 11: U+110000 is no character"),
+        ('root ::= "a" |\n' r'  "\x1F600" "\x4" nothing', "line 2, column 19: the rule `nothing`"),
+        (r'root ::= "\x1F600" "\q"', "line 1, column 21: the escape "),
+        (r'root ::= "\q" "\x1F600"', "line 1, column 11: the escape "),
+    ],
+)
+def test_an_error_behind_an_escape_has_the_column_of_the_text(ebnf: str, place: str) -> None:
+    for read in (
+        xgr.Grammar.from_ebnf,
+        xgr.GrammarCompiler(xgr.TokenizerInfo(TOKENS)).compile_grammar,
+    ):
+        with pytest.raises(RuntimeError, match=re.escape(place)):
+            read(ebnf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import itertools
 import json
 import math
@@ -10,20 +11,32 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 import stencilm
 from generation.conftest import STOP, ByteModel
+from stencilm.generation.partial import MISSING
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Sampled
 from stencilm.generation.typed import by_value
+from stencilm.grammars.complaints import complaint_of, refusal
 from stencilm.grammars.outputs import resolve
 from stencilm.models.model import Model
+from stencilm.models.options import Drawing
+from stencilm.models.typed_model import Partials
 
 
 def says(said: str) -> Model:
@@ -143,6 +156,122 @@ def test_the_model_is_told_what_was_refused() -> None:
         model("A number: ", Odd, max_retries=0)
     with pytest.raises(ValueError, match="max_retries is -1"):
         model("A number: ", Odd, max_retries=-1)
+
+
+@pytest.mark.parametrize("call", ["generate", "chat", "stream"])
+def test_a_message_without_a_role_is_told(call: str) -> None:
+    """A chat template may leave it out without a word."""
+    messages: Any = [{"role": "user", "content": "a"}, {"content": "Say b."}]
+    with pytest.raises(TypeError, match=r"a message is .*Say b.*, but must have a 'role'"):
+        list(getattr(stencilm.load("tiny"), call)(messages))
+
+
+def test_bytes_are_no_stop_texts() -> None:
+    wrong: Any = b"ab"
+    with pytest.raises(TypeError, match="stop is b'ab', but must be a text, or a list of texts"):
+        says("[true]")("?", list[bool], stop=wrong)
+    with pytest.raises(TypeError, match="stop_at is b'ab', but must be a text, or a list of texts"):
+        stencilm.guide(lambda prompt: "a", stencilm.Regex("a"), "?", stop_at=wrong)
+
+
+async def _last(values: Any) -> Any:
+    return [value async for value in values][-1]
+
+
+@pytest.mark.parametrize("name", sorted(set(Drawing.__annotations__) - {"max_whitespace"}))
+def test_an_option_that_is_none_is_not_given(name: str) -> None:
+    model, tp = says("[true]"), list[bool]
+    given: Any = {"max_tokens": 60, name: None}
+    without: Any = {} if name == "max_tokens" else {"max_tokens": 60}
+    usual = model.generate("?", tp, **without)
+    assert model.generate("?", tp, **given).text == usual.text == "[true]"
+    assert model("?", tp, **given) == [True]
+    assert model.batch(["?"], tp, **given) == [[True]]
+    assert [*model.stream("?", tp, **given)][-1] == [True]
+    assert isinstance(model.chat("?", output_type=tp, **given).value, list)
+    assert asyncio.run(model.acall("?", tp, **given)) == [True]
+    assert asyncio.run(model.abatch(["?"], tp, **given)) == [[True]]
+    assert asyncio.run(_last(model.astream("?", tp, **given))) == [True]
+    seeded: Any = {} if name == "seed" else {"seed": 3}
+    whole = model.samples("?", tp, n=2, **{"sampling": "smc", **seeded, **given})
+    assert len(whole) == 2 and all(isinstance(one, list) for one in whole)
+
+
+def test_none_of_the_other_calls_is_not_given_either() -> None:
+    model, choice = stencilm.load("tiny"), stencilm.Choice(["a", "b"])
+    nothing: Any = {"reasoning": None, "limits": None}
+    beams = model.beam_search(
+        "?", choice, beams=None, max_tokens=None, length_penalty=None, **nothing
+    )
+    assert beams == model.beam_search("?", choice)
+    assert model.probabilities("?", choice, **nothing) == model.probabilities("?", choice)
+    # `samples` has a temperature of its own, which None does not replace.
+    drawn = model.samples("?", choice, n=40, temperature=None, seed=1)
+    assert drawn == model.samples("?", choice, n=40, seed=1)
+    guided = stencilm.guide(
+        model, choice, "?", top_p=None, temperature=None, seed=None, stop_at=None, budget=None,
+        reasoning=None, max_grammar_corrections=None, token_lookahead=None,
+    )  # fmt: skip
+    assert guided.response == stencilm.guide(model, choice, "?").response
+    unknown: Any = {"nothing": None}
+    with pytest.raises(TypeError, match="'nothing' is no option"):
+        model("?", choice, **unknown)
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    x: int
+    y: str
+
+    @field_validator("x")
+    @classmethod
+    def at_least_five(cls, value: int) -> int:
+        if value < 5:
+            raise ValueError("must be\nat least 5")
+        return value
+
+    @model_validator(mode="after")
+    def not_bad(self) -> Part:
+        if self.y == "bad":
+            raise ValueError("y is bad")
+        return self
+
+
+class Parts(BaseModel):
+    parts: list[Part]
+    n: Annotated[int, AfterValidator(odd)]
+
+
+def test_each_fault_is_a_line_with_its_place_and_its_value() -> None:
+    bad = "b" * 200
+    text = json.dumps({"parts": [{"x": 1, "y": bad}, {"x": 7, "y": "bad"}], "n": 2})
+    error = says(text).generate("?", Parts, max_tokens=900, max_retries=0).error
+    assert isinstance(error, InvalidOutput)
+    assert error.complaint.splitlines() == [
+        "parts/0/x: Value error, must be at least 5 (it is 1)",
+        'parts/1: Value error, y is bad (it is {"x": 7, "y": "bad"})',
+        "n: Value error, must be odd (it is 2)",
+    ]
+    told = refusal(error.complaint, "Again.")
+    assert told.splitlines() == [
+        "That was refused:",
+        *(f"- {line}" for line in error.complaint.splitlines()),
+        "Again.",
+    ]
+    many = json.dumps({"parts": [{"x": 1, "y": bad}] * 11, "n": 1})
+    error = says(many).generate("?", Parts, max_tokens=9000, max_retries=0).error
+    assert isinstance(error, InvalidOutput)
+    lines = error.complaint.splitlines()
+    assert len(lines) == 9 and lines[8] == "and 3 more"
+    assert all(len(line) < 300 for line in lines)
+
+
+def test_long_values_and_missing_ones_are_told_in_short() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Part.model_validate({"x": "z" * 500})
+    long, missing = complaint_of(caught.value).splitlines()
+    assert long.startswith("x: Input should be a valid integer") and long.endswith("zzz…)")
+    assert len(long) < 200 and missing == "y: Field required"
 
 
 def test_who_learns_nothing_is_asked_as_often_as_wanted() -> None:
@@ -391,6 +520,64 @@ def test_fields_are_there_from_the_beginning() -> None:
     for partial in says('{"name": "Ann", "ages": [1, 23]}').stream("?", Person):
         assert partial.name is None or "Ann".startswith(partial.name)
         assert partial.ages in (None, [], [1], [1, 23])  # never an open number
+
+
+class Mood(enum.Enum):
+    GLAD = "glad"
+    GLADDEST = "gladdest"
+
+
+class Plain(enum.StrEnum):
+    NO = "no"
+    NOT_YET = "not yet"
+
+
+@pytest.mark.parametrize(
+    ("tp", "text", "shown"),
+    [
+        (Literal["glad", "gladdest"], "gladdest", ["gladdest"]),
+        (Literal["glad", "gladdest"], "glad", []),  # it might have gone on
+        (Mood, "gladdest", [Mood.GLADDEST]),
+        (Mood, "glad", []),
+        (Plain, "not yet", [Plain.NOT_YET]),
+        (Mood | None, '"gladdest"', [Mood.GLADDEST]),
+        (Literal["a", 10, None], "10", []),  # an open number is not shown
+        (Literal["a", 10, None], "null", [None]),
+        (bool | None, "true", [True]),
+        (stencilm.Choice(["red", "blue"]), "blue", ["blue"]),
+        (stencilm.Choice([1, 10, 2]), "2", [2]),
+        (stencilm.Choice([1, 10, 2]), "1", []),
+        (stencilm.Choice([True, "truest"]), "true", []),
+        (stencilm.Choice([True, "truest"]), "truest", ["truest"]),
+    ],
+)
+def test_a_part_of_a_choice_is_no_value(tp: Any, text: str, shown: list[Any]) -> None:
+    *partial, last = says(text).stream("?", tp)
+    assert partial == shown and [type(one) for one in partial] == [type(one) for one in shown]
+    assert last == resolve(tp).parse(text)
+    assert asyncio.run(_streamed(says(text), tp)) == [*shown, last]
+
+
+def test_a_choice_is_read_once_in_a_stream() -> None:
+    read: list[Any] = []
+
+    class Known(enum.Enum):
+        RED = "red"
+        BLUE = "blue"
+
+    output = resolve(Known)
+
+    def parse(text: str) -> Any:
+        read.append(text)
+        return output.parse(text)
+
+    partials = Partials(replace(output, parse=parse))
+    assert [partials.feed(piece) for piece in ("r", "e", "d", "")] == [
+        MISSING, MISSING, Known.RED, MISSING
+    ]  # fmt: skip
+    assert partials.whole("red") is Known.RED and read == ["red"]
+    assert partials.feed(None) is MISSING and partials.whole("red") is MISSING
+    assert partials.feed("blue") is Known.BLUE
 
 
 def test_text_parts_are_joined_and_pictures_refused() -> None:

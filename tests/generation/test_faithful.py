@@ -149,7 +149,7 @@ def test_values_are_typed_and_have_their_limits(model: Model) -> None:
         ({"stop": "x"}, "leave out `stop`"),
         ({"finish": "cut"}, "leave out `finish`"),
         ({"particles": 0}, "particles is 0, but must be at least 1"),
-        ({"max_passes": None}, "max_passes is None, but must be at least 1"),
+        ({"max_passes": 0}, "max_passes is 0, but must be at least 1"),
         ({"sampling": "best"}, "must be 'masked', 'exact' or 'smc'"),
     ],
     ids=repr,

@@ -21,6 +21,7 @@ from pydantic import (
     Field,
     PrivateAttr,
     RootModel,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -230,6 +231,71 @@ def test_closed_parts_are_checked_as_a_whole() -> None:
     assert partial_value(Open, '{"known": 1, "more": "x').more == "x"
     value = partial_value(Box[int], '{"item": 1, "others": [2, 3')
     assert (value.item, value.others) == (1, (2,))
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    size: int
+    tags: list[str] = []
+    other: int = 0
+
+    @field_validator("name")
+    @classmethod
+    def titled(cls, value: str) -> str:
+        return value.title()
+
+    @field_validator("size", "tags")
+    @classmethod
+    def not_many(cls, value: Any) -> Any:
+        if value == 9 or value == ["no"]:
+            raise ValueError("too many")
+        return value
+
+    @field_validator("size", mode="wrap")
+    @classmethod
+    def halved(cls, value: Any, read: Callable[[Any], int]) -> int:
+        return read(value) // 2
+
+    @field_validator("other")
+    @classmethod
+    def above_size(cls, value: int, info: ValidationInfo) -> int:
+        if value < info.data["size"]:
+            raise ValueError("too few")
+        return value
+
+
+@pydantic_dataclass
+class StrictLine:
+    size: int
+    more: str = ""
+
+    @field_validator("size")
+    @classmethod
+    def small(cls, value: int) -> int:
+        if value > 5:
+            raise ValueError("too large")
+        return -value
+
+
+def test_closed_members_are_checked_by_the_validators_of_their_class() -> None:
+    def shown(text: str) -> tuple[Any, ...]:
+        value = partial_value(Strict, text)
+        return value.name, value.size, value.tags, value.other
+
+    assert shown('{"name": "ann s') == ("ann s", None, None, None)  # it is open
+    assert shown('{"name": "ann smith"') == ("Ann Smith", None, None, None)
+    assert shown('{"name": "a", "size": 9,') == ("A", None, None, None)
+    assert shown('{"name": "a", "size": 8,') == ("A", 4, None, None)
+    assert shown('{"name": "a", "size": 8, "tags": ["no"') == ("A", 4, ["no"], None)
+    assert shown('{"name": "a", "size": 8, "tags": ["no"]') == ("A", 4, None, None)
+    # What needs the other members is known with the whole.
+    assert shown('{"name": "a", "size": 8, "other": 7,') == ("A", 4, None, None)
+    assert shown('{"name": "a", "size": 8, "other": 7}') == ("A", 4, [], 7)
+    assert partial_value(Strict, '{"name": "a", "size": 8, "other": 1}') is MISSING
+    (line,) = partial_value(list[StrictLine], '[{"size": 4, "more": "x')
+    assert (line.size, line.more) == (-4, "x")
+    assert partial_value(StrictLine, '{"size": 7, "more": "x').size is None
 
 
 @pytest.mark.parametrize(

@@ -281,7 +281,7 @@ def test_a_model_without_markers_is_asked_twice(runner: Any, prompt: Any) -> Non
     assert all(isinstance(value, bool) for value in shown) and shown[-1] == found.value
 
 
-@pytest.mark.parametrize("reasoning", ["yes", -1, 1.5, None])
+@pytest.mark.parametrize("reasoning", ["yes", -1, 1.5, ""])
 def test_options_that_are_none(runner: Any, reasoning: Any) -> None:
     with pytest.raises(ValueError, match="reasoning is"):
         model_of(runner, QWEN)(CHAT, bool, reasoning=reasoning)

@@ -31,6 +31,7 @@ BASE = {
         "foreign",
         "in_thread",
         "limits",
+        "callbacks",
         "renewed_lock",
         "shown",
         "whole_numbers",

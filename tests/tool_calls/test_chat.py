@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import AfterValidator, BaseModel, Field, create_model
+from pydantic import AfterValidator, BaseModel, Field, create_model, field_validator
 
 import stencilm
 from endpoints.scripted import served
@@ -936,6 +937,117 @@ def test_a_model_behind_an_api_calls_tools(provider: str) -> None:
     assert [result.value for result in found.results][1] == "noon"
     assert all(turn.generation.guided is not None for turn in found.turns)
     assert "You can call these functions" in told[0] and "noon" in told[-1]
+
+
+def stops(x: int = 1) -> int:
+    """Stops."""
+    raise StopIteration("mine")
+
+
+async def stops_later(x: int = 1) -> int:
+    """Stops."""
+    raise StopIteration("mine")
+
+
+def stops_within(x: int = 1) -> Iterator[int]:
+    """Stops."""
+    yield 1
+    raise StopIteration("mine")
+
+
+@pytest.mark.parametrize(
+    ("tool", "talk"),
+    [
+        (stops, chat),
+        (stops, awaited),
+        (stops_within, chat),
+        (stops_within, awaited),
+        (stops_later, awaited),
+    ],
+)
+def test_a_tool_that_raises_stop_iteration(tool: Any, talk: Any) -> None:
+    call = {"turn": {"tool_calls": [{"name": tool.__name__, "arguments": {}}]}}
+    texts = [json.dumps(call), '{"turn": {"answer": 1}}']
+    found = talk(Scripted(texts), "?", tools=[tool], output_type=int)
+    assert found.value == 1
+    assert [result.text for result in found.results] == ['{"error": "StopIteration: mine"}']
+    with pytest.raises(RuntimeError, match=f"the tool '{tool.__name__}' raises StopIter") as caught:
+        talk(Scripted(texts), "?", tools=[tool], output_type=int, on_error="raise")
+    assert isinstance(caught.value.__cause__, StopIteration)
+
+
+class Trip(BaseModel):
+    city: str
+    days: int
+
+    @field_validator("city")
+    @classmethod
+    def known(cls, value: str) -> str:
+        if value == "Atlantis":
+            raise ValueError("no such city")
+        return value
+
+    @field_validator("days")
+    @classmethod
+    def few(cls, value: int) -> int:
+        if value > 30:
+            raise ValueError("too many")
+        return value
+
+
+def test_a_refused_answer_is_told_in_a_line_for_each_fault(model: Scripted) -> None:
+    is_local = hasattr(model, "backend")
+    texts = ['{"city": "Atlantis", "days": 99}', '{"city": "Rome", "days": 3}']
+    written = texts if is_local else [f'{{"turn": {{"answer": {text}}}}}' for text in texts]
+    scripted = Scripted(written, TemplateTokenizer() if is_local else None)
+    found = chat(scripted, "Where?", output_type=Trip)
+    assert found.value == Trip(city="Rome", days=3)
+    told = (
+        "That was refused:\n"
+        '- city: Value error, no such city (it is "Atlantis")\n'
+        "- days: Value error, too many (it is 99)\n"
+        "Answer again."
+    )
+    _, refused, complaint, _ = found.messages
+    assert (refused["role"], refused["content"]) == ("assistant", written[0])
+    assert (complaint["role"], complaint["content"]) == ("user", told)
+    said = "; ".join(line.removeprefix("- ") for line in told.splitlines()[1:3])
+    scripted = Scripted(written[:1], TemplateTokenizer() if is_local else None)
+    with pytest.raises(InvalidOutput, match=re.escape(f"is refused by Trip: {said}")) as caught:
+        chat(scripted, "Where?", output_type=Trip, max_rounds=0)
+    assert caught.value.text == texts[0] and "\n" not in str(caught.value)
+
+
+def test_each_fault_of_arguments_is_told_to_the_model() -> None:
+    def book(trip: Trip) -> str:
+        """Books a trip."""
+        return "done"
+
+    call = {"name": "book", "arguments": {"trip": {"city": "Atlantis", "days": 99}}}
+    texts = [json.dumps({"turn": {"tool_calls": [call]}}), '{"turn": {"answer": "no"}}']
+    (result,) = chat(Scripted(texts), "Book!", tools=[book]).results
+    assert json.loads(result.text)["error"].splitlines() == [
+        'trip/city: Value error, no such city (it is "Atlantis")',
+        "trip/days: Value error, too many (it is 99)",
+    ]
+
+
+def test_a_second_turn_in_an_answer_is_told() -> None:
+    """A model that goes on as if a call had been answered: only its first turn counts."""
+    openai = pytest.importorskip("openai")
+    answers = [
+        '{"turn": {"tool_calls": [{"name": "clock", "arguments": {}}]}}\n{"turn": {"answer": 7}}',
+        '{"turn": {"answer": 12}} or {"turn": {"answer": 13}}',
+    ]
+    with served(lambda body, number: answers[number - 1]) as (address, script):
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0)
+        found = stencilm.from_openai(client, "gpt-5.2").chat("When?", [clock], output_type=int)
+    assert found.value == 12 and [result.value for result in found.results] == ["noon"]
+    seconds = ['{"turn": {"answer": 7}}', '{"turn": {"answer": 13}}']
+    assert found.left_out == tuple(stencilm.LeftOut("", text, False) for text in seconds)
+    assert [turn.generation.left_out for turn in found.turns] == [(one,) for one in found.left_out]
+    assert found.turns[0].generation.to_json()["left_out"][0]["text"] == seconds[0]
+    assert "noon" in str(script.requests[1]) and "7}}" not in str(script.requests[1])
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

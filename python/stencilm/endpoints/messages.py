@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from stencilm.characters import check_characters
+from stencilm.models.protocol import check_role
 from stencilm.shown import shown_value
 
 Messages: TypeAlias = list[dict[str, Any]]
@@ -40,11 +41,7 @@ def checked_messages(prompt: Any) -> Any:
 
 
 def _check(message: Mapping[str, Any]) -> None:
-    if not isinstance(message.get("role"), str):
-        raise TypeError(
-            f"a message is {shown_value(dict(message)):.100}, but must have a 'role', such as "
-            "'user'"
-        )
+    check_role(message)
     content = message.get("content")
     if content is not None and not isinstance(content, (str, list, tuple)):
         raise TypeError(

@@ -14,15 +14,17 @@ import json
 import types
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from stencilm.errors import UnsupportedFeature
 from stencilm.generation.type_hints import (
+    Withheld,
     hints_as_written,
     hints_of,
     is_read_by_parts,
     members_of,
     unwrapped,
+    with_validators,
     wrapper_of,
 )
 from stencilm.grammars.json_reading import json_reader
@@ -285,6 +287,8 @@ class Shape:
     def __init__(self, tp: Any) -> None:
         self._declared = tp
         self._type, self.has_rules = unwrapped(tp)
+        said = get_args(tp)[1:] if get_origin(tp) is Annotated else ()
+        self._is_withheld = any(isinstance(one, Withheld) for one in said)
 
     @property
     def type(self) -> Any:
@@ -319,6 +323,8 @@ class Shape:
 
     def read(self, text: str) -> Any:
         """The value of a closed part, given as JSON; `MISSING` if the type refuses it."""
+        if self._is_withheld:
+            return MISSING
         try:
             if self.is_anything:
                 return read_json(text)
@@ -328,6 +334,8 @@ class Shape:
 
     def read_all(self, text: str) -> list[Any] | None:
         """The values of a JSON array of such parts; None if one of them is refused."""
+        if self._is_withheld:
+            return None
         try:
             if self.is_anything:
                 read: list[Any] = read_json(text)
@@ -452,7 +460,10 @@ def _fields_of(tp: Any) -> _Fields | None:
         hints = hints_of(tp)
         if hints is None:
             return None
-        members = {one.name: hints.get(one.name, Any) for one in dataclasses.fields(origin)}
+        members = {
+            one.name: with_validators(origin, one.name, hints.get(one.name, Any))
+            for one in dataclasses.fields(origin)
+        }
         return _Dataclass(origin, members, _names(tp, members))
     if isinstance(origin, type) and hasattr(origin, "__required_keys__"):
         members = hints_of(tp)

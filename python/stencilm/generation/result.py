@@ -51,7 +51,10 @@ class Filled(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A value in a draft that the response lacks, because the grammar accepts it in no form.
+    """A value in a draft that the response lacks.
+
+    Either the grammar accepts it in no form, or it is a whole document beside the one that the
+    response says.
 
     Examples:
         >>> import stencilm
@@ -61,13 +64,13 @@ class LeftOut(NamedTuple):
     """
 
     path: str
-    """Its JSON pointer, in the text so far with the draft after it."""
+    """Its JSON pointer, in the text so far with the draft after it; "" for a document."""
     text: str
     """The value as the draft spelled it."""
     changes_value: bool
     """The response says something else without it: it was an element of an array, or the value of a
-    member that the grammar knows. False for a member that the grammar has no place for, and for a
-    repeated element of a set."""
+    member that the grammar knows. False for a member that the grammar has no place for, for a
+    repeated element of a set, and for a document."""
 
 
 MADE_UP = frozenset({"nearest", "shortest", "closed", "repeated"})
@@ -128,6 +131,7 @@ class Generation(Shown, Generic[T]):
             masks that narrowed near the end of `max_tokens`. `filled` says from where on the
             model's first choice was overruled; everything before is as the model wrote it.
         filled: The stretches of the text that no model wrote, in order.
+        left_out: For a model behind an API, the values that it wrote and the text lacks.
         refused: Earlier attempts that the type's own validators refused; the model was told why
             each time.
         reasoning: The reasoning of the model, without markers and whitespace around it; None
@@ -159,6 +163,7 @@ class Generation(Shown, Generic[T]):
     stop_text: str | None = None
     closed: bool = False
     filled: tuple[Filled, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     refused: tuple[Generation[T], ...] = ()
     guided: Guided | None = None
     reasoning: str | None = None
@@ -187,6 +192,7 @@ class Generation(Shown, Generic[T]):
             "is_complete": self.is_complete,
             "closed": self.closed,
             "filled": [filled._asdict() for filled in self.filled],
+            "left_out": [left_out._asdict() for left_out in self.left_out],
             "refused": [str(generation.error) for generation in self.refused],
             "error": None if self.error is None else str(self.error),
             "reasoning": self.reasoning,

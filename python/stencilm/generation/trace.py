@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_type_hints
 
+from stencilm.callbacks import guarded
 from stencilm.errors import TraceError
 from stencilm.shown import Shown, shown_value
 
@@ -323,12 +324,17 @@ class Trace(Shown):
 
 
 def checked_listener(on_event: Any) -> Any:
-    """Check a listener for events, or None. Raises TypeError for anything else."""
-    if on_event is not None and not callable(on_event):
+    """A listener for events that passes its exceptions on, or None.
+
+    Raises TypeError for anything else.
+    """
+    if on_event is None:
+        return None
+    if not callable(on_event):
         raise TypeError(
             f"on_event is {shown_value(on_event):.60}, but must be a function of an event, or None"
         )
-    return on_event
+    return guarded(on_event, "on_event")
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ whole can tell what the parts are.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 import typing
 from collections.abc import Mapping
@@ -54,12 +55,52 @@ def members_of(tp: Any) -> dict[str, Any] | None:
         tp.model_rebuild(raise_errors=False)
     return _all_known(
         {
-            name: Annotated[described.annotation, *described.metadata]
-            if described.metadata
-            else described.annotation
+            name: with_validators(
+                tp,
+                name,
+                Annotated[described.annotation, *described.metadata]
+                if described.metadata
+                else described.annotation,
+            )
             for name, described in tp.model_fields.items()
         }
     )
+
+
+class Withheld:
+    """Marks a type whose closed values are known only with those of other members."""
+
+
+def with_validators(tp: Any, name: str, hint: Any) -> Any:
+    """The type of a member with the validators that its class has for it.
+
+    One that asks for what else the object holds cannot run before the object is whole.
+    """
+    from pydantic import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
+
+    decorators = getattr(tp, "__pydantic_decorators__", None)
+    if decorators is None:
+        return hint
+    kinds = {
+        "after": AfterValidator,
+        "before": BeforeValidator,
+        "plain": PlainValidator,
+        "wrap": WrapValidator,
+    }
+    found: list[Any] = [Withheld()] if decorators.validators else []
+    for one in decorators.field_validators.values():
+        if name in one.info.fields or "*" in one.info.fields:
+            is_alone = _takes(one.func) == (2 if one.info.mode == "wrap" else 1)
+            found.append(kinds[one.info.mode](one.func) if is_alone else Withheld())
+    return Annotated[hint, *found] if found else hint
+
+
+def _takes(function: Any) -> int | None:
+    """How many arguments a function takes; None if that is not known."""
+    try:
+        return len(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
 
 
 def hints_of(tp: Any) -> dict[str, Any] | None:

@@ -8,9 +8,11 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from stencilm.callbacks import passed_on
 from stencilm.generation.partial_types import MISSING
 from stencilm.generation.result import Generation, IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Sampled, Stopped
+from stencilm.grammars.complaints import complaint_of, first_complaint
 from stencilm.grammars.outputs import Output
 from stencilm.shown import shown_value
 
@@ -31,7 +33,7 @@ def with_value(
     stopped_short = generation.stop_text is not None and not generation.is_complete
     is_cut = (generation.finish_reason == "length" and not generation.closed) or stopped_short
     if is_cut and not output.accepts_cut_text:
-        return replace(generation, error=_cut(generation, output, max_tokens, shortest))
+        return replace(generation, error=_cut_short(generation, output, max_tokens, shortest))
     if generation.closed and not _has_choice(generation):
         return replace(generation, error=_unwritten(generation, output, max_tokens))
     return parsed(generation, output, known)
@@ -62,20 +64,18 @@ def raise_with_text(error: BaseException, text: str, output: Output) -> NoReturn
     the text would be lost.
     """
     note = f"the generated text is {text!r}"
-    if isinstance(error, (StopIteration, StopAsyncIteration)):
-        # These two cannot leave a generator, and some texts are generated within one.
-        reported = RuntimeError(f"the code of {output.name} raises {type(error).__name__}")
-        reported.add_note(note)
-        raise reported from error
-    error.add_note(note)
-    raise error
+    reported = passed_on(error, f"the code of {output.name}")
+    reported.add_note(note)
+    raise reported
 
 
 def invalid_output(text: str, output: Output, error: BaseException) -> InvalidOutput:
     """The error for a text that the type's own validators refuse."""
-    message = f"{output.name} refuses the generated text {_shortened(text)}: {_one_line(error)}"
+    message = (
+        f"{output.name} refuses the generated text {_shortened(text)}: {first_complaint(error)}"
+    )
     made = InvalidOutput(message, text=text)
-    made.complaint = _all_complaints(error)
+    made.complaint = complaint_of(error)
     made.__cause__ = error
     return made
 
@@ -131,7 +131,7 @@ def _unwritten(generation: Generation[Any], output: Output, max_tokens: int) -> 
     return IncompleteOutput(message, text=generation.text)
 
 
-def _cut(
+def _cut_short(
     generation: Generation[Any], output: Output, max_tokens: int, shortest: int | None
 ) -> IncompleteOutput:
     last = generation.trace[-1]
@@ -158,26 +158,3 @@ def _cut(
 
 def _shortened(text: str, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else f"…{text[-limit:]}")
-
-
-def _one_line(error: BaseException) -> str:
-    """The first complaint of a validator, on one line."""
-    return _complaints(error)[0]
-
-
-def _all_complaints(error: BaseException) -> str:
-    return "; ".join(_complaints(error)[:_MOST_COMPLAINTS])
-
-
-def _complaints(error: BaseException) -> list[str]:
-    errors = getattr(error, "errors", None)
-    if callable(errors):  # pydantic
-        found = []
-        for one in errors(include_url=False, include_context=False, include_input=False):
-            place = "/".join(str(part) for part in one["loc"])
-            found.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
-        return found
-    return [str(error).splitlines()[0] if str(error) else type(error).__name__]
-
-
-_MOST_COMPLAINTS = 8

@@ -50,7 +50,9 @@ class Output:
             raises UnsupportedFeature if the type's own serializers fail.
         accepts_cut_text: Every prefix of a text is a text too, so a cut text still has a value.
         is_json: The value is read from JSON, by `json_type`; otherwise the text itself is shown
-            while it is written.
+            while it is written, or nothing before its end if `texts` are known.
+        texts: All of its texts, if it has only these, each for a value of its own. A part of one is
+            no value.
         json_type: The type that JSON is read by; `Any` for the data itself.
     """
 
@@ -61,6 +63,7 @@ class Output:
     accepts_cut_text: bool = False
     is_json: bool = False
     json_type: Any = Any
+    texts: tuple[str, ...] | None = None
 
     @property
     def limits(self) -> Limits | None:
@@ -94,7 +97,8 @@ def resolve(output_type: Any) -> Output:
     if isinstance(output_type, JsonSchema):
         return Output(output_type, "JsonSchema", parse=read_json, dump=json_ready, is_json=True)
     if isinstance(output_type, Choice):
-        return Output(output_type, "Choice", parse=output_type.by_text().__getitem__)
+        by_text = output_type.by_text()
+        return Output(output_type, "Choice", parse=by_text.__getitem__, texts=tuple(by_text))
     if isinstance(output_type, Ebnf):
         return Output(output_type, "Ebnf")
     if isinstance(output_type, Lark):
@@ -111,10 +115,15 @@ def resolve(output_type: Any) -> Output:
 
 
 def _read_by_pydantic(tp: Any) -> Output:
-    if bare_texts(tp) is None:
+    texts = bare_texts(tp)
+    if texts is None:
         return _read_as_json(tp)
     return replace(
-        _read_as_json(tp), parse=type_adapter(tp).validate_python, is_json=False, json_type=Any
+        _read_as_json(tp),
+        parse=type_adapter(tp).validate_python,
+        is_json=False,
+        json_type=Any,
+        texts=tuple(texts),
     )
 
 

@@ -43,19 +43,19 @@ def guide(
     target_model: Any = None,
     tokenizer: Any = None,
     seed_str: str | None = None,
-    max_grammar_corrections: int = 20,
+    max_grammar_corrections: int | None = 20,
     stop_at: Collection[str] | None = None,
     token_healing: bool = True,
-    top_p: float = 1.0,
+    top_p: float | None = 1.0,
     temperature: float | None = None,
-    token_lookahead: int = 20,
+    token_lookahead: int | None = 20,
     save_html: bool | str | Path = False,
     verbose: bool = False,
     debug: bool = False,
     *,
     seed: int | None = None,
     budget: Budget | None = None,
-    reasoning: Reasoning = "auto",
+    reasoning: Reasoning | None = "auto",
     on_event: OnEvent | None = None,
 ) -> Guided:
     """Let a model write freely, correct it where it leaves the grammar, and end valid.
@@ -453,17 +453,21 @@ def _free_text() -> Grammar:
 def _options(
     *,
     stop_at: Collection[str] | None,
-    top_p: float,
+    top_p: float | None,
     temperature: float | None,
     seed: int | None,
     seed_str: str | None,
     budget: Budget | None,
     **same: Any,
 ) -> Options:
-    """The options of `guide` in the form for the loops."""
+    """The options of `guide` in the form for the loops; one that is None has its default."""
+    for name in ("max_grammar_corrections", "token_lookahead", "reasoning"):
+        if same[name] is None:
+            del same[name]
     if isinstance(stop_at, str):
         stop_at = (stop_at,)
-    if stop_at is not None and not isinstance(stop_at, Collection):
+    is_bytes = isinstance(stop_at, (bytes, bytearray))
+    if stop_at is not None and (is_bytes or not isinstance(stop_at, Collection)):
         raise TypeError(
             f"stop_at is {shown_value(stop_at):.60}, but must be a text, or a list of texts"
         )
@@ -471,7 +475,9 @@ def _options(
     return Options(
         stop_at=stops,
         sampling=Sampling(
-            temperature=0.0 if temperature is None else temperature, top_p=top_p, seed=seed
+            temperature=0.0 if temperature is None else temperature,
+            top_p=1.0 if top_p is None else top_p,
+            seed=seed,
         ),
         temperature=temperature,
         seed_str="" if seed_str is None else seed_str,
@@ -521,8 +527,8 @@ def _check_seed(matcher: GrammarMatcher, seed: str) -> None:
 
 
 def _listeners(verbose: bool, on_event: OnEvent | None) -> list[OnEvent]:
-    checked_listener(on_event)
-    listeners = [] if on_event is None else [on_event]
+    listener = checked_listener(on_event)
+    listeners = [] if listener is None else [listener]
     if truth("verbose", verbose):
         from stencilm.views.terminal import printer
 

@@ -12,6 +12,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from stencilm.callbacks import passed_on
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import alternatives
@@ -54,7 +55,7 @@ def choose_candidate(candidates: Sequence[Candidate | str], prefix: str, target_
         raise ValueError("there are no candidates to choose from")
     answer = Chooser(target_model).answer(Consult(given, prefix))
     if answer.error is not None:
-        raise answer.error
+        raise passed_on(answer.error, "the target model")
     return answer.text or _first(given)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from stencilm.callbacks import awaited, guarded
 from stencilm.characters import whole_characters
 from stencilm.generation.sampling import Sampling
 from stencilm.grammars.grammar import Grammar
@@ -187,9 +188,10 @@ class FunctionDrafter:
     async def answer_async(self, ask: Ask) -> Answer:
         """Await the coroutine function; a plain one runs in a thread of its own."""
         started = perf_counter()
-        given = self._call(ask) if self.is_async else await in_thread(self._call, ask)
+        call = guarded(self._call, "the draft function")
+        given = call(ask) if self.is_async else await in_thread(call, ask)
         if inspect.isawaitable(given):  # also if a plain function wraps a coroutine function
-            given = await given
+            given = await awaited(given, "the draft function")
         return self._answered(given, started)
 
     def _answered(self, text: Any, started: float) -> Answer:

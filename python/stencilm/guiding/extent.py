@@ -47,7 +47,7 @@ def goes_on_alike(one: Node | None, other: Node | None) -> bool:
             return False
     if isinstance(one, Scalar) and isinstance(other, Scalar):
         is_within = one.is_cut and ends_in_escape(one.spelling)
-        return _value(one) == _value(other) and not is_within
+        return value_of(one) == value_of(other) and not is_within
     return type(one) is type(other) and _is_open(one) == _is_open(other)
 
 
@@ -125,6 +125,11 @@ def closing(node: Node) -> bytes:
     return "".join(reversed(found)).encode()
 
 
+def scalars_of(node: Node | None) -> Iterator[Scalar]:
+    """The scalars of a document, including the names of members."""
+    return (here for here in _parts(node) if isinstance(here, Scalar))
+
+
 def _parts(node: Node | None) -> Iterator[Node]:
     """A document and all nodes in it, including the names of members."""
     todo: list[Node] = [] if node is None else [node]
@@ -149,7 +154,7 @@ def _last(node: Members) -> tuple[str, Node | None]:
     return key.text, Scalar("word", ":", ":") if value is None else value
 
 
-def _value(scalar: Scalar) -> str | Decimal:
+def value_of(scalar: Scalar) -> str | Decimal:
     """The value of a scalar, independent of its spelling."""
     number = number_in(scalar.text)
     if number is not None:

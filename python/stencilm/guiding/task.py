@@ -174,10 +174,10 @@ class Guided:
         seed: The seed of the sampling; None for a greedy text.
         filled: The stretches of the response that no model wrote, in order. Text that the grammar
             forces is not listed if nothing else was drafted there: every text has it.
-        lost: All drafts, verbatim, if the response lacks something that they said and the grammar
-            has a place for; else "".
+        lost: All drafts, verbatim, if the response lacks a value that they said and `left_out` does
+            not list; else "".
         left_out: The values in JSON drafts that the grammar does not accept in any form, and that
-            the response therefore lacks.
+            the response therefore lacks; then whole documents beside the one that it says.
         is_written: A model wrote some of the response, or chose it.
         stop_text: The stop text that ended the draft; None if none did.
         was_cut: Neither the draft nor the grammar ended the text: a budget, a stop text or the

@@ -194,6 +194,8 @@ class TextGuide:
         """The text with its trace; only after `run` has ended."""
         if self._ended is None:
             raise ValueError("the text is not finished: run to the end before asking for it")
+        left_out = tuple(self._written.left_out)
+        others, lost = self._written.transcript.untold(self.response, left_out, is_cut=self._is_cut)
         return Guided(
             response=self.response,
             status=self._status,
@@ -205,8 +207,8 @@ class TextGuide:
             seed=self._options.sampling.seed,
             filled=filled_of(bytes(self._written.text), self._written.filled),
             is_written=self._written.kept > 0,
-            lost=self._written.transcript.lost,
-            left_out=tuple(self._written.left_out),
+            lost=lost,
+            left_out=(*left_out, *others),
             stop_text=self._stopped,
             was_cut=self._was_cut,
             reasoning="\n\n".join(self._reasoning) or None,
@@ -597,6 +599,7 @@ class TextGuide:
             yield Drafted(text=kept)
         if self._written.matcher.is_completed() and not self._may_go_on(rest, candidates):
             self._discard(rest)
+            self._written.transcript.set_aside(rest, is_before=False)
             reason = "the text was complete before it"
             yield self._rejected(rest, reason)
             yield Corrected(text=b"", token_id=None, logprob=None, candidates=(), means="forced")
@@ -649,6 +652,8 @@ class TextGuide:
                 self._written.transcript.forget()
             self._written.kept += content(text) if is_same else 0
         elif text:
+            if means not in _FILLING:
+                self._written.supersede(rest)
             self._written.keep(text)
         else:
             self._written.transcript.add_refused(rest)
@@ -752,6 +757,8 @@ class TextGuide:
             return draft
         self._corrections += 1
         self._discard(draft[:start])
+        so_far = bytes(self._written.text)
+        self._written.transcript.set_aside(so_far + draft[:start], is_before=True)
         yield self._rejected(draft[:start], "talk before the text")
         yield Corrected(text=b"", token_id=None, logprob=None, candidates=(), means="skipped")
         return draft[start:]

@@ -8,10 +8,11 @@ is written again from the transcript, except where the grammar has replaced a pa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from stencilm.generation.result import LeftOut
 from stencilm.guiding.extent import closing, has_words, is_element, said_by
 from stencilm.guiding.growing import Growing
 from stencilm.guiding.loose_json import (
@@ -27,6 +28,7 @@ from stencilm.guiding.overlaps import Overlap, overlap, overlaps, says_something
 from stencilm.guiding.reading import said_again
 from stencilm.guiding.rereading import wrapped
 from stencilm.guiding.rewriting import Reread
+from stencilm.guiding.told import Told, is_talk, value_behind, words_read
 
 _FREE_WORK = 100_000
 """Bytes of transcripts that may be read again in any case."""
@@ -35,6 +37,7 @@ _WORK_FOR_A_BYTE = 16
 _LEAST_GROWTH = 4
 """The fraction by which a held transcript must grow to be read again: all readings of it together
 cost only a few times its length."""
+_WORD = re.compile(r"[^\W_]+")
 _OPENING = re.compile(rb"[\[{]")
 _IN_DOCUMENT = re.compile(rb"\"|'\s*:|^\s*[]}:,]")
 
@@ -79,6 +82,7 @@ class Transcript:
         is_seeded: The text begins with a seed, which no draft said.
 
     Attributes:
+        is_json: The text is JSON by a schema.
         is_owing: The text says less than the transcript, in which the rest has a place.
     """
 
@@ -95,19 +99,23 @@ class Transcript:
         self._is_seeded = is_seeded
         self._read_up_to = 0  # the length at the last reading of everything
         self._is_late = is_late
+        self.is_json = is_json
+        self._superseded: list[Scalar] = []
         self._said: bytes | None = b"" if is_json else None
+        self._before = self._behind = b""  # what was taken for talk around the text
         self._drafts = b""  # as they came, without the grammar's additions
+        self._heard: list[bytes] = []  # the same, one by one
         self._is_begun = False  # by a draft
         self._forced = 0  # bytes at the end that the grammar added
-        self._lost: bytes = b""
+        self._is_lossy = False
         self._left = _FREE_WORK
         self.is_owing = False
 
     @property
     def lost(self) -> str:
         """The drafts, if the text lacks a part of them that the grammar has a place for."""
-        left = self._said if self.is_owing and self._said is not None else b""
-        return (self._lost or left).decode("utf-8", "ignore")
+        drafts = self._drafts if self._is_lossy or self.is_owing else b""
+        return drafts.decode("utf-8", "ignore")
 
     def add(self, text: bytes, *, is_drafted: bool = True) -> None:
         """Add something to the transcript that is also in the text, from a draft or the grammar."""
@@ -187,7 +195,7 @@ class Transcript:
     def forget(self) -> None:
         """Give up the transcript, because the text contains something that no draft said."""
         if self.is_owing and self._said is not None:
-            self._lost = self._said
+            self._is_lossy = True
         self._said = None
         self.is_owing = False
 
@@ -326,8 +334,47 @@ class Transcript:
 
     def hear(self, draft: bytes) -> None:
         """A draft was read, whatever part of it is in the text."""
-        if self._said is not None:
+        if self.is_json:
             self._drafts += draft
+            self._heard.append(draft)
+
+    def set_aside(self, text: bytes, *, is_before: bool) -> None:
+        """A part of a draft was taken for talk before the text, which it follows, or after it."""
+        if is_before:
+            self._before += text
+        else:
+            self._behind += text
+
+    def supersede(self, told: str, rest: bytes) -> None:
+        """The value that the rest of a draft begins with was replaced by a model.
+
+        Args:
+            told: What a reader of the rest must know of the text so far.
+            rest: The rest of the draft, which may begin within the value.
+        """
+        value = value_behind(told, told + rest.decode("utf-8", "ignore"))
+        if value is not None:
+            self._superseded.append(value)
+
+    def untold(
+        self, response: str, left_out: Iterable[LeftOut], *, is_cut: bool
+    ) -> tuple[tuple[LeftOut, ...], str]:
+        """The documents beside the response, and all drafts if it lacks more than is listed."""
+        if not self.is_json or self._drafts.strip() == response.strip().encode():
+            return (), self.lost
+        told = Told(response, [*left_out, *self._superseded], is_cut=is_cut, is_late=self._is_late)
+        texts = [(self._drafts, True), (self._drafts, False)]
+        if len(self._heard) > 1:  # side by side, those that say a word again say another one
+            again = [(draft, True) for draft in self._heard if _is_alone(draft)]
+            if self._has_all_words():
+                said = (self._said or b"") + self._behind
+                again += [(said, True), (said, False)]
+            texts = [*again, *texts]
+        for said, is_exact in texts:
+            others = told.others(said.decode("utf-8", "ignore"), is_exact=is_exact)
+            if others is not None:
+                return others, self.lost
+        return (), self.lost or self._drafts.decode("utf-8", "ignore")
 
     def _joined(self, draft: bytes) -> Iterator[bytes]:
         """The possible transcripts of a draft and all before it, likeliest first.
@@ -368,6 +415,27 @@ class Transcript:
     def _document(self, said: bytes) -> Node | None:
         """The first document of a transcript, without the talk and fences around it."""
         return self._growing.read(said).node
+
+    def _has_all_words(self) -> bool:
+        """Whether the transcript has every word of the drafts, before its documents end."""
+        if self._said is None:
+            return False
+        before, text, behind = (
+            part.decode("utf-8", "ignore") for part in (self._before, self._said, self._behind)
+        )
+        there = " ".join(
+            [before if is_talk(before) else "", *words_read(text, self._is_late), behind]
+        )
+        known = set(_WORD.findall(there))
+        for draft in self._heard:
+            words = _WORD.findall(draft.decode("utf-8", "ignore"))
+            cut = (*words[:1], *words[-1:])  # by the ends of the draft
+            if not known.issuperset(words[1:-1]) or not all(word in there for word in cut):
+                return False
+        first = first_document(text)
+        end = len(text) if first is None else read(text, first[0])[1]
+        rest = text[end:].lstrip()
+        return rest[:1] not in ("]", "}", ",", ":") or not says_something(rest.encode())
 
     def _is_all_again(self, draft: bytes) -> bool:
         if not begins_document(draft):
@@ -414,6 +482,17 @@ def is_all_again(before: Node | None, draft: bytes) -> bool:
             return first.is_open or other.is_open or first == other
         return type(first) is type(other)
     return False
+
+
+def _is_alone(draft: bytes) -> bool:
+    """Whether a draft is a whole document with nothing but talk around it."""
+    if not begins_document(draft):
+        return False
+    text = draft.decode("utf-8", "ignore")
+    begin = min(at for at in map(text.find, "{[") if at >= 0)
+    node, end = read(text, begin)
+    is_closed = isinstance(node, (Elements, Members)) and not node.is_open
+    return is_closed and not has_words(node) and text[end:].lstrip()[:1] not in ("]", "}", ",")
 
 
 def begins_document(draft: bytes) -> bool:

@@ -59,6 +59,7 @@ def generation_of(
         stop_text=guided.stop_text,
         closed=guided.status == "closed",
         filled=guided.filled,
+        left_out=guided.left_out,
         guided=guided,
         reasoning=guided.reasoning,
     )

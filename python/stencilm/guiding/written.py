@@ -86,6 +86,11 @@ class Written:
         self.transcript.add(text)
         self.kept += content(text)
 
+    def supersede(self, rest: bytes) -> None:
+        """The text goes on with what a model chose in place of the rest of a draft."""
+        if self.transcript.is_json:
+            self.transcript.supersede(self._rereader.unsettled(bytes(self.text)), rest)
+
     def fill(self, text: bytes, means: str) -> None:
         """Append a text that no model wrote."""
         start = len(self.text)

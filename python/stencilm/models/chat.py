@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from stencilm.callbacks import passed_on
 from stencilm.characters import whole_characters
 from stencilm.errors import (
     GrammarSyntaxError,
@@ -19,8 +20,9 @@ from stencilm.errors import (
     Unsatisfiable,
     UnsupportedFeature,
 )
-from stencilm.generation.result import Generation, InvalidOutput
+from stencilm.generation.result import Generation, InvalidOutput, LeftOut
 from stencilm.generation.typed import raise_with_text
+from stencilm.grammars.complaints import complaint_of, refusal
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import (
     NumberTooLarge,
@@ -42,7 +44,7 @@ from stencilm.grammars.symbols import SYMBOLS, SymbolTable
 from stencilm.limits import Limits, checked_limits
 from stencilm.models.exact_numbers import for_messages
 from stencilm.models.joined_schemas import JoinedSchemas
-from stencilm.models.options import laid_out_with
+from stencilm.models.options import given_options, laid_out_with
 from stencilm.models.prompts import Conversation, chat_text
 from stencilm.shown import is_word, shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
@@ -128,6 +130,11 @@ class Chat(Generic[T]):
     def results(self) -> tuple[ToolResult, ...]:
         """All calls that were run, in order."""
         return tuple(result for turn in self.turns for result in turn.results)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What a model behind an API wrote beside its turns, such as a second turn after one."""
+        return tuple(one for turn in self.turns for one in turn.generation.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +233,7 @@ def _with_options(talk: Talk, options: Mapping[str, Any] | None) -> tuple[Talk, 
     A turn is a text of another type than the answer. So the layout must be among the options of the
     answer's schema, which a turn has as well, and the answer's own limits among those of the turns.
     """
-    given: Any = dict(options or {})
+    given: Any = given_options(options or {})
     output_type, _ = laid_out_with(talk.output_type, given)
     if given.get("limits") is not None:
         checked_limits(given["limits"])
@@ -242,7 +249,7 @@ def _result(talk: Talk, call: ToolCall, value: Any, error: Exception | None) -> 
         except Exception as unwritable:  # the value's own methods may raise anything
             error = unwritable
     if talk.on_error == "raise":
-        raise error
+        raise passed_on(error, f"the tool {call.name!r}")
     return ToolResult(call, None, error)
 
 
@@ -283,10 +290,14 @@ def _steps(
                 return Chat(output.parse(text), tuple(turns), tuple(so_far))
             except (ValueError, RecursionError) as error:
                 # The type's own validators demand more than the grammar can express.
-                refused = f"the answer is refused by {output.name}: {error}"
+                complaint = complaint_of(error)
                 if number >= talk.max_rounds:
-                    raise InvalidOutput(refused, text=text) from error
-                so_far.append({"role": "user", "content": f"{refused}\nGive another answer."})
+                    said = complaint.replace("\n", "; ")
+                    refused = f"the answer is refused by {output.name}: {said}"
+                    failure = InvalidOutput(refused, text=text)
+                    failure.complaint = complaint
+                    raise failure from error
+                so_far.append({"role": "user", "content": refusal(complaint, "Answer again.")})
                 continue
             except BaseException as error:
                 raise_with_text(error, text, output)

@@ -167,10 +167,10 @@ class Model(TypedModel):
         prompt: Prompt,
         output_type: TypeForm[T] = ...,
         *,
-        beams: int = ...,
-        max_tokens: int = ...,
-        length_penalty: float = ...,
-        reasoning: Reasoning = ...,
+        beams: int | None = ...,
+        max_tokens: int | None = ...,
+        length_penalty: float | None = ...,
+        reasoning: Reasoning | None = ...,
         limits: Limits | None = ...,
         whitespace_budget: int | None = ...,
     ) -> list[tuple[T, float]]: ...
@@ -181,10 +181,10 @@ class Model(TypedModel):
         prompt: Prompt,
         output_type: OutputForm[T],
         *,
-        beams: int = ...,
-        max_tokens: int = ...,
-        length_penalty: float = ...,
-        reasoning: Reasoning = ...,
+        beams: int | None = ...,
+        max_tokens: int | None = ...,
+        length_penalty: float | None = ...,
+        reasoning: Reasoning | None = ...,
         limits: Limits | None = ...,
         whitespace_budget: int | None = ...,
     ) -> list[tuple[T, float]]: ...
@@ -195,10 +195,10 @@ class Model(TypedModel):
         prompt: Prompt,
         output_type: Callable[..., object],
         *,
-        beams: int = ...,
-        max_tokens: int = ...,
-        length_penalty: float = ...,
-        reasoning: Reasoning = ...,
+        beams: int | None = ...,
+        max_tokens: int | None = ...,
+        length_penalty: float | None = ...,
+        reasoning: Reasoning | None = ...,
         limits: Limits | None = ...,
         whitespace_budget: int | None = ...,
     ) -> list[tuple[dict[str, Any], float]]: ...
@@ -208,10 +208,10 @@ class Model(TypedModel):
         prompt: Prompt,
         output_type: Any = str,
         *,
-        beams: int = 4,
-        max_tokens: int = DEFAULT_MAX_TOKENS,
-        length_penalty: float = 1.0,
-        reasoning: Reasoning = "auto",
+        beams: int | None = 4,
+        max_tokens: int | None = DEFAULT_MAX_TOKENS,
+        length_penalty: float | None = 1.0,
+        reasoning: Reasoning | None = "auto",
         limits: Limits | None = None,
         whitespace_budget: int | None = None,
     ) -> list[tuple[Any, float]]:
@@ -234,9 +234,12 @@ class Model(TypedModel):
             whitespace_budget: As for `__call__`, for each of the texts.
         """
         whitespace_budget = checked_whitespace(whitespace_budget)
-        beams = count("beams", beams, least=1, most=_MOST_BEAMS)
-        max_tokens = count("max_tokens", max_tokens, least=1)
-        length_penalty = finite("length_penalty", length_penalty)
+        # What is None is not given, as for the options of a single text.
+        beams = count("beams", 4 if beams is None else beams, least=1, most=_MOST_BEAMS)
+        most = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
+        max_tokens = count("max_tokens", most, least=1)
+        penalty = 1.0 if length_penalty is None else length_penalty
+        length_penalty = finite("length_penalty", penalty)
         output, compiled = self._prepare(output_type, limits)
         prompt_ids = self._reasoned_ids(prompt, reasoning, max_tokens)
         whitespace = whitespace_budget if output.is_json else None
@@ -261,7 +264,7 @@ class Model(TypedModel):
         prompt: Prompt,
         output_type: TypeForm[T],
         *,
-        reasoning: Reasoning = ...,
+        reasoning: Reasoning | None = ...,
         limits: Limits | None = ...,
     ) -> list[tuple[T, float]]: ...
 
@@ -271,7 +274,7 @@ class Model(TypedModel):
         prompt: Prompt,
         output_type: OutputForm[T],
         *,
-        reasoning: Reasoning = ...,
+        reasoning: Reasoning | None = ...,
         limits: Limits | None = ...,
     ) -> list[tuple[T, float]]: ...
 
@@ -280,7 +283,7 @@ class Model(TypedModel):
         prompt: Prompt,
         output_type: Any,
         *,
-        reasoning: Reasoning = "auto",
+        reasoning: Reasoning | None = "auto",
         limits: Limits | None = None,
     ) -> list[tuple[Any, float]]:
         """The values of a type with few texts, most probable first, each with its probability.
@@ -317,14 +320,16 @@ class Model(TypedModel):
         found = [(text.decode(), logprob) for text, logprob in zip(texts, logprobs, strict=True)]
         return [(value, math.exp(logprob)) for value, logprob in by_value(found, output)]
 
-    def _reasoned_ids(self, prompt: Prompt, reasoning: Reasoning, max_tokens: int) -> list[int]:
+    def _reasoned_ids(
+        self, prompt: Prompt, reasoning: Reasoning | None, max_tokens: int
+    ) -> list[int]:
         """The tokens of a prompt and of everything that the model writes before its answer."""
         compiled = self._prepare(str)[1]
         steps = reason(
             self.backend,
             lambda: _new_matcher(compiled, self.tokenizer_info),
             checked_prompt(prompt),
-            checked_reasoning(reasoning),
+            checked_reasoning("auto" if reasoning is None else reasoning),
             max_tokens,
         )
         while True:
@@ -391,7 +396,7 @@ class Model(TypedModel):
                     self.backend,
                     _new_matcher(compiled, self.tokenizer_info),
                     checked_prompt(job.prompt),
-                    options.get("reasoning", "auto"),
+                    checked_reasoning(options.get("reasoning", "auto")),
                     options.get("max_tokens") or DEFAULT_MAX_TOKENS,
                 )
                 if isinstance(matcher, ReasoningMatcher):

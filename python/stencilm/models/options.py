@@ -41,10 +41,10 @@ class TextLayout(TypedDict, total=False):
             allows all other escapes. Default "any".
     """
 
-    compact: bool
+    compact: bool | None
     indent: int | None
     max_whitespace: int | None
-    escapes: Escapes
+    escapes: Escapes | None
 
 
 class Drawing(TextLayout, total=False):
@@ -105,7 +105,8 @@ class Drawing(TextLayout, total=False):
             tokens that would exceed it are not allowed, unless there are no others. By default no
             limit.
 
-    The options of `TextLayout` are accepted as well.
+    The options of `TextLayout` are accepted as well. An option that is None counts as not given,
+    except `max_whitespace`, for which it means no limit.
 
     Raises:
         UnsupportedFeature: The endpoint does not support an option. This is also a ValueError.
@@ -113,25 +114,37 @@ class Drawing(TextLayout, total=False):
 
     max_tokens: int | None
     temperature: float | None
-    top_p: float
+    top_p: float | None
     top_k: int | None
-    min_p: float
-    repetition_penalty: float
-    frequency_penalty: float
-    presence_penalty: float
-    logit_bias: Mapping[int, float]
-    stop: str | Sequence[str]
+    min_p: float | None
+    repetition_penalty: float | None
+    frequency_penalty: float | None
+    presence_penalty: float | None
+    logit_bias: Mapping[int, float] | None
+    stop: str | Sequence[str] | None
     seed: int | None
-    sampling: SamplingMethod
+    sampling: SamplingMethod | None
     particles: int | None
-    max_passes: int
+    max_passes: int | None
     draft: Draft
-    reasoning: Reasoning
+    reasoning: Reasoning | None
     limits: Limits | None
-    max_retries: int
-    finish: Finish
+    max_retries: int | None
+    finish: Finish | None
     budget: Budget | None
     whitespace_budget: int | None
+
+
+_OPTIONAL = frozenset(Drawing.__annotations__) - {"max_whitespace"}
+
+
+def given_options(options: Mapping[str, Any]) -> Drawing:
+    """The options without those that are None, which count as not given."""
+    given: Any = {
+        name: value for name, value in options.items() if value is not None or name not in _OPTIONAL
+    }
+    checked: Drawing = given
+    return checked
 
 
 _NUMBERS = (
@@ -221,7 +234,7 @@ class Options:
     def stops(self) -> tuple[str, ...]:
         """The stop texts."""
         given = self.stop
-        if not isinstance(given, (str, Sequence)):
+        if not isinstance(given, (str, Sequence)) or isinstance(given, (bytes, bytearray)):
             raise TypeError(
                 f"stop is {shown_value(given):.60}, but must be a text, or a list of texts"
             )
@@ -265,7 +278,7 @@ def options_of(given: Drawing, *, without: Collection[str] = ()) -> Options:
     for name in given:
         if name not in known:
             raise TypeError(f"{name!r} is no option: give some of {', '.join(known)}")
-    left = {name: value for name, value in given.items() if name not in without}
+    left = {name: value for name, value in given_options(given).items() if name not in without}
     left.pop("max_retries", None)
     options = Options(**left)  # type: ignore[arg-type]
     if options.budget is not None and not hasattr(options.budget, "tokens"):

@@ -23,8 +23,8 @@ Prompt: TypeAlias = str | Sequence[Mapping[str, object]]
 def checked_prompt(prompt: Any) -> Prompt:
     """Check a prompt and return it.
 
-    Raises TypeError if it is neither text nor chat messages, and ValueError for a lone surrogate,
-    which no tokenizer can read.
+    Raises TypeError if it is neither text nor chat messages with roles, and ValueError for a lone
+    surrogate, which no tokenizer can read.
     """
     if isinstance(prompt, str):
         check_characters(prompt, "the prompt", "no tokenizer can read")
@@ -35,7 +35,18 @@ def checked_prompt(prompt: Any) -> Prompt:
             f"the prompt is {shown_value(prompt):.60}, but must be a str, or chat messages such as "
             "[{'role': 'user', 'content': 'Hello'}]"
         )
+    for message in prompt:
+        check_role(message)
     return cast("Prompt", prompt)
+
+
+def check_role(message: Mapping[str, Any]) -> None:
+    """Raise TypeError for a message without a role, which a chat template may leave out."""
+    if not isinstance(message.get("role"), str):
+        raise TypeError(
+            f"a message is {shown_value(dict(message)):.100}, but must have a 'role', such as "
+            "'user'"
+        )
 
 
 @runtime_checkable

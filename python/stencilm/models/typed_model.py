@@ -24,16 +24,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from stencilm.generation.partial import MISSING, Pace, PartialReader
+from stencilm.generation.partial_texts import ChoiceReader, TextReader
 from stencilm.generation.result import Generation, InvalidOutput
 from stencilm.generation.trace import Event, checked_listener
 from stencilm.generation.typed import Known, raise_with_text
+from stencilm.grammars.complaints import refusal
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.json_values import finite_json
 from stencilm.grammars.output_form import OutputForm
 from stencilm.grammars.outputs import Output
 from stencilm.in_thread import in_thread
 from stencilm.limits import Limits, checked_limits
-from stencilm.models.options import Drawing, laid_out_with
+from stencilm.models.options import Drawing, given_options, laid_out_with
 from stencilm.models.prompts import Conversation
 from stencilm.models.protocol import Prompt
 from stencilm.models.reasoning import (
@@ -328,7 +330,7 @@ class TypedModel(ABC):
 
         The default temperature is 1, except for an endpoint that takes none.
         """
-        options = self._sampled(_checked_number(n), options)
+        options = self._sampled(_checked_number(n), given_options(options))
         return self.batch([prompt] * n, output_type, **options)
 
     @overload
@@ -353,10 +355,11 @@ class TypedModel(ABC):
 
         Pydantic models and dataclasses are instances in which what is not written yet is None;
         lists and dicts hold what there is so far. Only finished parts are validated; an open string
-        is shown as it grows, an open number is not. `JsonSchema` gives the data so far; free texts
-        and those of a `Grammar` are given as far as they are written. A step costs only what is new
-        in it, however long the text is: a value with many thousand parts to copy is skipped if
-        copying would take longer than everything else. Closing the iterator stops the model.
+        is shown as it grows, an open number is not. A `Literal`, an Enum and a `Choice` have no
+        value before it is clear which one is written. `JsonSchema` gives the data so far; free
+        texts and those of a `Grammar` are given as far as they are written. A step costs only what
+        is new in it, however long the text is: a value with many thousand parts to copy is skipped
+        if copying would take longer than everything else. Closing the iterator stops the model.
         Options and errors are those of `__call__`. If validators refuse the text and it is written
         again, partial values start again.
         """
@@ -718,6 +721,7 @@ class TypedModel(ABC):
 
         The first round holds the texts that precede the answers, if there are any.
         """
+        options = given_options(options)
         retries = count(
             "max_retries",
             options.get("max_retries", DEFAULT_MAX_RETRIES),
@@ -853,9 +857,6 @@ class TypedModel(ABC):
         return ready
 
 
-_CHARACTERS_FOR_A_PART = 64  # of text: copying them takes as long as copying an element of a list
-
-
 class Partials:
     """The partial values of a text that arrives in pieces."""
 
@@ -864,9 +865,13 @@ class Partials:
         self._start()
 
     def _start(self) -> None:
-        self._texts: list[str] = []
-        self._length = 0
-        self._reader = PartialReader(self._output.json_type) if self._output.is_json else None
+        self._reader: PartialReader | ChoiceReader | TextReader
+        if self._output.is_json:
+            self._reader = PartialReader(self._output.json_type)
+        elif self._output.texts is not None:
+            self._reader = ChoiceReader(self._output, self._output.texts)
+        else:
+            self._reader = TextReader()
         self._pace = Pace()
         self._is_new = False  # new text has arrived since the last value was shown
 
@@ -878,11 +883,6 @@ class Partials:
         if piece is None:
             self._start()
             return MISSING
-        if self._reader is None:
-            self._texts.append(piece)
-            self._length += len(piece)
-            self._is_new = self._is_new or bool(piece)
-            return self._shown(self._length // _CHARACTERS_FOR_A_PART, self._whole_text)
         try:
             self._reader.feed(piece)
             self._is_new = self._reader.has_changed() or self._is_new
@@ -896,14 +896,9 @@ class Partials:
         self._is_new = False
         return self._pace.shown(show)
 
-    def _whole_text(self) -> str:
-        text = "".join(self._texts)
-        self._texts = [text]
-        return text
-
     def whole(self, text: str) -> Any:
         """The value of the whole text if it was already read, else `MISSING`."""
-        return MISSING if self._reader is None else self._reader.whole(text)
+        return self._reader.whole(text)
 
 
 def as_messages(prompt: Prompt) -> list[dict[str, Any]]:
@@ -917,7 +912,7 @@ def complaint_of(refused: Generation[Any]) -> str:
     """The message to the model about a text that the type's validators refused."""
     error = refused.error
     said = error.complaint if isinstance(error, InvalidOutput) else str(error)
-    return f"That was refused: {said}. Write the whole of it again, corrected."
+    return refusal(said, "Write the whole of it again, corrected.")
 
 
 def _generations(end: StopIteration) -> list[Generation[Any]]:

@@ -23,7 +23,9 @@ from typing import Any, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from stencilm.callbacks import raised
 from stencilm.errors import GrammarSyntaxError, LimitExceeded, UnsupportedFeature
+from stencilm.grammars.complaints import complaint_of
 from stencilm.grammars.json_reading import json_reader
 from stencilm.grammars.json_values import write_json
 from stencilm.grammars.python_types import (
@@ -99,7 +101,7 @@ class CallableTool:
         try:
             return self.run(call), None
         except Exception as error:
-            return None, error
+            return None, raised(error)
 
     async def aoutcome(self, call: ToolCall) -> tuple[Any, Exception | None]:
         """The same for an asynchronous function, which is awaited; any other runs in a thread."""
@@ -115,9 +117,9 @@ class CallableTool:
             value = values.all_listed(value)
             if _to_be_awaited(value):
                 value = await values.awaited(value)
-        except Exception as raised:
+        except Exception as failure:
             _close(_to_be_awaited(value))
-            return None, raised
+            return None, raised(failure)
         return value, error
 
 
@@ -363,9 +365,7 @@ def error_text(error: Exception) -> str:
     """An error as text for the model; only its type if it has no text."""
     try:
         if isinstance(error, ValidationError):
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            return json.dumps({"error": f"{place}: {first['msg']}" if place else first["msg"]})
+            return json.dumps({"error": complaint_of(error)}, ensure_ascii=False)
         said = f"{type(error).__name__}: {error}"
     except Exception:  # the `__str__` of a user's error may raise anything
         said = type(error).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stencilm.compat.xgrammar.escapes import read_ebnf
 from stencilm.compat.xgrammar.failures import DeserializeFormatError, translated
 from stencilm.compat.xgrammar.grammars import (
     ANY_JSON,
@@ -180,9 +181,15 @@ class GrammarCompiler:
             raise ValueError(
                 f"grammar is a {type(grammar).__name__}, but must be a Grammar or an EBNF text"
             )
-        given = grammar if isinstance(grammar, str) else grammar._grammar
+        if isinstance(grammar, str):
+            with read_ebnf(grammar) as text:
+                compiled = self._compiler.compile_grammar(text, root_rule_name=root_rule_name)
+            return self._made(compiled)
         with translated():
-            return self._made(self._compiler.compile_grammar(given, root_rule_name=root_rule_name))
+            compiled = self._compiler.compile_grammar(
+                grammar._grammar, root_rule_name=root_rule_name
+            )
+            return self._made(compiled)
 
     def clear_cache(self) -> None:
         """Drop all cached grammars."""

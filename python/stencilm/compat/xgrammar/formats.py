@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from stencilm.compat.arguments import check_kinds
+from stencilm.compat.xgrammar.escapes import own_escapes
 from stencilm.compat.xgrammar.failures import InvalidStructuralTagError
 from stencilm.compat.xgrammar.schemas import any_dot, opened
 from stencilm.errors import StencilError
@@ -321,6 +322,9 @@ def _plain(value: Any) -> Any:
         return value
     if value.get("type") == "regex" and isinstance(value.get("pattern"), str):
         return {**value, "pattern": _any_dot(value["pattern"])}
+    if value.get("type") == "grammar" and isinstance(value.get("grammar"), str):
+        is_ebnf = value.get("syntax", "ebnf") == "ebnf"
+        return {**value, "grammar": own_escapes(value["grammar"])} if is_ebnf else value
     if value.get("type") not in ("json_schema", "qwen_xml_parameter"):
         return {name: _plain(field) for name, field in value.items()}
     made = {"strict_mode": True, **value}

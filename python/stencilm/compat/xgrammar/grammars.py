@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from stencilm.compat.arguments import check_kinds
+from stencilm.compat.xgrammar.escapes import read_ebnf
 from stencilm.compat.xgrammar.failures import (
     DeserializeFormatError,
     InvalidJSONError,
@@ -54,8 +55,8 @@ class Grammar:
     @staticmethod
     def from_ebnf(ebnf_string: str, *, root_rule_name: str = "root") -> Grammar:
         """The texts of an EBNF grammar."""
-        with translated():
-            return Grammar._of(_Grammar.from_ebnf(ebnf_string, root_rule_name=root_rule_name))
+        with read_ebnf(ebnf_string) as text:
+            return Grammar._of(_Grammar.from_ebnf(text, root_rule_name=root_rule_name))
 
     @staticmethod
     def from_json_schema(
