@@ -91,8 +91,7 @@ impl LexemeMask {
             self.crossings.iter().flat_map(|crossings| crossings.iter()).map(CrossingTokens::memory_bytes).sum();
         let crossings = crossings + self.crossings.as_ref().map_or(0, |crossings| 48 + memory::of_list(crossings));
         let unkept = self.unkept.iter().map(|unkept| 16 + memory::of_slice::<u32>(unkept.len())).sum::<usize>();
-        let leaving: usize =
-            self.leaving.get().into_iter().flatten().flatten().map(CrossingTokens::memory_bytes).sum();
+        let leaving: usize = self.leaving.get().into_iter().flatten().flatten().map(CrossingTokens::memory_bytes).sum();
         // A shared set is counted by those that share it.
         let own = self.inside.as_ref().filter(|inside| Arc::strong_count(inside) == 1);
         let inside = own.map_or(0, |inside| 48 + memory::of_slice::<u32>(inside.words().len()));

@@ -15,7 +15,6 @@ pub(crate) mod cache;
 pub(crate) mod crossing;
 pub(crate) mod find;
 pub(crate) mod ids;
-pub(crate) mod leaving;
 pub(crate) mod mask;
 pub(crate) mod shared;
 pub(crate) mod single_tokens;

@@ -11,11 +11,11 @@ use stencilm_support::FEW;
 
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
-use crate::lexeme::leaving::find_leaving;
 use crate::lexeme::mask::LexemeMaskAt;
 use crate::machine::expansion::{Continuations, Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::machine::reader::Reader;
+use crate::mask::leaving::find_leaving;
 use crate::parse::stepper::{Run, offers_tokens};
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
@@ -125,7 +125,9 @@ impl Run<'_> {
         }
         let mut lexemes = self.lexemes_of(thread, expansion, StateId::START);
         let mut continued: Vec<bool> = vec![own.is_none(); lexemes.len()];
-        own.into_iter().for_each(|own| mark_open(own, &lexemes.iter().map(|lexeme| lexeme.tag).collect::<Vec<_>>(), &mut continued));
+        own.into_iter().for_each(|own| {
+            mark_open(own, &lexemes.iter().map(|lexeme| lexeme.tag).collect::<Vec<_>>(), &mut continued)
+        });
         let mut any_dense = own.is_some();
         for _ in 1..MOST_JOINED {
             let mut longer = Vec::new();
@@ -153,7 +155,12 @@ impl Run<'_> {
             let dfa = self.lexeme_cache.dfa(&exprs)?;
             let here = self.lexeme_cache.mask(vocabulary, dfa, StateId::START)?;
             if !here.mask.unkept.is_empty() {
-                find_leaving(self.lexeme_cache, vocabulary, (&Reader { expansion: None, dfa }, StateId::START.0), &here)?;
+                find_leaving(
+                    self.lexeme_cache,
+                    vocabulary,
+                    (&Reader { expansion: None, dfa }, StateId::START.0),
+                    &here,
+                )?;
             }
             if here.mask.knows_crossing_tokens() || !any_continued {
                 return Ok(Some(Dense { here, joined: Some(Arc::new(Joined { dfa, lexemes })) }));
@@ -182,10 +189,10 @@ impl Run<'_> {
     /// The lexemes of a thread, with the whitespace before them; those of an expansion begin in `start`.
     fn lexemes_of(&mut self, thread: Entry, expansion: &Arc<Expansion>, start: StateId) -> Vec<Lexeme> {
         let whitespace = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0);
-        let whitespace = whitespace.map(|whitespace| {
-            self.lexeme_cache.whitespace(whitespace.set, expansion.whitespace_left(thread.state))
-        });
-        let state = if whitespace.is_some() || thread.state == StateId::START.0 { start } else { StateId(thread.state) };
+        let whitespace = whitespace
+            .map(|whitespace| self.lexeme_cache.whitespace(whitespace.set, expansion.whitespace_left(thread.state)));
+        let state =
+            if whitespace.is_some() || thread.state == StateId::START.0 { start } else { StateId(thread.state) };
         let lexemes = expansion.lexemes(self.lexeme_cache, state).into_iter();
         let lexemes = lexemes.map(|(tag, lexeme)| {
             let expr = whitespace.map_or(lexeme, |whitespace| self.lexeme_cache.concat(whitespace, lexeme));

@@ -18,6 +18,7 @@ pub(crate) mod delta;
 pub(crate) mod draft;
 pub(crate) mod joined;
 pub(crate) mod known_suffixes;
+pub(crate) mod leaving;
 pub(crate) mod optimistic;
 pub(crate) mod pipeline;
 pub(crate) mod reference;

@@ -9,26 +9,40 @@
 //! Such a mask does not depend on which keys were seen. Names that no additional key may have are known beforehand: the
 //! tokens that complete one are found by walking the names, and left out.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
+use stencilm_grammar::NodeId;
 use stencilm_regex::{ByteSet, StateId, Tag};
 use stencilm_support::MANY;
 
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
-use crate::lexeme::leaving::find_leaving;
 use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::machine::reader::Reader;
 use crate::mask::draft::{Draft, OptimisticMask};
 use crate::mask::joined::{Dense, DenseThread};
+use crate::mask::leaving::find_leaving;
 use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
 use crate::switches::Switch;
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;
+
+/// The threads of a configuration by how their tokens are found.
+#[derive(Default)]
+struct Threads {
+    /// The dense threads. Those with the same lexeme mask are together, unless what follows them is read one by one.
+    alike: Vec<Vec<DenseThread>>,
+    sparse: Vec<(Entry, Arc<Expansion>)>,
+    /// The lexeme masks of the whitespace before sparse threads.
+    whitespace: Vec<Arc<LexemeMask>>,
+    /// The single tokens that may come.
+    single: Vec<NodeId>,
+}
 
 impl Run<'_> {
     /// Writes the mask of a configuration, without stop tokens and as if every additional key were new. Among the
@@ -53,59 +67,23 @@ impl Run<'_> {
         let mut flipped = std::mem::take(&mut self.scratch.flipped);
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
-        let mut alike: Vec<Vec<DenseThread>> = Vec::new();
-        let (mut sparse, mut single) = (Vec::new(), Vec::new());
-        // The lexeme masks of whitespace before threads. The lexeme mask of a dense thread already includes its
-        // whitespace.
-        let (mut whitespace, mut added): (Vec<Arc<LexemeMask>>, Vec<Arc<LexemeMask>>) = Default::default();
-        for thread in self.stacks.entries(configuration).to_vec() {
-            if thread == Entry::BOTTOM {
-                continue;
-            }
-            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-            if offers_tokens(thread) {
-                single.extend(expansion.tokens.iter().map(|&(node, _)| node));
-                continue;
-            }
-            let here = self.dense(vocabulary, thread, &expansion)?;
-            let here = match here {
-                Some(here) if self.knows_crossing_tokens((thread, &expansion), &here)? => Some(here),
-                _ => None,
-            };
-            if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
-                let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
-                let masks = if here.is_some() { &mut added } else { &mut whitespace };
-                masks.push(runs.mask(vocabulary, expansion.whitespace_left(thread.state)));
-            }
-            let Some(dense) = here else {
-                sparse.push((thread, expansion));
-                continue;
-            };
-            let dense = DenseThread { thread, expansion, dense };
-            match alike.iter_mut().find(|alike| self.are_alike(&alike[0], &dense)) {
-                Some(alike) => alike.push(dense),
-                None => alike.push(vec![dense]),
-            }
-        }
-        // The greatest lexeme mask is written first; of the others only the tokens that it lacks are added.
-        alike.sort_by_key(|alike| std::cmp::Reverse(alike[0].dense.here.mask.count));
+        let Threads { alike, sparse, whitespace, single } = self.sorted_threads(vocabulary, configuration)?;
         let mut alike = alike.into_iter();
         if let Some(alike) = alike.next() {
             self.add_dense(&alike, &mut draft)?;
         }
-        // Several threads after the same whitespace share a lexeme mask.
-        whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        whitespace.retain(|whitespace| !added.iter().any(|added| Arc::ptr_eq(added, whitespace)));
         whitespace.iter().for_each(|mask| draft.add_lexeme_mask(mask));
         if draft.lexeme_mask.is_none() {
             draft.mask.fill(0);
         }
         let mut plain = Vec::new();
         for alike in alike {
-            // Once texts were read in too many ways to walk each, all threads are walked together.
-            match self.known.is_some() && self.can_be_joined(alike[0].thread, &alike[0].expansion) {
-                true => plain.extend(alike.iter().map(|alike| alike.thread)),
-                false => self.add_dense(&alike, &mut draft)?,
+            // Once texts were read in too many ways to walk each, what crosses is walked for all threads together.
+            if self.known.is_some() && self.can_be_joined(alike[0].thread, &alike[0].expansion) {
+                draft.add_lexeme_mask(&alike[0].dense.here.mask);
+                plain.extend(alike.iter().map(|alike| alike.thread));
+            } else {
+                self.add_dense(&alike, &mut draft)?;
             }
         }
         for (thread, expansion) in sparse {
@@ -134,6 +112,48 @@ impl Run<'_> {
         // go on.
         unverified.retain(|unverified| token_set::get(mask, unverified.token));
         Ok(OptimisticMask { lexeme_mask, flipped, joined, cleared, unverified })
+    }
+
+    /// The threads of a configuration by how their tokens are found.
+    fn sorted_threads(&mut self, vocabulary: &Tokens, configuration: SetId) -> Result<Threads, EngineError> {
+        let mut threads = Threads::default();
+        // The lexeme mask of a dense thread already includes its whitespace.
+        let mut included: Vec<Arc<LexemeMask>> = Vec::new();
+        for thread in self.stacks.entries(configuration).to_vec() {
+            if thread == Entry::BOTTOM {
+                continue;
+            }
+            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
+            if offers_tokens(thread) {
+                threads.single.extend(expansion.tokens.iter().map(|&(node, _)| node));
+                continue;
+            }
+            let here = self.dense(vocabulary, thread, &expansion)?;
+            let here = match here {
+                Some(here) if self.knows_crossing_tokens((thread, &expansion), &here)? => Some(here),
+                _ => None,
+            };
+            if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
+                let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
+                let masks = if here.is_some() { &mut included } else { &mut threads.whitespace };
+                masks.push(runs.mask(vocabulary, expansion.whitespace_left(thread.state)));
+            }
+            let Some(dense) = here else {
+                threads.sparse.push((thread, expansion));
+                continue;
+            };
+            let dense = DenseThread { thread, expansion, dense };
+            match threads.alike.iter_mut().find(|alike| self.are_alike(&alike[0], &dense)) {
+                Some(alike) => alike.push(dense),
+                None => threads.alike.push(vec![dense]),
+            }
+        }
+        // The greatest lexeme mask is written first; of the others only the tokens that it lacks are added.
+        threads.alike.sort_by_key(|alike| Reverse(alike[0].dense.here.mask.count));
+        // Several threads after the same whitespace share a lexeme mask.
+        threads.whitespace.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        threads.whitespace.retain(|whitespace| !included.iter().any(|included| Arc::ptr_eq(included, whitespace)));
+        Ok(threads)
     }
 
     /// The lexeme mask of a thread, if it is dense. Where many tokens cross the end of the lexeme, those that do not
@@ -297,11 +317,7 @@ impl Run<'_> {
 
     /// The bytes that may follow the lexemes of some threads where these residuals have matched; `None` where only
     /// expanding what follows would tell.
-    fn first_after_alike(
-        &mut self,
-        alike: &[DenseThread],
-        residuals: &[u32],
-    ) -> Result<Option<ByteSet>, EngineError> {
+    fn first_after_alike(&mut self, alike: &[DenseThread], residuals: &[u32]) -> Result<Option<ByteSet>, EngineError> {
         let mut all = ByteSet::EMPTY;
         for DenseThread { thread, expansion, dense: Dense { here, joined } } in alike {
             let tags: Vec<Tag> = here.tags_of_all(residuals).collect();

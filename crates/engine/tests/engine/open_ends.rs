@@ -38,10 +38,16 @@ fn tokens_across_the_end_of_a_text_are_those_of_the_slow_twin() {
         (r#"root ::= [^"]* ("\"" | "\"\"" | "<b>")"#, ["", "a<b", "a\""]),
         // Words after names, and blanks where nearly any text begins.
         (r#"root ::= [ab1]+ (" "* ("a" | "ba" | "-") " "* [ab1]+)*"#, ["a", "a ", "a-"]),
-        (r#"root ::= ws sum; sum ::= term (("-" | ":" | "a") ws term)*; term ::= [ab1]+ ws | "<" ws sum ">" ws; ws ::= [ \n]*"#, ["", "a ", "a1-\n<"]),
+        (
+            r#"root ::= ws sum; sum ::= term (("-" | ":" | "a") ws term)*; term ::= [ab1]+ ws | "<" ws sum ">" ws; ws ::= [ \n]*"#,
+            ["", "a ", "a1-\n<"],
+        ),
         (r#"root ::= "<" root ">" | " "* [^<>]+"#, ["", "<<", "< a"]),
         (r#"root ::= "-" (root " ")* | [^- ]+ | ":" root "," root"#, ["-", "-a", ":"]),
-        (r#"root ::= (name " "* "," [ \n]*)* name; name ::= [ab]+ ("<" root ">")? | "\"" [^"]* "\"""#, ["", "a <", "a<b , "]),
+        (
+            r#"root ::= (name " "* "," [ \n]*)* name; name ::= [ab]+ ("<" root ">")? | "\"" [^"]* "\"""#,
+            ["", "a<", "a<b> , "],
+        ),
     ] {
         let grammar = grammar.replace("; ", "\n");
         let parsed = Grammar::from_ebnf(&grammar, "root").unwrap();

@@ -89,7 +89,11 @@ fn tokens_not_within(vocabulary: &Tokens, mask: &LexemeMask, first: ByteSet) -> 
     let bytes_of = |token| vocabulary.token_bytes(token).unwrap_or_default();
     let begins = |&token: &u32| bytes_of(token).first().is_some_and(|&byte| first.contains(byte));
     if vocabulary.vocab_size() > mask.count + LOOKED_AT {
-        return trie.roots(first).flat_map(|(root, _)| trie.entries_below(root)).filter(|&token| !mask.has(token)).collect();
+        return trie
+            .roots(first)
+            .flat_map(|(root, _)| trie.entries_below(root))
+            .filter(|&token| !mask.has(token))
+            .collect();
     }
     let mut others = TokenSet::empty(vocabulary.vocab_size());
     mask.write(others.words_mut());
