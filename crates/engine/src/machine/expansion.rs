@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stencilm_grammar::{MembersId, NodeId};
 use stencilm_regex::{ByteSet, ExprId, StateId, Tag};
-use stencilm_support::{LimitExceeded, memory};
+use stencilm_support::{FEW, LimitExceeded, MANY, memory};
 
 use crate::lexeme::cache::{DfaId, LexemeCache};
 pub use crate::lexeme::whitespace::{IN_WHITESPACE, OptionalWhitespace};
@@ -183,6 +183,14 @@ impl Expansion {
             _ if state & IN_WHITESPACE != 0 => &[],
             Automaton::Dfa(dfa) => lexeme_cache.accepts(*dfa, StateId(state)),
             Automaton::Names(names, _) => names.accepts(StateId(state)),
+        }
+    }
+
+    /// Whether the lexemes that may still be read in a state are certainly few.
+    pub fn has_few_lexemes(&self, lexeme_cache: &LexemeCache, state: StateId) -> bool {
+        match &self.automaton {
+            Automaton::Dfa(dfa) => lexeme_cache.residuals(*dfa, state).len() <= FEW,
+            Automaton::Names(names, _) => names.size_after(state) <= MANY,
         }
     }
 

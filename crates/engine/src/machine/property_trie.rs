@@ -281,13 +281,27 @@ impl Names {
         false
     }
 
+    /// The number of nodes of the trie below a state, at least the number of names that may come.
+    pub fn size_after(&self, state: StateId) -> usize {
+        let (first, end) = self.nodes_after(state);
+        end - first
+    }
+
+    fn nodes_after(&self, state: StateId) -> (usize, usize) {
+        match state.0 {
+            0 => (0, 0),
+            1 => (0, self.trie.len()),
+            _ => self.trie.children(state.0 as usize - 2),
+        }
+    }
+
+    fn depth_of(&self, state: StateId) -> usize {
+        if state.0 < 2 { 0 } else { self.trie.depth(state.0 as usize - 2) }
+    }
+
     /// The names that may come, without the part that was read already.
     pub fn rests(&self, filter: &Filter, state: StateId) -> Vec<(Tag, Vec<u8>)> {
-        let (nodes, depth) = match state.0 {
-            0 => return Vec::new(),
-            1 => ((0, self.trie.len()), 0),
-            _ => (self.trie.children(state.0 as usize - 2), self.trie.depth(state.0 as usize - 2)),
-        };
+        let (nodes, depth) = (self.nodes_after(state), self.depth_of(state));
         let (mut rests, mut text) = (Vec::new(), Vec::new());
         for node in nodes.0..nodes.1 {
             text.truncate(self.trie.depth(node) - depth - 1);

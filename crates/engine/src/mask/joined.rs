@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use stencilm_regex::{ExprId, StateId, Tag};
-use stencilm_support::FEW;
+use stencilm_support::{FEW, SEARCHED};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::DfaId;
@@ -123,7 +123,15 @@ impl Run<'_> {
         if !Switch::MaskJoined.is_on() || !self.can_be_joined(thread, expansion) {
             return Ok(None);
         }
-        let mut lexemes = self.lexemes_of(thread, expansion, StateId::START);
+        if own.is_none() {
+            // A walk does not take long where few tokens begin with what the thread reads.
+            let state = if thread.state & IN_WHITESPACE == 0 { thread.state } else { StateId::START.0 };
+            let first = expansion.live_bytes(self.lexeme_cache, state)?;
+            if vocabulary.trie().nodes_after(first) <= SEARCHED {
+                return Ok(None);
+            }
+        }
+        let Some(mut lexemes) = self.lexemes_of(thread, expansion, StateId::START) else { return Ok(None) };
         let mut continued: Vec<bool> = vec![own.is_none(); lexemes.len()];
         own.into_iter().for_each(|own| {
             mark_open(own, &lexemes.iter().map(|lexeme| lexeme.tag).collect::<Vec<_>>(), &mut continued)
@@ -186,19 +194,23 @@ impl Run<'_> {
             && !self.machine.marks.budgets
     }
 
-    /// The lexemes of a thread, with the whitespace before them; those of an expansion begin in `start`.
-    fn lexemes_of(&mut self, thread: Entry, expansion: &Arc<Expansion>, start: StateId) -> Vec<Lexeme> {
+    /// The lexemes of a thread, with the whitespace before them; those of an expansion begin in `start`. `None` where
+    /// there are many.
+    fn lexemes_of(&mut self, thread: Entry, expansion: &Arc<Expansion>, start: StateId) -> Option<Vec<Lexeme>> {
         let whitespace = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0);
         let whitespace = whitespace
             .map(|whitespace| self.lexeme_cache.whitespace(whitespace.set, expansion.whitespace_left(thread.state)));
         let state =
             if whitespace.is_some() || thread.state == StateId::START.0 { start } else { StateId(thread.state) };
+        if !expansion.has_few_lexemes(self.lexeme_cache, state) {
+            return None;
+        }
         let lexemes = expansion.lexemes(self.lexeme_cache, state).into_iter();
         let lexemes = lexemes.map(|(tag, lexeme)| {
             let expr = whitespace.map_or(lexeme, |whitespace| self.lexeme_cache.concat(whitespace, lexeme));
             Lexeme { expr, thread, expansion: expansion.clone(), tag }
         });
-        lexemes.collect()
+        Some(lexemes.collect())
     }
 
     /// A lexeme, joined with each of those that follow it; empty where none does. `None` where these cannot be joined.
@@ -224,7 +236,8 @@ impl Run<'_> {
             if let Some(dfa) = expansion.dfa() {
                 *any_dense |= self.lexeme_cache.is_dense(vocabulary, dfa, start)?;
             }
-            for next in self.lexemes_of(thread, &expansion, start) {
+            let Some(lexemes) = self.lexemes_of(thread, &expansion, start) else { return Ok(None) };
+            for next in lexemes {
                 joined.push(Lexeme { expr: self.lexeme_cache.concat(lexeme.expr, next.expr), ..next });
             }
         }
