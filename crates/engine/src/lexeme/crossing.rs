@@ -69,11 +69,19 @@ impl Suffixes {
     }
 
     /// Groups crossings, given as a suffix, a token, and a number that counts up.
-    fn grouped(mut sorted: Vec<(&[u8], u32, u32)>, nodes: Vec<(u32, u32)>, escaped: Vec<EscapedEnd>) -> Suffixes {
+    fn grouped(crossings: Vec<(&[u8], u32, u32)>, nodes: Vec<(u32, u32)>, escaped: Vec<EscapedEnd>) -> Suffixes {
+        // Most suffixes differ in their first bytes, which are compared as one number.
+        let crossings = crossings.into_iter().map(|(suffix, token, crossing)| {
+            let mut first = [0; 8];
+            let length = suffix.len().min(8);
+            first[..length].copy_from_slice(&suffix[..length]);
+            (u64::from_be_bytes(first), suffix, token, crossing)
+        });
+        let mut sorted: Vec<(u64, &[u8], u32, u32)> = crossings.collect();
         // The suffixes after each node are sorted already, so a merge sort has little to do.
         sorted.sort();
         let (mut strings, mut starts) = (Vec::new(), Vec::new());
-        for (index, &(suffix, ..)) in sorted.iter().enumerate() {
+        for (index, &(_, suffix, ..)) in sorted.iter().enumerate() {
             if strings.last() != Some(&suffix) {
                 strings.push(suffix);
                 starts.push(index as u32);
@@ -84,7 +92,7 @@ impl Suffixes {
         Suffixes {
             trie: Trie::from_sorted(entries),
             starts,
-            by_suffix: sorted.into_iter().map(|(_, token, crossing)| (crossing, token)).collect(),
+            by_suffix: sorted.into_iter().map(|(.., token, crossing)| (crossing, token)).collect(),
             nodes,
             escaped,
         }

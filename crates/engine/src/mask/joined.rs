@@ -123,7 +123,7 @@ impl Run<'_> {
         if !Switch::MaskJoined.is_on() || !self.can_be_joined(thread, expansion) {
             return Ok(None);
         }
-        if own.is_none() {
+        if own.is_none() && Switch::MaskJoinedOfMany.is_on() {
             // A walk does not take long where few tokens begin with what the thread reads.
             let state = if thread.state & IN_WHITESPACE == 0 { thread.state } else { StateId::START.0 };
             let first = expansion.live_bytes(self.lexeme_cache, state)?;
@@ -155,7 +155,7 @@ impl Run<'_> {
                     return Ok(None);
                 }
             }
-            if !any_dense {
+            if !any_dense && Switch::MaskJoinedOfMany.is_on() {
                 return Ok(None);
             }
             lexemes = longer;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::common::matcher;
-use stencilm_engine::{TokenSet, Vocabulary, naive};
+use stencilm_engine::{Switch, TokenSet, Vocabulary, naive};
 use stencilm_grammar::Grammar;
 
 /// All texts of at most four of these pieces.
@@ -26,6 +26,19 @@ fn vocabulary() -> Arc<Vocabulary> {
 
 #[test]
 fn tokens_across_the_end_of_a_text_are_those_of_the_slow_twin() {
+    assert_equal_to_the_slow_twin();
+}
+
+#[test]
+fn they_are_where_all_lexemes_are_joined_and_none_is_taken_to_end_seldom() {
+    for off in [&[Switch::MaskJoinedOfMany][..], &[Switch::LexemeCrossings, Switch::MaskJoinedOfMany]] {
+        Switch::switch_off(off.iter().copied());
+        assert_equal_to_the_slow_twin();
+    }
+    Switch::switch_off([]);
+}
+
+fn assert_equal_to_the_slow_twin() {
     let vocabulary = vocabulary();
     for (grammar, texts) in [
         (r#"root ::= text (", " text)*; text ::= "\"" [^"\n]* "\"""#, ["\"", "\"a, 1", "\"a\", \"é"]),

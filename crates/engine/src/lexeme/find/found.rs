@@ -95,8 +95,9 @@ impl LexemeCache {
         let mut unkept = Vec::new();
         for (group, residuals) in endings.into_iter().enumerate() {
             let tokens_below = || nodes[group].iter().flat_map(|&node| trie.entries_below(node as usize));
-            let few =
-                below_group[group] <= MAX_BELOW_ENDS && (shared.is_some() || tokens_below().nth(SEARCHED).is_none());
+            let few = below_group[group] <= MAX_BELOW_ENDS
+                && (shared.is_some() || tokens_below().nth(SEARCHED).is_none())
+                && Switch::LexemeCrossings.is_on();
             if !few {
                 unkept.push(residuals);
                 continue;
