@@ -28,7 +28,9 @@ const MOST_JOINED: usize = 3;
 pub(crate) struct Dense {
     pub here: LexemeMaskAt,
     /// The lexemes to which it belongs, if these are not the thread's own.
-    pub joined: Option<Arc<Joined>>,
+    pub joined: Option<Joined>,
+    /// Whether all crossing tokens are known that can be read after the lexemes.
+    pub is_complete: bool,
 }
 
 /// A dense thread, with its lexeme mask.
@@ -64,35 +66,44 @@ impl Dense {
 }
 
 impl Run<'_> {
-    /// The lexeme mask of a thread, if it is dense, or if it is after joining its lexemes with others. Not all crossing
-    /// tokens that [may be read](Run::knows_crossing_tokens) need be known.
+    /// The lexeme mask of a thread, if it is dense, or if it is after joining its lexemes with others. Where many tokens
+    /// cross the end of the lexeme, those that do not stay within it are found, if they are few and something may
+    /// follow.
     pub(crate) fn dense(
         &mut self,
         vocabulary: &Tokens,
         thread: Entry,
         expansion: &Arc<Expansion>,
     ) -> Result<Option<Dense>, EngineError> {
-        let own = self.lexeme_mask(vocabulary, thread, expansion)?.map(|here| Dense { here, joined: None });
-        if let Some(own) = &own
-            && self.knows_crossing_tokens((thread, expansion), own)?
+        let own = self.lexeme_mask(vocabulary, thread, expansion)?;
+        if let Some(here) = &own
+            && self.finds_crossing_tokens(vocabulary, (thread, expansion), here)?
         {
-            return Ok(Some(Dense { here: own.here.clone(), joined: None }));
+            return Ok(own.map(|here| Dense { here, joined: None, is_complete: true }));
         }
-        Ok(self.join(vocabulary, (thread, expansion), own.as_ref().map(|own| &own.here))?.or(own))
+        let joined = self.join(vocabulary, (thread, expansion), own.as_ref())?;
+        Ok(joined.or(own.map(|here| Dense { here, joined: None, is_complete: false })))
     }
 
-    /// Whether all crossing tokens are known that can be read after the lexemes.
-    pub(crate) fn knows_crossing_tokens(
+    /// Whether all crossing tokens are known that can be read after the lexemes of a thread.
+    fn finds_crossing_tokens(
         &mut self,
+        vocabulary: &Tokens,
         (thread, expansion): (Entry, &Expansion),
-        Dense { here, joined }: &Dense,
+        here: &LexemeMaskAt,
     ) -> Result<bool, EngineError> {
-        if joined.is_some() || here.mask.unkept.is_empty() {
+        // Which additional keys are unverified is only known of crossing tokens that are stored.
+        let is_known = here.mask.knows_crossing_tokens() && !expansion.additional;
+        if here.mask.unkept.is_empty() || is_known || !self.anything_follows(thread, expansion, here)? {
             return Ok(true);
         }
-        // Which additional keys are unverified is only known of crossing tokens that are stored.
-        Ok((here.mask.knows_crossing_tokens() && !expansion.additional)
-            || !self.anything_follows(thread, expansion, here)?)
+        if expansion.additional || !Switch::MaskLeaving.is_on() {
+            return Ok(false);
+        }
+        let Some(dfa) = expansion.dfa() else { return Ok(false) };
+        let reader = Reader { expansion: Some(expansion), dfa };
+        find_leaving(self.lexeme_cache, vocabulary, (&reader, thread.state), here)?;
+        Ok(here.mask.knows_crossing_tokens())
     }
 
     /// Adds the threads that follow the lexemes of a thread, perhaps joined, that match with a tag.
@@ -132,10 +143,10 @@ impl Run<'_> {
             }
         }
         let Some(mut lexemes) = self.lexemes_of(thread, expansion, StateId::START) else { return Ok(None) };
-        let mut continued: Vec<bool> = vec![own.is_none(); lexemes.len()];
-        own.into_iter().for_each(|own| {
-            mark_open(own, &lexemes.iter().map(|lexeme| lexeme.tag).collect::<Vec<_>>(), &mut continued)
-        });
+        let mut continued = match own {
+            Some(own) => are_open(own, lexemes.iter().map(|lexeme| lexeme.tag)),
+            None => vec![true; lexemes.len()],
+        };
         let mut any_dense = own.is_some();
         for _ in 1..MOST_JOINED {
             let mut longer = Vec::new();
@@ -171,11 +182,9 @@ impl Run<'_> {
                 )?;
             }
             if here.mask.knows_crossing_tokens() || !any_continued {
-                return Ok(Some(Dense { here, joined: Some(Arc::new(Joined { dfa, lexemes })) }));
+                return Ok(Some(Dense { here, joined: Some(Joined { dfa, lexemes }), is_complete: true }));
             }
-            continued = vec![false; lexemes.len()];
-            let tags: Vec<Tag> = (0..lexemes.len() as Tag).collect();
-            mark_open(&here, &tags, &mut continued);
+            continued = are_open(&here, 0..lexemes.len() as Tag);
         }
         Ok(None)
     }
@@ -250,9 +259,8 @@ impl Run<'_> {
     }
 }
 
-/// Marks the lexemes with these tags whose crossing tokens a lexeme mask does not know.
-fn mark_open(here: &LexemeMaskAt, tags: &[Tag], marked: &mut [bool]) {
-    for open in here.mask.unkept.iter().flat_map(|residuals| here.tags_of_all(residuals)) {
-        tags.iter().zip(&mut *marked).filter(|(tag, _)| **tag == open).for_each(|(_, marked)| *marked = true);
-    }
+/// Of lexemes with these tags, which have crossing tokens that a lexeme mask does not store.
+fn are_open(here: &LexemeMaskAt, tags: impl Iterator<Item = Tag>) -> Vec<bool> {
+    let open: Vec<Tag> = here.mask.unkept.iter().flat_map(|residuals| here.tags_of_all(residuals)).collect();
+    tags.map(|tag| open.contains(&tag)).collect()
 }

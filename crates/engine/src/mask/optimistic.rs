@@ -21,10 +21,8 @@ use crate::error::EngineError;
 use crate::lexeme::mask::{LexemeMask, LexemeMaskAt};
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
-use crate::machine::reader::Reader;
 use crate::mask::draft::{Draft, OptimisticMask};
 use crate::mask::joined::{Dense, DenseThread};
-use crate::mask::leaving::find_leaving;
 use crate::parse::stepper::{Assumptions, Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
@@ -128,17 +126,13 @@ impl Run<'_> {
                 threads.single.extend(expansion.tokens.iter().map(|&(node, _)| node));
                 continue;
             }
-            let here = self.dense(vocabulary, thread, &expansion)?;
-            let here = match here {
-                Some(here) if self.knows_crossing_tokens((thread, &expansion), &here)? => Some(here),
-                _ => None,
-            };
+            let dense = self.dense(vocabulary, thread, &expansion)?.filter(|dense| dense.is_complete);
             if let Some(before) = expansion.whitespace.filter(|_| thread.state & IN_WHITESPACE != 0) {
                 let runs = self.lexeme_cache.whitespace_runs(vocabulary, before.set);
-                let masks = if here.is_some() { &mut included } else { &mut threads.whitespace };
+                let masks = if dense.is_some() { &mut included } else { &mut threads.whitespace };
                 masks.push(runs.mask(vocabulary, expansion.whitespace_left(thread.state)));
             }
-            let Some(dense) = here else {
+            let Some(dense) = dense else {
                 threads.sparse.push((thread, expansion));
                 continue;
             };
@@ -156,30 +150,8 @@ impl Run<'_> {
         Ok(threads)
     }
 
-    /// The lexeme mask of a thread, if it is dense. Where many tokens cross the end of the lexeme, those that do not
-    /// stay within it are found, if they are few and something may follow.
-    pub(crate) fn lexeme_mask(
-        &mut self,
-        vocabulary: &Tokens,
-        thread: Entry,
-        expansion: &Expansion,
-    ) -> Result<Option<LexemeMaskAt>, EngineError> {
-        let Some(here) = self.state_mask(vocabulary, thread, expansion)? else { return Ok(None) };
-        let is_found = here.mask.unkept.is_empty() || here.mask.leaving.get().is_some();
-        if !is_found
-            && !expansion.additional
-            && Switch::MaskLeaving.is_on()
-            && self.anything_follows(thread, expansion, &here)?
-        {
-            let reader = expansion.dfa().map(|dfa| Reader { expansion: Some(expansion), dfa });
-            let reader = reader.expect("a dense thread has an automaton");
-            find_leaving(self.lexeme_cache, vocabulary, (&reader, thread.state), &here)?;
-        }
-        Ok(Some(here))
-    }
-
     /// The lexeme mask of a thread, if it is dense.
-    fn state_mask(
+    pub(crate) fn lexeme_mask(
         &mut self,
         vocabulary: &Tokens,
         thread: Entry,
@@ -276,9 +248,9 @@ impl Run<'_> {
             }
             let mut threads = Vec::new();
             self.assumed = Assumptions::default();
-            for DenseThread { thread, expansion, dense: Dense { here, joined } } in alike {
+            for DenseThread { thread, expansion, dense: Dense { here, joined, .. } } in alike {
                 for tag in here.tags_of_all(&crossings.residuals) {
-                    self.follow_lexeme((*thread, expansion), joined.as_deref(), tag, &mut threads)?;
+                    self.follow_lexeme((*thread, expansion), joined.as_ref(), tag, &mut threads)?;
                 }
             }
             self.stacks.join(&mut threads)?;
@@ -319,7 +291,7 @@ impl Run<'_> {
     /// expanding what follows would tell.
     fn first_after_alike(&mut self, alike: &[DenseThread], residuals: &[u32]) -> Result<Option<ByteSet>, EngineError> {
         let mut all = ByteSet::EMPTY;
-        for DenseThread { thread, expansion, dense: Dense { here, joined } } in alike {
+        for DenseThread { thread, expansion, dense: Dense { here, joined, .. } } in alike {
             let tags: Vec<Tag> = here.tags_of_all(residuals).collect();
             let first = match joined {
                 Some(_) => None,

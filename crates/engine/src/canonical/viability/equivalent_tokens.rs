@@ -160,12 +160,12 @@ impl Run<'_> {
     fn after_lexeme(
         &mut self,
         (thread, expansion): (Entry, &Expansion),
-        Dense { here, joined }: &Dense,
+        Dense { here, joined, .. }: &Dense,
         residuals: &[u32],
     ) -> Result<SetId, EngineError> {
         let mut threads = Vec::new();
         for tag in here.tags_of_all(residuals) {
-            self.follow_lexeme((thread, expansion), joined.as_deref(), tag, &mut threads)?;
+            self.follow_lexeme((thread, expansion), joined.as_ref(), tag, &mut threads)?;
         }
         self.stacks.configuration(&mut threads)
     }

@@ -83,7 +83,7 @@ impl Question<'_, '_> {
                 None if self.context_independent.keeps(mask, token) && !self.search.is_over() => {
                     let alone = match is_only {
                         true => self.configuration,
-                        false => self.search.run.stacks.configuration(&mut vec![*thread])?,
+                        false => self.search.run.alone(*thread)?,
                     };
                     self.search.stay_with(Some(*thread));
                     let found = self.search_within(*thread, alone, (token, after), mask)?;
