@@ -9,7 +9,7 @@ import pytest
 
 from bench.notations import WRITTEN, grammar_of, text_of
 from stencilm import GrammarCompiler, GrammarMatcher, TokenizerInfo
-from tests.tokenizer_folders import tokenizer_info
+from tokenizer_folders import tokenizer_info
 
 
 def tokens_in_mask(matcher: GrammarMatcher, info: TokenizerInfo) -> np.ndarray:
