@@ -277,6 +277,7 @@ REFUSED: list[tuple[Any, Any, dict[str, Any], type[Exception], str]] = [
     (LOGITS, BITMASK, {"indices": [-1]}, ValueError, "indices holds -1"),
     (LOGITS, BITMASK, {"indices": [0.0]}, TypeError, r"indices holds 0\.0"),
     (LOGITS, BITMASK, {"indices": 1}, TypeError, "indices is 1"),
+    (LOGITS, BITMASK, {"indices": np.array(1)}, TypeError, r"indices is array\(1\)"),
     (LOGITS, BITMASK, {"backend": "cuda"}, ValueError, "backend is 'cuda'"),
     (LOGITS, BITMASK, {"backend": "torch"}, ValueError, "needs logits in a torch tensor"),
     (LOGITS, BITMASK, {"backend": "triton"}, ValueError, "'triton' needs logits in a torch"),
@@ -291,6 +292,20 @@ def test_what_does_not_fit_is_refused_before_a_byte_is_written(
     with pytest.raises(error, match=message):
         apply_token_bitmask_inplace(logits, bitmask, **options)
     assert not np.any(LOGITS) and not np.any(READ_ONLY)
+
+
+@needs_torch
+@pytest.mark.filterwarnings("error")
+def test_any_array_of_words_closes_a_tensor() -> None:
+    """Torch knows neither negative strides nor read-only memory."""
+    words = np.array([[1], [2]], np.int32)
+    backward = words[::-1]
+    words.flags.writeable = False
+    for backend in ("auto", "torch"):
+        for bitmask in (words, backward):
+            logits = torch.zeros((2, 2))
+            apply_token_bitmask_inplace(logits, bitmask, backend=backend)
+            assert [row.argmax().item() for row in logits] == (bitmask[:, 0] - 1).tolist()
 
 
 @needs_torch

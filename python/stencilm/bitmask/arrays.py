@@ -153,7 +153,10 @@ def apply_token_bitmask_inplace(
         # For logits in main memory, a NumPy bitmask is accepted; otherwise the check above refused
         # it.
         torch = sys.modules["torch"]
-        tensor: Any = torch.from_numpy(bitmask) if isinstance(bitmask, np.ndarray) else bitmask
+        tensor: Any = bitmask
+        if isinstance(bitmask, np.ndarray):
+            # A tensor cannot share negative strides, nor read-only memory.
+            tensor = torch.from_numpy(bitmask.copy())
         rows_of_logits: Any = logits
         words = tensor.unsqueeze(0) if tensor.dim() == 1 else tensor
         values = rows_of_logits if logits.ndim == 2 else rows_of_logits.unsqueeze(0)
@@ -344,13 +347,14 @@ def _rows(indices: Any, logits_rows: int, bitmask_rows: int) -> list[int] | None
                 "both, or name the rows to mask with indices=[...]"
             )
         return None
-    if isinstance(indices, (str, bytes)) or not hasattr(indices, "__iter__"):
+    held = indices.tolist() if hasattr(indices, "tolist") else indices  # an int without dimensions
+    if isinstance(held, (str, bytes)) or not hasattr(held, "__iter__"):
         raise TypeError(
             f"indices is {shown_value(indices):.80}, but must be a sequence of row numbers or None"
         )
     limit = min(logits_rows, bitmask_rows)
     rows: list[int] = []
-    for given in indices.tolist() if hasattr(indices, "tolist") else indices:
+    for given in held:
         row = as_whole(given)
         if row is None:
             raise TypeError(f"indices holds {shown(given)}, but must hold row numbers")
