@@ -122,6 +122,19 @@ def test_grammars_that_use_themselves_by_name_are_refused() -> None:
     assert "uses itself by @name" in matcher(llguidance, json.dumps(listed)).get_error()
 
 
+def test_a_grammar_is_used_only_where_its_whole_name_stands() -> None:
+    listed = [
+        {"lark_grammar": 'start: "a@x" @list // @x, # @x\n'},
+        {"name": "list", "lark_grammar": r'start: @list-item /@x"\/@x/ "\"@x"'},
+        {"name": "list-item", "lark_grammar": 'start: %json {"const": "@x"}'},
+        {"name": "x", "lark_grammar": "start: @x"},
+        {"name": ["no name"], "lark_grammar": "start: ("},
+    ]
+    at = matcher(llguidance, json.dumps({"grammars": listed}))
+    assert not at.is_error(), at.get_error()
+    assert at.compute_ff_bytes() == b'a@x"@x"@x"/@x"@x'
+
+
 def test_tokens_that_are_none_have_no_text() -> None:
     tokenizer = matcher(llguidance, 'start: "a"')._tokenizer
     for token in (-1, tokenizer.vocab_size, 1 << 70):

@@ -219,7 +219,8 @@ class _Listed:
 
     def __init__(self, listed: list[dict[str, Any]]) -> None:
         self._listed = listed
-        self._places = {entry["name"]: i for i, entry in enumerate(listed) if entry.get("name")}
+        names = [entry.get("name") for entry in listed]
+        self._places = {name: i for i, name in enumerate(names) if name and isinstance(name, str)}
 
     def build(self, place: int, within: tuple[int, ...]) -> Grammar:
         """Build the grammar at an index; `within` holds the indices that are being built."""
@@ -231,10 +232,29 @@ class _Listed:
             raise ValueError(f"grammar {place} has no json_schema and no lark_grammar")
         if place in within:
             raise ValueError(f"grammar {place} uses itself by @name: write the recursion in rules")
-        used = {name: at for name, at in self._places.items() if f"@{name}" in text}
+        used = [name for name in _used_names(text) if name in self._places]
         return Grammar.from_lark(
-            text, grammars={name: self.build(at, (*within, place)) for name, at in used.items()}
+            text,
+            grammars={name: self.build(self._places[name], (*within, place)) for name in used},
         )
+
+
+# Texts, comments and patterns of Lark are matched as well, because an "@" in them names nothing.
+_NAME_OR_TEXT = re.compile(
+    r"""
+    "(?:\\.|[^"\\\n])*"
+    | (?://|\#)[^\n]*
+    | /(?:\\.|[^/\\\n])+/
+    | @(?P<name>(?:[A-Za-z0-9_]|-(?!>))+)
+    """,
+    re.VERBOSE,
+)
+
+
+def _used_names(lark: str) -> list[str]:
+    """The names of other grammars that a Lark text uses as `@name`, each once."""
+    found = (match["name"] for match in _NAME_OR_TEXT.finditer(lark))
+    return list(dict.fromkeys(name for name in found if name))
 
 
 def _json(schema: Any) -> Grammar:
