@@ -286,6 +286,32 @@ def test_a_token_beyond_the_embeddings_is_refused() -> None:
         model.start([1, 220]).append([])
 
 
+def test_models_that_predict_no_next_token_are_refused() -> None:
+    """Some would write values that they were never asked for."""
+    import transformers
+
+    import stencilm
+
+    small: dict[str, Any] = {"vocab_size": 264, "d_model": 16, "d_kv": 8, "d_ff": 16}
+    encoder = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
+    of_bert = transformers.BertConfig(vocab_size=264, num_hidden_layers=1, **encoder)
+    llama = random_llama()
+    cases: list[tuple[Any, str]] = [
+        (
+            transformers.T5ForConditionalGeneration(
+                transformers.T5Config(num_layers=1, num_heads=2, **small)
+            ),
+            "T5ForConditionalGeneration, which has an encoder.*LogitsProcessor to its generate",
+        ),
+        (transformers.BertForMaskedLM(of_bert), "BertForMaskedLM, which predicts no next token"),
+        (llama.model, "LlamaModel, which predicts no next token.*AutoModelForCausalLM"),
+    ]
+    for model, message in cases:
+        with pytest.raises(TypeError, match=message):
+            stencilm.from_transformers(model, byte_tokenizer())
+    assert stencilm.from_transformers(llama, byte_tokenizer())("x", bool) in (True, False)
+
+
 def test_more_layers_than_weights_are_refused_before_they_are_made(tmp_path: Path) -> None:
     from stencilm.models.model import load
 

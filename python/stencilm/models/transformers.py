@@ -52,11 +52,8 @@ class TransformersRunner:
         if static_cache is not None:
             static_cache = count("static_cache", static_cache, least=1, otherwise=", or None")
         if not all(hasattr(model, name) for name in ("config", "eval", "get_input_embeddings")):
-            raise TypeError(
-                f"model is {shown_value(model):.60}, but must be a causal language model of "
-                "transformers: "
-                "AutoModelForCausalLM.from_pretrained('organisation/name') returns one"
-            )
+            raise TypeError(_no_causal_model(f"model is {shown_value(model):.60}"))
+        _check_causal(model)
         self.model = model.eval()
         self._static_cache = static_cache
         sizes = [
@@ -244,6 +241,30 @@ class TransformersModel(TransformersRunner):
         """`forward` for one sequence: float32, shape [rows, width]."""
         logits: NDArray[np.float32] = self.forward([token_ids], cache, rows)[0]
         return logits
+
+
+def _no_causal_model(what: str) -> str:
+    return (
+        f"{what}, but must be a causal language model of transformers: "
+        "AutoModelForCausalLM.from_pretrained('organisation/name') returns one"
+    )
+
+
+def _check_causal(model: Any) -> None:
+    """Raise TypeError for a model of another kind, whose scores are not those of a next token.
+
+    A model with an encoder would read the whole text there, and write something else.
+    """
+    name = type(model).__name__
+    if getattr(model.config, "is_encoder_decoder", False):
+        raise TypeError(
+            f"model is {name}, which has an encoder, but must be a causal language model; for this "
+            "one, give stencilm.LogitsProcessor to its generate"
+        )
+    # Models with code of their own may have that method alone.
+    has_method = hasattr(model, "prepare_inputs_for_generation")
+    if not has_method and not getattr(model, "can_generate", lambda: True)():
+        raise TypeError(_no_causal_model(f"model is {name}, which predicts no next token"))
 
 
 def load_transformers(
