@@ -327,6 +327,32 @@ def test_loops_of_transformers(runner: Any) -> None:
         stencilm.LogitsProcessor(compiled, reasoning=form, reasoning_budget=-1)
 
 
+@pytest.mark.parametrize("most", [22, 23, 24, 25, 30, 60])
+def test_an_answer_has_room_after_a_reasoning_of_any_budget(runner: Any, most: int) -> None:
+    """The markers and the text around them take 18 tokens, one for each byte."""
+    import torch
+
+    import stencilm
+
+    form = ReasoningFormat(begin="<think>", end="</think>", answer="\n\n\n")
+    model = model_of(runner, None)
+    compiled, tokenizer = model.compile(bool), model.backend.tokenizer
+    ids = torch.tensor([[5, 6]])
+    for budget in (3, 20, 2048):
+        processor = stencilm.LogitsProcessor(
+            compiled, reasoning=form, reasoning_budget=budget, max_new_tokens=most
+        )
+        custom = stencilm.CustomGenerate(compiled, reasoning=form, reasoning_budget=budget)
+        for how in ({"logits_processor": [processor]}, {"custom_generate": custom}):
+            written = runner.generate(
+                ids, max_new_tokens=most, pad_token_id=257, eos_token_id=257, do_sample=False, **how
+            )
+            text = tokenizer.decode(written[0, 2:], skip_special_tokens=True)
+            reasoned, _, answer = text.partition("</think>\n\n\n")
+            assert answer in ("true", "false"), text
+            assert len(reasoned.removeprefix("<think>")) <= min(budget, (most - 18) // 2)
+
+
 WITH_TOOLS = (
     "{% if tools %}<|system|>{{ tools | tojson }}{% endif %}"
     "{% for m in messages %}<|{{ m.role }}|>"

@@ -249,11 +249,21 @@ def closing_after_reasoning(
 ) -> GrammarMatcher | ReasoningMatcher:
     """The matcher of a text that is complete within `max_tokens`, including its reasoning.
 
-    It is unchanged if no text is known that leaves room for all the reasoning.
+    Where the whole budget of reasoning leaves no room for an answer, the budget becomes smaller: to
+    half of the tokens, or to what a shortest answer leaves if that is less. The matcher is
+    unchanged if no answer is known that fits.
     """
-    if isinstance(matcher, ReasoningMatcher):
-        max_tokens -= matcher.most_reasoning_tokens
-    return closing_within(matcher, max_tokens)[0] if max_tokens > 0 else matcher
+    if not isinstance(matcher, ReasoningMatcher):
+        return closing_within(matcher, max_tokens)[0] if max_tokens > 0 else matcher
+    left = max_tokens - matcher.most_reasoning_tokens
+    bounded, shortest = closing_within(matcher, max(left, 0))
+    if shortest is None or shortest <= left:
+        return bounded
+    drawn = max_tokens - matcher.num_marker_tokens
+    if shortest > drawn:
+        return matcher
+    drawn = min(drawn // 2, drawn - shortest)
+    return closing_after_reasoning(matcher.with_budget(drawn), max_tokens)
 
 
 def checked_form(reasoning: Any) -> ReasoningFormat | None:
@@ -300,7 +310,7 @@ class ReasoningMatcher:
     ) -> None:
         self.answer = matcher
         self._tokens = tokens
-        self._budget = budget
+        self._budget, self._is_open = budget, is_open
         # The loop may have stop tokens of its own, which the text row allows.
         stops = {*matcher.stop_token_ids}.difference(tokens.info.stop_token_ids, tokens.end)
         self._barred = sorted(stops)
@@ -447,13 +457,23 @@ class ReasoningMatcher:
     @property
     def most_reasoning_tokens(self) -> int:
         """The most tokens before the answer, including markers."""
-        return len(self._tokens.begin) + self._budget + len(self._tokens.whole_end)
+        return self._budget + self.num_marker_tokens
+
+    @property
+    def num_marker_tokens(self) -> int:
+        """The most tokens of markers, and of the text between them and the answer."""
+        return len(self._tokens.begin) + len(self._tokens.whole_end)
+
+    def with_budget(self, budget: int) -> ReasoningMatcher:
+        """A matcher at the beginning of the text, with another budget of reasoning."""
+        return ReasoningMatcher(self.answer.fork(), self._tokens, budget, is_open=self._is_open)
 
     def fork(self, *, token_budget: int | None = None) -> ReasoningMatcher:
         """An independent copy, with a token budget for its answer."""
         copy = object.__new__(ReasoningMatcher)
         copy.answer = self.answer.fork(token_budget=token_budget)
         copy._tokens, copy._budget, copy._barred = self._tokens, self._budget, self._barred
+        copy._is_open = self._is_open
         copy._places, copy._taken = list(self._places), list(self._taken)
         return copy
 

@@ -66,9 +66,10 @@ class CustomGenerate:
     """For `model.generate(**inputs, custom_generate=CustomGenerate(compiled))`.
 
     Greedy search and sampling, with batches and left padding. Every logits processor and stopping
-    criterion of `generate` applies, to each row separately. A streamer gets the tokens as they are
-    written, several at once if they are forced. `forward_passes` is the number of passes of the
-    last call.
+    criterion of `generate` applies, to each row separately. `generate` refuses `stop_strings`
+    beside a callable: give `stopping_criteria=[StopStringCriteria(tokenizer, texts)]` instead. A
+    streamer gets the tokens as they are written, several at once if they are forced.
+    `forward_passes` is the number of passes of the last call.
 
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch;
@@ -76,7 +77,8 @@ class CustomGenerate:
         reasoning: How the model reasons before its answer, such as
             `stencilm.reasoning_format(tokenizer)`; None if it does not. A prompt that ends with its
             end marker is answered at once.
-        reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
+        reasoning_budget: The most tokens of reasoning, before the end marker is written for it;
+            fewer where so many would leave no answer room within `max_new_tokens`.
         finish: "valid": near `max_new_tokens` or `max_length`, the masks leave only what still lets
             each row be whole within them, if a text of the grammar fits. "cut": rows are cut.
         whitespace_budget: For grammars of JSON: the most bytes of whitespace between the parts of a
