@@ -765,6 +765,16 @@ def test_a_row_that_ended_by_a_token_without_a_score() -> None:
     assert processor(torch.tensor([[1, 0, 2]]), scores).tolist() == scores.tolist()
 
 
+def test_a_row_that_ended_without_a_token_for_the_end() -> None:
+    """What the loop would write there fits no grammar."""
+    info = stencilm.TokenizerInfo([b"a", b"b"])
+    compiled = stencilm.GrammarCompiler(info).compile_regex("ab?")
+    processor = stencilm.LogitsProcessor(compiled)
+    processor(torch.tensor([[1]]), torch.zeros((1, 2)))
+    with pytest.raises(stencilm.MatcherError, match=r"row 0: .*no stop token.*stop_token_ids"):
+        processor(torch.tensor([[1, 0]]), torch.zeros((1, 2)))
+
+
 def test_what_is_no_grammar_is_named() -> None:
     for wrong in (None, 3, [], [None]):
         with pytest.raises(TypeError, match="LogitsProcessor takes a CompiledGrammar"):

@@ -68,7 +68,8 @@ class LogitsProcessor:
         reasoning: How the model reasons before its answer, such as
             `stencilm.reasoning_format(tokenizer)`; None if it does not. A prompt that ends with its
             end marker is answered at once.
-        reasoning_budget: The most tokens of reasoning, before the end marker is written for it.
+        reasoning_budget: The most tokens of reasoning, before the end marker is written for it;
+            fewer where so many would leave no answer room within `max_new_tokens`.
         max_new_tokens: The `max_new_tokens` of `generate`, which it does not pass to a processor:
             near it, the masks leave only what still lets each row be whole within that many tokens.
             Without it, rows are cut there, and so are rows of a grammar whose shortest text takes
@@ -174,7 +175,8 @@ class LogitsProcessor:
         Raises:
             MatcherError: A row holds a token that its grammar refuses and that something other than
                 this processor chose, or another processor forbids all tokens that the grammar
-                allows, or its scores hold NaN.
+                allows, or its scores hold NaN. Or a row has ended, and the vocabulary has no stop
+                token.
             TokenizerError: The model has another vocabulary than the grammar.
             TypeError: `input_ids` are no integers.
             ValueError: `input_ids` are not rows of tokens with one row of scores each, or the rows
@@ -234,6 +236,9 @@ class LogitsProcessor:
                     )
         for number, one in enumerate(written):
             if one.is_over:
+                if not one.matcher.stop_token_ids:
+                    # Whatever the loop writes next would not be text of the grammar.
+                    raise MatcherError(_NO_END, place=f"row {number}")
                 # A model may lack scores for special tokens that its tokenizer has.
                 stops = [each for each in one.matcher.stop_token_ids if each < kept.shape[-1]]
                 if stops:
@@ -307,16 +312,19 @@ def hold_nan(scores: Any) -> bool:
     return bool((scores != scores).any())
 
 
+_NO_END = (
+    "the text is complete, but the vocabulary has no stop token to end it with: give "
+    "TokenizerInfo its stop_token_ids"
+)
+
+
 def nothing_left(written: Written, scores: Any) -> str:
     """Why a row has no possible token, for the error."""
     if hold_nan(scores):
         return NOT_A_NUMBER
     matcher = written.matcher
     if matcher.is_completed() and not matcher.stop_token_ids:
-        return (
-            "the text is complete, but the vocabulary has no stop token to end it with: give "
-            "TokenizerInfo its stop_token_ids"
-        )
+        return _NO_END
     if closed_rows(scores[None])[0]:
         return (
             "all tokens have a score of minus infinity before the grammar is asked, so another "
@@ -327,8 +335,8 @@ def nothing_left(written: Written, scores: Any) -> str:
     only = "only the end of the text" if len(stops) == allowed else f"{allowed} tokens"
     return (
         f"the grammar allows {only} after {len(written.tokens)} tokens, and another logits "
-        "processor forbids that, such as min_new_tokens, suppress_tokens or bad_words_ids: leave "
-        "out that option, or make the grammar wide enough for it"
+        "processor forbids that, such as min_new_tokens, suppress_tokens, bad_words_ids or "
+        "forced_eos_token_id: leave out that option, or make the grammar wide enough for it"
     )
 
 
