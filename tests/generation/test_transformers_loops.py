@@ -14,6 +14,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import stencilm
+from generation.small_models import byte_tokenizer, random_llama
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -69,6 +70,24 @@ def test_assisted_generation_writes_what_fits(model: stencilm.Model, name: str) 
         if not options.get("do_sample"):
             alone = stencilm.LogitsProcessor(model.compile(Person))
             assert text == write(model, prompt, logits_processor=[alone])
+
+
+@pytest.mark.parametrize("width", [264, 4609])
+def test_an_assistant_with_a_tokenizer_of_its_own(model: stencilm.Model, width: int) -> None:
+    """Its scores are not of the grammar's vocabulary, even if there are nearly as many."""
+    backend: Any = model.backend
+    assistant = random_llama(vocab_size=width, max_position_embeddings=512)
+    compiled = model.compile(Person)
+    drafted = {
+        "assistant_model": assistant,
+        "tokenizer": backend.tokenizer,
+        "assistant_tokenizer": byte_tokenizer(pad_token="</s>"),
+    }
+    written = [
+        write(model, PROMPT, logits_processor=[stencilm.LogitsProcessor(compiled)], **options)
+        for options in ({}, drafted)
+    ]
+    assert written[0] == written[1] and Person.model_validate_json(written[0])
 
 
 def test_a_draft_that_the_grammar_refuses_is_never_taken(model: stencilm.Model) -> None:

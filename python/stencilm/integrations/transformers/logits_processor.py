@@ -7,7 +7,9 @@ an error.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -170,7 +172,8 @@ class LogitsProcessor:
 
         In a row that has ended only the tokens that end a text are left; transformers writes
         padding there. A row after a draft token that the grammar refuses is left as it is, for
-        that token is never taken, and so is a beam that has no way on.
+        that token is never taken, and so is a beam that has no way on. So are the scores of an
+        assistant that has another tokenizer than the model, which checks what it drafts.
 
         Raises:
             MatcherError: A row holds a token that its grammar refuses and that something other than
@@ -190,6 +193,8 @@ class LogitsProcessor:
                 "but LogitsProcessor takes whole rows, one for each row of scores; for continuous "
                 "batching use stencilm.ContinuousBatchingLogitsProcessor"
             )
+        if _of_another_tokenizer(sys._getframe(1)):
+            return scores
         if scores.shape[-1] != self._width:
             check_width(self._grammars[0].tokenizer_info, int(scores.shape[-1]))
             self._width = int(scores.shape[-1])
@@ -272,6 +277,26 @@ def check_width(info: TokenizerInfo, width: int) -> None:
 
 
 _MOST_PADDING = 256
+
+
+_MOST_FRAMES = 24
+"""The frames in which the caller is searched; some ten lie between drafts and processor."""
+
+
+def _of_another_tokenizer(caller: FrameType | None) -> bool:
+    """Whether these are the scores of an assistant with a tokenizer of its own.
+
+    `generate` of transformers hands the model's processors to the assistant as well, and nothing
+    but the caller tells whose scores they are: two vocabularies may have nearly the same size.
+    """
+    for _ in range(_MOST_FRAMES):
+        if caller is None:
+            return False
+        if caller.f_code.co_name == "get_candidates":
+            drafting = caller.f_locals.get("self")
+            return getattr(drafting, "assistant_tokenizer", None) is not None
+        caller = caller.f_back
+    return False
 
 
 def is_part(input_ids: Any) -> bool:
