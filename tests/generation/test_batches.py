@@ -152,6 +152,27 @@ def test_beams_find_the_most_probable_texts(model: stencilm.Model) -> None:
         model.beam_search("x", grammar, beams=0)
 
 
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "probability of zero")])
+@pytest.mark.parametrize("step", [0, 2])
+def test_beams_need_logits_that_are_of_use(
+    model: stencilm.Model, value: float, word: str, step: int, monkeypatch: Any
+) -> None:
+    backend: Any = model.backend
+    forward, calls = backend.forward, []
+
+    def spoiled(*given: Any, **options: Any) -> Any:
+        logits = forward(*given, **options)
+        calls.append(logits)
+        if len(calls) > step:
+            columns = 7 if np.isnan(value) else slice(None)  # a single NaN spoils all sums
+            logits[..., columns] = value
+        return logits
+
+    monkeypatch.setattr(backend, "forward", spoiled)
+    with pytest.raises(stencilm.ModelError, match=word):
+        model.beam_search("x", stencilm.Regex("[abc][abc][abc]"), beams=3)
+
+
 # Streams
 
 

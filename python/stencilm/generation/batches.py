@@ -216,6 +216,10 @@ def beam_search(
 
     Each step keeps the most probable prefixes; each prefix has its own matcher. If a matcher has a
     token budget of `max_tokens`, every beam can still end in time.
+
+    Raises:
+        ModelError: The model runs no batches, its logits hold NaN, or it gives every text the
+            probability zero.
     """
     if not isinstance(model, BatchModel) or not model.runs_batches:
         raise ModelError("beams need a model that runs batches, such as one of transformers")
@@ -235,6 +239,8 @@ def beam_search(
         for place, (_, state) in enumerate(live):
             row = logits[place]
             row[min(row.size, vocab_size) :] = -np.inf
+            if np.isnan(row).any():
+                raise ModelError("the logits hold NaN, so no beam is more probable than another")
             normalisers.append(Normaliser(row))
             if state.fill_next_token_bitmask(mask, 0):
                 apply_token_bitmask_inplace(
@@ -277,6 +283,8 @@ def beam_search(
     # Texts that a limit cut come after all complete ones.
     finished.sort(key=lambda beam: -beam.score(length_penalty))
     cut = sorted((beam for beam, _ in live), key=lambda beam: -beam.score(length_penalty))
+    if not finished and not cut:
+        raise ModelError("the model gives a probability of zero to every text")
     return (finished + cut)[:beams]
 
 

@@ -232,6 +232,10 @@ class Model(TypedModel):
                 probable tokens, and the search is for what follows it.
             limits: As for `__call__`.
             whitespace_budget: As for `__call__`, for each of the texts.
+
+        Raises:
+            ModelError: The model runs no batches, its logits hold NaN, or it gives every text the
+                probability zero.
         """
         whitespace_budget = checked_whitespace(whitespace_budget)
         # What is None is not given, as for the options of a single text.
