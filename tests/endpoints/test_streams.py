@@ -16,7 +16,7 @@ from endpoints.scripted import Fault, served
 from stencilm import Capabilities
 from stencilm.endpoints.capabilities import PRESETS
 from stencilm.endpoints.schema_subset import Unwrapping, unwrapped
-from stencilm.models.typed_model import Partials
+from stencilm.models.partials import Partials
 
 openai = pytest.importorskip("openai")
 

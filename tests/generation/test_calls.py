@@ -36,7 +36,7 @@ from stencilm.grammars.complaints import complaint_of, refusal
 from stencilm.grammars.outputs import resolve
 from stencilm.models.model import Model
 from stencilm.models.options import Drawing
-from stencilm.models.typed_model import Partials
+from stencilm.models.partials import Partials
 
 
 def says(said: str) -> Model:

@@ -32,7 +32,7 @@ from typing_extensions import TypedDict
 from stencilm.generation import partial
 from stencilm.generation.partial import MISSING, PartialReader, is_same, partial_value
 from stencilm.grammars.outputs import resolve
-from stencilm.models.typed_model import Partials
+from stencilm.models.partials import Partials
 
 CALLS: Counter[Any] = Counter()
 

@@ -34,6 +34,7 @@ from stencilm.matching.compiler import CompiledGrammar, GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher, checked_whitespace, closing_within
 from stencilm.matching.reasoning import ReasoningMatcher
 from stencilm.matching.texts import all_texts
+from stencilm.models.jobs import Check, Job, OnEvent, Piece, go_on
 from stencilm.models.loading import (
     load_backend,
     wrap_llama_cpp,
@@ -51,16 +52,8 @@ from stencilm.models.reasoning import (
     format_of,
     reason,
 )
-from stencilm.models.typed_model import (
-    Check,
-    Job,
-    OnEvent,
-    Piece,
-    T,
-    TypedModel,
-    complaint_of,
-    go_on,
-)
+from stencilm.models.typed_model import T, TypedModel
+from stencilm.models.writer import complaint_of
 from stencilm.shown import is_word, shown_value
 from stencilm.tokenizers import TokenizerInfo
 from stencilm.whole_numbers import count, finite

@@ -1,52 +1,35 @@
 """The interface of every model: typed values, texts, streams, batches, asyncio.
 
-One idea: a model only defines how one text is generated and streamed (`_pieces`). Values, retries
-after a validator refuses a text, partial values, batches and awaited calls are built on that here,
-once for all models.
+One idea: a model only defines how one text is generated and streamed (`_pieces`). Everything else
+is built on that once for all models: retries after a validator refuses a text in `writer`; values,
+partial values, batches and awaited calls here.
 """
 
 from __future__ import annotations
 
-import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
     Callable,
-    Generator,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from stencilm.generation.partial import MISSING, Pace, PartialReader
-from stencilm.generation.partial_texts import ChoiceReader, TextReader
-from stencilm.generation.result import Generation, InvalidOutput
-from stencilm.generation.trace import Event, checked_listener
-from stencilm.generation.typed import Known, raise_with_text
-from stencilm.grammars.complaints import refusal
-from stencilm.grammars.grammar import Grammar
+from stencilm.generation.partial import MISSING
+from stencilm.generation.result import Generation
+from stencilm.generation.trace import checked_listener
 from stencilm.grammars.json_values import finite_json
 from stencilm.grammars.output_form import OutputForm
-from stencilm.grammars.outputs import Output
-from stencilm.in_thread import in_thread
-from stencilm.limits import Limits, checked_limits
-from stencilm.models.options import Drawing, given_options, laid_out_with
-from stencilm.models.prompts import Conversation
+from stencilm.limits import Limits
+from stencilm.models.jobs import OnEvent
+from stencilm.models.options import Drawing, given_options
+from stencilm.models.partials import Partials
 from stencilm.models.protocol import Prompt
-from stencilm.models.reasoning import (
-    Reasoning,
-    TwoSteps,
-    budget_of,
-    checked_reasoning,
-    with_first,
-)
-from stencilm.renewed_lock import RenewedLock
-from stencilm.shown import name_of, shown_value
+from stencilm.models.writer import Writer
+from stencilm.shown import shown_value
 from stencilm.whole_numbers import count
 
 if TYPE_CHECKING:
@@ -60,67 +43,10 @@ else:
 
     T = TypeVar("T")
 
-OnEvent: TypeAlias = Callable[[Event], None]
-Check: TypeAlias = Callable[[], None]
-"""Called between two steps; raises an exception to stop generating."""
-
-
-def go_on() -> None:
-    """A check that never raises."""
-
-
-class _Stop:
-    """Stops generation in another thread at its next step."""
-
-    is_wanted = False
-
-    def check(self) -> None:
-        if self.is_wanted:
-            raise RuntimeError("the task that wanted these texts was cancelled")
-
-
-DEFAULT_MAX_RETRIES = 1
-_MAX_CACHED_TYPES = 64
 _MOST_TEXTS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A text to generate.
-
-    Attributes:
-        number: The index of its prompt in the call; its seed is `seed + number`.
-        prompt: Its prompt.
-        first: The text that was requested before it; None if there was none.
-    """
-
-    number: int
-    prompt: Prompt
-    first: Generation[Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """Texts that are generated at the same time.
-
-    Attributes:
-        jobs: The texts.
-        output_type: Their type.
-        options: Their options.
-        is_first: They precede the answers: reasoning, or drafts.
-    """
-
-    jobs: list[Job]
-    output_type: Any
-    options: Drawing
-    is_first: bool = False
-
-
-Piece: TypeAlias = str | Generation[Any] | None
-"""A part of a text as it is generated; None if all parts are taken back; the result is last."""
-
-
-class TypedModel(ABC):
+class TypedModel(Writer):
     """A language model whose outputs have a type, wherever it runs.
 
     Subclasses implement how a text is written: `_pieces`, `_compile`, and, where they can do better
@@ -157,13 +83,6 @@ class TypedModel(ABC):
         >>> asyncio.run(asynchronously())
         True
     """
-
-    def __init__(self) -> None:
-        # The most recently used last.
-        self._ready: dict[Any, tuple[Output, Any]] = {}
-        self._lock = RenewedLock()
-
-    # Public interface
 
     @overload
     def __call__(  # type: ignore[overload-overlap]
@@ -600,196 +519,6 @@ class TypedModel(ABC):
         )
         return await achat(self, talk, options)
 
-    # Interface for subclasses
-
-    @abstractmethod
-    def _pieces(
-        self,
-        job: Job,
-        output_type: Any,
-        options: Drawing,
-        on_event: OnEvent | None,
-        known: Known | None = None,
-    ) -> Iterator[Piece]:
-        """Generate a text: yields its parts, then its `Generation` with the value.
-
-        `known` receives the value of the text if the parts were already read.
-        """
-
-    @abstractmethod
-    def _compile(self, output_type: Any, limits: Limits | None) -> tuple[Output, Any]:
-        """The reader of a type, and this model's form of its grammar; called once for each type."""
-
-    def _apieces(
-        self, job: Job, output_type: Any, options: Drawing, known: Known | None = None
-    ) -> AsyncGenerator[Piece, None]:
-        """`_pieces`, awaited."""
-        return _stepped(self._pieces(job, output_type, options, None, known))
-
-    def _write_all(
-        self, jobs: Sequence[Job], output_type: Any, options: Drawing, check: Check = go_on
-    ) -> list[Generation[Any]]:
-        """Generate several texts; an exception of `check` between two steps stops all of them."""
-        return [self._write(job, output_type, options, lambda _: check()) for job in jobs]
-
-    async def _awrite_all(
-        self, jobs: Sequence[Job], output_type: Any, options: Drawing
-    ) -> list[Generation[Any]]:
-        """`_write_all`, awaited: if the task is cancelled, the current step is the last."""
-        stop = _Stop()
-        try:
-            return await in_thread(self._write_all, jobs, output_type, options, stop.check)
-        except asyncio.CancelledError:
-            stop.is_wanted = True
-            raise
-
-    def _again(self, prompt: Prompt, refused: Generation[Any]) -> Prompt | None:
-        """The prompt that asks again for a text that the type's validators refused.
-
-        None if the model's context has no room for it.
-        """
-        messages = [
-            *as_messages(prompt),
-            {"role": "assistant", "content": refused.text},
-            {"role": "user", "content": complaint_of(refused)},
-        ]
-        return (
-            Conversation(messages, prompt.tools) if isinstance(prompt, Conversation) else messages
-        )
-
-    def _sampled(self, n: int, options: Drawing) -> Drawing:
-        """The options of `samples`."""
-        return {"temperature": 1.0, **options}
-
-    # Implementation
-
-    def _run(
-        self,
-        prompts: Sequence[Prompt],
-        output_type: Any,
-        options: Drawing,
-        on_event: OnEvent | None = None,
-    ) -> list[Generation[Any]]:
-        attempts = self._attempts(prompts, output_type, options)
-        asked = next(attempts)
-        while True:
-            jobs = asked.jobs
-            if len(jobs) == 1:
-                written = [self._write(jobs[0], asked.output_type, asked.options, on_event)]
-            else:
-                written = self._write_all(jobs, asked.output_type, asked.options)
-            try:
-                asked = attempts.send(written)
-            except StopIteration as end:
-                return _generations(end)
-
-    async def _arun(
-        self, prompts: Sequence[Prompt], output_type: Any, options: Drawing
-    ) -> list[Generation[Any]]:
-        attempts = self._attempts(prompts, output_type, options)
-        asked = next(attempts)
-        while True:
-            jobs = asked.jobs
-            if len(jobs) == 1:
-                written = [await self._awrite(jobs[0], asked.output_type, asked.options)]
-            else:
-                written = await self._awrite_all(jobs, asked.output_type, asked.options)
-            try:
-                asked = attempts.send(written)
-            except StopIteration as end:
-                return _generations(end)
-
-    def _write(
-        self, job: Job, output_type: Any, options: Drawing, on_event: OnEvent | None
-    ) -> Generation[Any]:
-        for piece in self._pieces(job, output_type, options, on_event):
-            if isinstance(piece, Generation):
-                return piece
-        raise AssertionError("invariant: the last piece of a text is its result")
-
-    async def _awrite(self, job: Job, output_type: Any, options: Drawing) -> Generation[Any]:
-        async with aclosing(self._apieces(job, output_type, options)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, Generation):
-                    return piece
-        raise AssertionError("invariant: the last piece of a text is its result")
-
-    def _attempts(
-        self, prompts: Sequence[Prompt], output_type: Any, options: Drawing
-    ) -> Generator[Round, list[Generation[Any]], list[Generation[Any]]]:
-        """Rounds of texts to generate, until no validator refuses any or `max_retries` are used up.
-
-        The first round holds the texts that precede the answers, if there are any.
-        """
-        options = given_options(options)
-        retries = count(
-            "max_retries",
-            options.get("max_retries", DEFAULT_MAX_RETRIES),
-            least=0,
-            wish="an int from 0 up",
-        )
-        output_type, options = laid_out_with(output_type, options)
-        jobs = [Job(number, prompt) for number, prompt in enumerate(prompts)]
-        asked = self._asked_first(jobs, options)
-        first: list[Generation[Any]] = []
-        if asked is not None:
-            steps, round_before = asked
-            first = yield round_before
-            jobs = [
-                Job(job.number, steps.then(job.prompt, text.text), text)
-                for job, text in zip(jobs, first, strict=True)
-            ]
-            options = {**options, "reasoning": self._after_a_draft}
-        done = self._signed((yield Round(jobs, output_type, options)), output_type)
-        for _ in range(retries):
-            again = []
-            for job in jobs:
-                if isinstance(done[job.number].error, InvalidOutput):
-                    prompt = self._again(job.prompt, done[job.number])
-                    if prompt is not None:
-                        again.append(Job(job.number, prompt))
-            if not again:
-                break
-            written = self._signed((yield Round(again, output_type, options)), output_type)
-            for job, generation in zip(again, written, strict=True):
-                jobs[job.number] = job
-                earlier = done[job.number]
-                before = (*earlier.refused, replace(earlier, refused=()))
-                done[job.number] = replace(generation, refused=before)
-        if not first:
-            return done
-        return [
-            with_first(*both, adds_prompts=self._counts_requests)
-            for both in zip(done, first, strict=True)
-        ]
-
-    def _asked_first(self, jobs: list[Job], options: Drawing) -> tuple[TwoSteps, Round] | None:
-        """The texts that precede the answers; None if there are none."""
-        reasoning = checked_reasoning(options.get("reasoning", "auto"))
-        is_draft = reasoning == "draft"
-        if not jobs or (not is_draft and (self._has_markers or reasoning == "auto")):
-            return None
-        steps = TwoSteps(is_draft, self._continues_texts)
-        first: Drawing = {**options, "stop": (), "reasoning": "auto" if is_draft else False}
-        for name in ("limits", "finish"):
-            first.pop(name, None)  # type: ignore[misc]
-        asked = [Job(job.number, steps.first(job.prompt)) for job in jobs]
-        if not is_draft:
-            budget = min(self._room_to_reason(job.prompt, budget_of(reasoning)) for job in asked)
-            if not budget:
-                return None
-            first["max_tokens"] = budget
-        return steps, Round(asked, str, first, is_first=True)
-
-    _limits: Limits | None = None
-    """The limits of grammars of which neither the call nor the type says any."""
-
-    _counts_requests = False
-    """Whether the prompt tokens of a text are those of all that is sent for it."""
-
-    _after_a_draft: Reasoning = False
-    """Whether it reasons between the first text and the answer."""
-
     @property
     def name(self) -> str:
         """The name of the model."""
@@ -807,117 +536,6 @@ class TypedModel(ABC):
         from stencilm.views.notebook import model_card
 
         return model_card(self.name, self._facts())
-
-    def _signed(self, written: list[Generation[Any]], output_type: Any) -> list[Generation[Any]]:
-        """Texts with the names of the model and the type added to their traces."""
-        for generation in written:
-            generation.trace.model = self.name
-            generation.trace.grammar = None if output_type is str else name_of(output_type)
-        return written
-
-    _continues_texts = False
-    """Whether a prompt that is a text is continued."""
-
-    @property
-    def _has_markers(self) -> bool:
-        """Whether it reasons in its own markers, within the text."""
-        return False
-
-    def _room_to_reason(self, prompt: Prompt, budget: int) -> int:
-        """The most tokens of reasoning after a prompt that leave room for an answer."""
-        return budget
-
-    def _prepare(self, output_type: Any, limits: Limits | None = None) -> tuple[Output, Any]:
-        """The reader of a type and the result of `_compile`.
-
-        Those of the latest types are cached.
-        """
-        if limits is not None:
-            checked_limits(limits)
-        # The repr is part of the key, because 1 == True and Union[A, B] == Union[B, A], though they
-        # are read differently. Neither contains a grammar's limits.
-        own = output_type.limits if isinstance(output_type, Grammar) else None
-        try:
-            key = (output_type, repr(output_type), limits or own)
-            hash(key)
-        except Exception:  # it is not hashable, or its repr fails
-            return self._compile(output_type, limits)
-        if self._lock.is_mine:  # A signal handler interrupted a holder of the lock.
-            return self._compile(output_type, limits)
-        with self._lock.held:
-            known = self._ready.pop(key, None)
-            if known is not None:
-                self._ready[key] = known
-                return known
-        ready = self._compile(output_type, limits)
-        with self._lock.held:
-            self._ready[key] = ready
-            while len(self._ready) > _MAX_CACHED_TYPES:
-                del self._ready[next(iter(self._ready))]
-        return ready
-
-
-class Partials:
-    """The partial values of a text that arrives in pieces."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._start()
-
-    def _start(self) -> None:
-        self._reader: PartialReader | ChoiceReader | TextReader
-        if self._output.is_json:
-            self._reader = PartialReader(self._output.json_type)
-        elif self._output.texts is not None:
-            self._reader = ChoiceReader(self._output, self._output.texts)
-        else:
-            self._reader = TextReader()
-        self._pace = Pace()
-        self._is_new = False  # new text has arrived since the last value was shown
-
-    def feed(self, piece: str | None) -> Any:
-        """The value to show after one more piece; `MISSING` if there is nothing new.
-
-        New parts of a very long value wait for a later piece.
-        """
-        if piece is None:
-            self._start()
-            return MISSING
-        try:
-            self._reader.feed(piece)
-            self._is_new = self._reader.has_changed() or self._is_new
-            return self._shown(self._reader.size, self._reader.value)
-        except BaseException as error:
-            raise_with_text(error, self._reader.text, self._output)
-
-    def _shown(self, size: int, show: Callable[[], Any]) -> Any:
-        if not self._is_new or not self._pace.affords(size):
-            return MISSING
-        self._is_new = False
-        return self._pace.shown(show)
-
-    def whole(self, text: str) -> Any:
-        """The value of the whole text if it was already read, else `MISSING`."""
-        return self._reader.whole(text)
-
-
-def as_messages(prompt: Prompt) -> list[dict[str, Any]]:
-    """A prompt as chat messages."""
-    if isinstance(prompt, str):
-        return [{"role": "user", "content": prompt}]
-    return [dict(message) for message in prompt]
-
-
-def complaint_of(refused: Generation[Any]) -> str:
-    """The message to the model about a text that the type's validators refused."""
-    error = refused.error
-    said = error.complaint if isinstance(error, InvalidOutput) else str(error)
-    return refusal(said, "Write the whole of it again, corrected.")
-
-
-def _generations(end: StopIteration) -> list[Generation[Any]]:
-    done: list[Generation[Any]] = end.value
-    return done
 
 
 def _value(generation: Generation[Any]) -> Any:
@@ -939,16 +557,3 @@ def _checked_prompts(prompts: Any) -> Sequence[Prompt]:
 
 def _checked_number(n: Any) -> int:
     return count("n", n, least=1, most=_MOST_TEXTS)
-
-
-async def _stepped(steps: Iterator[Piece]) -> AsyncGenerator[Piece, None]:
-    """Run each step in a thread; if the task is cancelled, the current step is the last.
-
-    A step that still waits for a thread never runs, and nothing is left in the event loop.
-    """
-    end = object()
-    while True:
-        step: Any = await in_thread(next, steps, end)
-        if step is end:
-            return
-        yield step

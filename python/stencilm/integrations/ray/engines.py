@@ -27,8 +27,8 @@ from stencilm.grammars.sources import (
 )
 from stencilm.integrations.ray.rows import Answer, described, failed
 from stencilm.integrations.vllm.settings import Options as VllmOptions
+from stencilm.models.jobs import Job
 from stencilm.models.protocol import Prompt
-from stencilm.models.typed_model import Job
 
 
 class Engine(Protocol):
