@@ -25,8 +25,6 @@ from stencilm.integrations.sglang import create, register  # noqa: E402
 from stencilm.integrations.sglang.backend import (  # noqa: E402
     LatestGrammars,
     StencilmBackend,
-    is_lark,
-    with_schemas,
 )
 from stencilm.integrations.sglang.grammars import StencilmGrammar, no_text_token  # noqa: E402
 
@@ -355,34 +353,6 @@ def test_the_whitespace_of_a_text_is_bounded_by_a_variable(tokenizer: Any) -> No
         written(one, tokenizer, "[ ")
         assert one._matcher.whitespace_budget_left == 0
     assert made.dispatch_regex("a b")._matcher.whitespace_budget is None
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('root ::= "a"', False),
-        ('start: "a"', True),
-        ("?start: x\nx: /a/", True),
-        ('%llguidance {}\nstart: "a"', True),
-        ('root ::= "a: b"\n', False),
-        ("nothing", False),
-    ],
-)
-def test_lark_is_told_from_ebnf(text: str, expected: bool) -> None:
-    assert is_lark(text) is expected
-
-
-def test_a_schema_that_is_null_allows_everything_and_values_stay_as_they_are() -> None:
-    value = {"type": "json_schema", "json_schema": None}
-    kept = {
-        "type": "json_schema",
-        "json_schema": {"const": {"json_schema": None, "type": "json_schema"}},
-    }
-    tag = {"format": {"type": "or", "elements": [value, kept]}}
-    found = json.loads(with_schemas(json.dumps(tag)))["format"]["elements"]
-    assert found == [{"type": "json_schema", "json_schema": {}}, kept]
-    older = {"structures": [{"begin": "<f>", "schema": None, "end": "</f>"}], "triggers": ["<f>"]}
-    assert json.loads(with_schemas(json.dumps(older)))["structures"][0]["schema"] == {}
 
 
 def test_older_tags_may_ask_for_at_least_one(backend: StencilmBackend, tokenizer: Any) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -26,7 +25,6 @@ from sglang.srt.parser.reasoning_parser import ReasoningParser
 from sglang.srt.runtime_context import get_serving
 
 import stencilm
-from stencilm.grammars.json_values import read_json_exactly, write_json
 from stencilm.integrations.sglang.grammars import (
     StencilmGrammar,
     WaitingGrammar,
@@ -36,6 +34,7 @@ from stencilm.integrations.sglang.grammars import (
     move_mask,
     no_text_token,
 )
+from stencilm.integrations.sglang.notations import is_lark, with_schemas
 from stencilm.shown import shown_value
 
 ANY_JSON = "$$ANY$$"
@@ -271,40 +270,3 @@ class StencilmBackend(BaseGrammarBackend):  # type: ignore[misc]
         except (stencilm.StencilError, TypeError, ValueError, RecursionError) as error:
             logger.info("a %s is refused: %s", kind, error)
             return InvalidGrammarObject(str(error))
-
-
-_RULE_OF_LARK = re.compile(r"^[ \t]*[?!]?[A-Za-z_][A-Za-z0-9_.]*(\{[^}]*\})?[ \t]*:(?![:=])", re.M)
-
-
-def is_lark(grammar: str) -> bool:
-    """Whether a grammar is Lark: it has a rule `name: ...`, but none of the form `name ::= ...`."""
-    return "::=" not in grammar and _RULE_OF_LARK.search(grammar) is not None
-
-
-def with_schemas(tag: str) -> str:
-    """A structural tag in which null as a schema becomes the one that allows everything.
-
-    The engine writes null for tools without parameters.
-    """
-    try:
-        value = read_json_exactly(tag)
-    except (ValueError, RecursionError):
-        return tag  # compiling it reports the error and its place
-
-    def walk(part: Any) -> Any:
-        if isinstance(part, list):
-            return [walk(one) for one in part]
-        if not isinstance(part, dict):
-            return part
-        kind = part.get("type")
-        made = {}
-        for name, one in part.items():
-            if name == "json_schema" and kind in ("json_schema", "qwen_xml_parameter"):
-                made[name] = {} if one is None else one  # a schema contains no formats
-            elif name == "schema" and "begin" in part:
-                made[name] = {} if one is None else one
-            else:
-                made[name] = walk(one)
-        return made
-
-    return write_json(walk(value))
