@@ -13,8 +13,8 @@ from pydantic import Field
 
 import stencilm
 from endpoints.scripted import UNCOUNTED, Fault, Script, fault, served
-from stencilm.endpoints.api_model import ResponseFailed
 from stencilm.endpoints.capabilities import PRESETS
+from stencilm.endpoints.reading import ResponseFailed
 
 openai = pytest.importorskip("openai")
 anthropic = pytest.importorskip("anthropic")

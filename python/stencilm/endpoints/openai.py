@@ -5,15 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from stencilm.endpoints.api_model import (
-    DEFAULT_CONCURRENCY,
-    ApiModel,
-    Piece,
-    Provider,
-    ResponseFailed,
-    check_is_no_error,
-    ended_by,
-)
+from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel
 from stencilm.endpoints.capabilities import (
     Capabilities,
     Prices,
@@ -23,6 +15,13 @@ from stencilm.endpoints.capabilities import (
 )
 from stencilm.endpoints.clients import check_client, check_model_name, library, made, within
 from stencilm.endpoints.messages import in_form, text_of
+from stencilm.endpoints.reading import (
+    Piece,
+    Provider,
+    ResponseFailed,
+    check_is_no_error,
+    ended_by,
+)
 from stencilm.endpoints.requests import Request
 from stencilm.tokenizers import TokenizerInfo
 
