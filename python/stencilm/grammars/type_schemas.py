@@ -28,6 +28,7 @@ from stencilm.grammars.decimal_patterns import counted_decimals
 from stencilm.grammars.email_patterns import email_schema, name_email_schema
 from stencilm.grammars.flags import flags_of
 from stencilm.grammars.float_patterns import complex_pattern
+from stencilm.grammars.format_patterns import VALUES, formats, has_unknown, with_formats
 from stencilm.grammars.time_patterns import (
     date_patterns,
     datetime_patterns,
@@ -36,36 +37,16 @@ from stencilm.grammars.time_patterns import (
 )
 from stencilm.grammars.type_bounds import is_of_pydantic, with_typed_bounds
 from stencilm.grammars.type_constraints import inapplicable
-from stencilm.grammars.type_keys import READ_DIGITS, DistinctSchemas, all_of
+from stencilm.grammars.type_keys import DistinctSchemas, all_of
 from stencilm.grammars.type_patterns import OtherMeaning, schema_pattern
+from stencilm.grammars.url_patterns import HOST, NAME, PORT, REST, USER, USER_OF_MANY, one_of
 from stencilm.shown import shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_GROUP = "[0-9a-fA-F]{1,4}"
-
-_WORD = "[A-Za-z0-9_-]"
-# No Punycode label, because not every one can be decoded. A host whose last label is a number would
-# be an address.
-_LABEL = (
-    f"(?:[A-WYZa-wyz0-9_]{_WORD}*"
-    f"|[Xx](?:[A-MO-Za-mo-z0-9_-]{_WORD}*|[Nn](?:[A-Za-z0-9_]{_WORD}*|-(?:[A-Za-z0-9_]{_WORD}*)?)?)?)"
-)
-_LAST_LABEL = _LABEL.replace("A-WYZa-wyz0-9_", "A-WYZa-wyz", 1)
-_NAME = rf"(?:{_LABEL}\.)*{_LAST_LABEL}\.?"
-_HOST = rf"(?:{_NAME}|{_OCTET}(?:\.{_OCTET}){{3}})"
-_PORT = "(?::(?:[0-9]{0,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
-_USER = "(?:[A-Za-z0-9._~!$&'()*+,;=%-]*(?::[A-Za-z0-9._~!$&'()*+,;=%:-]*)?@)?"
-# Without the comma, which separates hosts.
-_PART = "(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})"
-_USER_OF_MANY = f"(?:{_PART}+(?::{_PART}*)?@)?"
 _NEED_A_HOST = ("host_required", "default_host", "default_port")
 """Settings that pydantic can satisfy or apply only if a URL has a host."""
-_REST = "(?:[/?#][!#-;=?-Z_a-z~]*)?"
-
-
 # Regular expressions without context: no references, and no reversed ranges or counts.
 _ESCAPED = r"\\[dDwWsStnr.^$*+?()|/\[\]{}\\-]"
 _CLASS = rf"\[\^?(?:a-z|A-Z|0-9|a-f|A-F|[^\\\[\]^&~|-]|{_ESCAPED})+\]"
@@ -96,90 +77,6 @@ _BYTE_SIZE = {
 }
 
 
-def _networks_v4() -> str:
-    """IPv4 networks: the bits after the prefix are zero."""
-    alternatives = []
-    for length in range(32):
-        whole, bits = divmod(length, 8)
-        parts = [_OCTET] * whole
-        if bits:
-            step = 1 << (8 - bits)
-            parts.append("(?:" + "|".join(str(value) for value in range(0, 256, step)) + ")")
-        parts += ["0"] * (4 - len(parts))
-        alternatives.append(r"\.".join(parts) + f"/{length}")
-    alternatives.append(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?:/32)?")
-    return f"^(?:{'|'.join(alternatives)})$"
-
-
-def _networks_v6() -> str:
-    """IPv6 networks whose groups after the prefix are left out, such as `fe80::/10`."""
-    alternatives = []
-    for length in range(129):
-        whole, bits = divmod(length, 16)
-        heads = ["::"] + [
-            f"{_GROUP}(?::{_GROUP}){{{groups - 1}}}::" for groups in range(1, min(whole, 7) + 1)
-        ]
-        if bits:
-            heads.append(f"(?:{_GROUP}:){{{whole}}}{_begun(bits)}" + ("::" if whole < 7 else ""))
-        if whole == 8:
-            heads.append(f"(?:{_GROUP}:){{7}}{_GROUP}")
-        alternatives.append(f"(?:{'|'.join(heads)})/{length}")
-    return f"^(?:{'|'.join(alternatives)}|(?:{_GROUP}:){{7}}{_GROUP})$"
-
-
-def _begun(bits: int) -> str:
-    """A group of an IPv6 address in which only the first `bits` bits may be ones."""
-    digits = []
-    for place in range(4):
-        free = min(max(bits - 4 * place, 0), 4)
-        values = range(0, 16, 1 << (4 - free))
-        digits.append("[" + "".join(f"{value:x}{value:X}" for value in values) + "]")
-    # Leading zeros may be left out.
-    return "(?:" + "|".join("".join(digits[place:]) for place in range(4)) + ")"
-
-
-_LENGTH_V4 = "(?:/(?:[12]?[0-9]|3[0-2]))?"
-_LENGTH_V6 = "(?:/(?:[1-9]?[0-9]|1[01][0-9]|12[0-8]))?"
-_INTERFACE_V4 = rf"^{_OCTET}(?:\.{_OCTET}){{3}}{_LENGTH_V4}$"
-_INTERFACE_V6 = (
-    f"^(?:(?:{_GROUP}:){{7}}{_GROUP}|::|"
-    + "|".join(f"(?:{_GROUP}:){{{head}}}(?::{_GROUP}){{1,{7 - head}}}" for head in range(1, 7))
-    + f"|(?:{_GROUP}:){{1,7}}:|:(?::{_GROUP}){{1,7}}){_LENGTH_V6}$"
-)
-
-
-def _formats() -> dict[str, JsonSchemaValue]:
-    """The meaning of the formats that only pydantic defines."""
-
-    def text(pattern: str) -> JsonSchemaValue:
-        return {"type": "string", "pattern": pattern}
-
-    known = {
-        f"uuid{version}": text(
-            f"^[0-9a-fA-F]{{8}}-[0-9a-fA-F]{{4}}-{version}[0-9a-fA-F]{{3}}"
-            "-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}$"
-        )
-        for version in range(1, 9)
-    }
-    v4, v6 = text(_networks_v4()), text(_networks_v6())
-    at_v4, at_v6 = text(_INTERFACE_V4), text(_INTERFACE_V6)
-    addresses = [{"type": "string", "format": name} for name in ("ipv4", "ipv6")]
-    for alphabet, name in (("+/", "base64"), ("_-", "base64url")):
-        sign = f"[A-Za-z0-9{alphabet}]"
-        known[name] = text(f"^(?:{sign}{{4}})*(?:{sign}{{2}}==|{sign}{{3}}=)?$")
-    digits = f"[1-9][0-9]{{0,{READ_DIGITS - 1}}}"
-    return known | {
-        "fraction": text(f"^-?(?:0|{digits})(?:/{digits})?$"),
-        "ipv4network": v4,
-        "ipv6network": v6,
-        "ipvanynetwork": {"anyOf": [v4, v6]},
-        "ipv4interface": at_v4,
-        "ipv6interface": at_v6,
-        "ipvanyinterface": {"anyOf": [at_v4, at_v6]},
-        "ipvanyaddress": {"anyOf": addresses},
-    }
-
-
 def schema_generator() -> type[GenerateJsonSchema]:
     """pydantic's writer of schemas, with the changes that `json_schema_of` lists."""
     return _TypeSchemas
@@ -196,8 +93,7 @@ class _TypeSchemas(DistinctSchemas):
         described = super().generate(schema, mode)
         if self._has_tags:
             described = _without_repeats(described, described.get("$defs", {}))
-        formats = _formats() if _has_unknown(described) else {}
-        return _with_formats(described, formats) if formats else described
+        return with_formats(described, formats()) if has_unknown(described) else described
 
     def ser_schema(self, schema: Any) -> JsonSchemaValue | None:
         is_function = schema["type"] in ("function-plain", "function-wrap")
@@ -522,13 +418,13 @@ class _TypeSchemas(DistinctSchemas):
         needs_host = any(schema.get(name) for name in _NEED_A_HOST)
         alternatives = []
         if "file" in schemes:  # it has neither a user nor a port
-            alternatives.append(f"file://{_NAME}/" if needs_host else f"file://(?:{_NAME})?/")
+            alternatives.append(f"file://{NAME}/" if needs_host else f"file://(?:{NAME})?/")
         if others := [scheme for scheme in schemes if scheme != "file"]:
             # The format ensures that the text between the brackets is an address.
-            host = rf"(?:{_HOST}|\[[0-9A-Fa-f:.]+\])"
-            alternatives.append(f"{_one_of(others)}://{_USER}{host}{_PORT}(?:[/?#]|$)")
+            host = rf"(?:{HOST}|\[[0-9A-Fa-f:.]+\])"
+            alternatives.append(f"{one_of(others)}://{USER}{host}{PORT}(?:[/?#]|$)")
         if needs_host and not schemes:
-            alternatives.append(rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}(?:[/?#]|$)")
+            alternatives.append(rf"[A-Za-z][A-Za-z0-9+.-]*://{HOST}(?:[/?#]|$)")
         if alternatives:
             described["pattern"] = (
                 f"^{alternatives[0]}"
@@ -539,9 +435,9 @@ class _TypeSchemas(DistinctSchemas):
 
     def multi_host_url_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().multi_host_url_schema(schema)
-        scheme = _one_of(schema.get("allowed_schemes") or ["[a-z]+"])
-        hosts = f"{_HOST}{_PORT}(?:,{_HOST}{_PORT})*"
-        described["pattern"] = f"^{scheme}://{_USER_OF_MANY}{hosts}{_REST}$"
+        scheme = one_of(schema.get("allowed_schemes") or ["[a-z]+"])
+        hosts = f"{HOST}{PORT}(?:,{HOST}{PORT})*"
+        described["pattern"] = f"^{scheme}://{USER_OF_MANY}{hosts}{REST}$"
         return described
 
 
@@ -727,7 +623,7 @@ def _without_repeats(described: Any, definitions: Mapping[str, Any]) -> Any:
         if {*described["required"]} <= {*there.get("required", ())}:
             return {"$ref": described["$ref"]}
     return {
-        name: value if name in _VALUES else _without_repeats(value, definitions)
+        name: value if name in VALUES else _without_repeats(value, definitions)
         for name, value in described.items()
     }
 
@@ -780,12 +676,6 @@ def _ascii_in_base64(alphabet: str) -> str:
     return f"^(?:{whole})*(?:{one}|{two})?$"
 
 
-def _one_of(schemes: Sequence[str]) -> str:
-    return (
-        "(?:" + "|".join(scheme.replace("+", r"\+").replace(".", r"\.") for scheme in schemes) + ")"
-    )
-
-
 def _is_read(read: SchemaValidator, member: Any) -> bool:
     """Whether a member of a `Literal` or an `Enum` is read back from its JSON as itself."""
     value = member.value if isinstance(member, Enum) else member
@@ -795,37 +685,3 @@ def _is_read(read: SchemaValidator, member: Any) -> bool:
     except (ValueError, PydanticSerializationError):
         return False
     return bool(found == member and type(found) is type(member))
-
-
-_OWN_FORMATS = ("uuid", "ipv4", "ipv6", "ipvany", "base64", "fraction")
-
-
-def _has_unknown(described: Any) -> bool:
-    """Whether a schema contains a format that only pydantic defines."""
-    text = repr(described)
-    return any(f"'{name}" in text for name in _OWN_FORMATS)
-
-
-def _with_formats(described: Any, formats: Mapping[str, JsonSchemaValue]) -> Any:
-    """Add patterns to the formats that only pydantic defines."""
-    if isinstance(described, list):
-        return [_with_formats(part, formats) for part in described]
-    if not isinstance(described, dict):
-        return described
-    known = None
-    # Schemas of property names have no type.
-    if described.get("type", "string") == "string" and isinstance(described.get("format"), str):
-        known = formats.get(described["format"])
-    inner = {
-        name: value if name in _VALUES else _with_formats(value, formats)
-        for name, value in described.items()
-    }
-    if known is None:
-        return inner
-    if "pattern" in inner and "pattern" in known:
-        return {**inner, "allOf": [*inner.get("allOf", []), known]}
-    return {**inner, **known}
-
-
-# Keywords that hold values, not schemas.
-_VALUES = frozenset({"const", "enum", "default", "examples"})
