@@ -184,6 +184,16 @@ def test_the_request_s_own_stop_tokens_end_it(begin: Begin) -> None:
     assert sequence.accept_tokens("r", [TOOL]) and sequence.is_terminated()
 
 
+def test_a_text_that_no_token_could_end_is_refused() -> None:
+    compiler = GrammarCompiler(TokenizerInfo([b"a", b"b", b"."]))
+    compiled = compiler.compile_regex("ab?")
+    for stops in (None, set()):
+        with pytest.raises(ValueError, match="no token that ends a text: name one in stop_token"):
+            RequestSequence(compiled, stops)
+    sequence = RequestSequence(compiled, {2})
+    assert sequence.accept_tokens("r", [0, 2]) and sequence.is_terminated()
+
+
 def test_a_stop_token_out_of_the_vocabulary_is_refused(begin: Begin) -> None:
     with pytest.raises(ValueError, match=r"stop_token_ids has 70000, .* ids 0 to 258: leave"):
         begin(Kind.REGEX, "a", stops={70000})

@@ -42,7 +42,7 @@ class RequestSequence:
         """Start at the beginning of the text.
 
         Raises:
-            ValueError: A stop token is not in the vocabulary.
+            ValueError: A stop token is not in the vocabulary, or there is none.
         """
         stops = sorted(stop_token_ids) if stop_token_ids else None
         self._vocab_size = compiled.tokenizer_info.vocab_size
@@ -51,6 +51,11 @@ class RequestSequence:
             raise ValueError(
                 f"stop_token_ids has {wrong[0]}, but the model's tokens have the ids 0 to {last}: "
                 "leave it out, or name a text in stop"
+            )
+        if not (stops or compiled.tokenizer_info.stop_token_ids):
+            # At the end of the text, no token could be sampled.
+            raise ValueError(
+                "the model's tokenizer has no token that ends a text: name one in stop_token_ids"
             )
         self._matcher = GrammarMatcher(
             compiled, override_stop_tokens=stops, whitespace_budget=whitespace_budget
