@@ -187,7 +187,8 @@ def test_the_request_s_own_stop_tokens_end_it(begin: Begin) -> None:
 def test_a_text_that_no_token_could_end_is_refused() -> None:
     compiler = GrammarCompiler(TokenizerInfo([b"a", b"b", b"."]))
     compiled = compiler.compile_regex("ab?")
-    for stops in (None, set()):
+    none_at_all: tuple[set[int] | None, ...] = (None, set())
+    for stops in none_at_all:
         with pytest.raises(ValueError, match="no token that ends a text: name one in stop_token"):
             RequestSequence(compiled, stops)
     sequence = RequestSequence(compiled, {2})
