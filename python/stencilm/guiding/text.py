@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from stencilm.characters import whole_length
 from stencilm.errors import EndpointError, MatcherError, ModelRefused
 from stencilm.generation.ends import is_over
 from stencilm.generation.result import MADE_UP
@@ -56,6 +57,7 @@ from stencilm.guiding.drafts import (
 from stencilm.guiding.loose_json import begins_with_a_value
 from stencilm.guiding.overlaps import Overlap
 from stencilm.guiding.reading import (
+    fitting,
     forced_whitespace,
     said_again,
     start_of_text,
@@ -605,7 +607,7 @@ class TextGuide:
             yield Corrected(text=b"", token_id=None, logprob=None, candidates=(), means="forced")
             yield self._end("valid", "the draft went on behind a complete text")
             return
-        shown = draft[valid : valid + 20].decode("utf-8", "replace")
+        shown = draft[whole_length(draft[:valid]) :].decode("utf-8", "replace")[:20]
         yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
 
     def _may_go_on(self, rest: bytes, candidates: Sequence[Candidate]) -> bool:
@@ -639,7 +641,7 @@ class TextGuide:
             candidates = readable(self._written.matcher.candidates(MAX_CANDIDATES))
         shown = tuple(shown_candidate(candidate) for candidate in candidates)
         text, means = yield from self._chosen(rest, candidates)
-        text = text[: self._written.matcher.longest_valid_prefix(text).valid_bytes]
+        text = text[: fitting(self._written.matcher, text)]
         if not text and means != "re-ask":
             text, means = _first_character(self._written.shortest()), "shortest"
         is_same = means == "nearest" and is_respelled(text, rest)
@@ -836,7 +838,7 @@ def _shared(one: bytes, other: bytes) -> int:
         (at for at, (ours, theirs) in enumerate(zip(one, other, strict=False)) if ours != theirs),
         min(len(one), len(other)),
     )
-    return len(one[:length].decode("utf-8", "ignore").encode())
+    return whole_length(one[:length])
 
 
 def _first_character(text: bytes) -> bytes:
