@@ -119,12 +119,16 @@ def _arguments(request: Request) -> dict[str, Any]:
     if stops:
         arguments["stop_sequences"] = stops
     messages = request.arguments["messages"]
-    system = [text_of(message) for message in messages if message["role"] == "system"]
+    system = [text_of(message) for message in messages if message["role"] in _SYSTEM]
     if system:
         arguments["system"] = "\n\n".join(system)
-    others = [message for message in messages if message["role"] != "system"]
+    others = [message for message in messages if message["role"] not in _SYSTEM]
     arguments["messages"] = in_form(others, "anthropic")
     return arguments
+
+
+_SYSTEM = ("system", "developer")
+"""The roles whose messages are the system prompt; the second one is OpenAI's newer name."""
 
 
 def _said_in(blocks: Iterable[Any]) -> Piece:
