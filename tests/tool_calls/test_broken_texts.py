@@ -184,6 +184,30 @@ def test_arguments_of_python_have_names(text: str, problem: str, length: int) ->
     assert answer.problems == (problem,)
 
 
+@pytest.mark.parametrize(
+    ("text", "content", "problem"),
+    [
+        ('{"city": "R"} or so<|call|>', "or so", "'or so' follows the arguments of 'any'"),
+        (
+            '{"city": "R"}{"days": 2}',
+            '{"days": 2}',
+            "'{\"days\": 2}' follows the arguments of 'any'",
+        ),
+        ("", "", "the text ends within a call of 'any'"),
+        (" ", "", "the text ends within a call of 'any'"),
+    ],
+)
+@pytest.mark.parametrize("length", [1, 1000])
+def test_what_a_message_of_harmony_has_beside_a_call_is_told(
+    text: str, content: str, problem: str, length: int
+) -> None:
+    tools = stencilm.tools("harmony", GIVEN, reasoning=False)
+    whole = f"<|channel|>commentary to=functions.any <|constrain|>json<|message|>{text}"
+    answer, _ = read(tools, whole, length)
+    assert (answer.content, answer.problems) == (content, (problem,))
+    assert [one.name for one in answer.calls] == ["any"] * bool(content)
+
+
 @pytest.mark.parametrize("key", ["na\nme", "na\\xme", "na\\ume", "\x01"])
 def test_a_key_that_is_no_string_makes_no_call(key: str) -> None:
     text = f'<tool_call>\n{{"{key}": "clock", "arguments": {{}}}}\n</tool_call>'
