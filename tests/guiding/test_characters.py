@@ -10,6 +10,7 @@ import pytest
 import stencilm
 from endpoints.scripted import served
 from stencilm.characters import whole_length
+from stencilm.generation.trace import Rejected
 
 DAYS = stencilm.Regex("[日火](本|曜|月)x")  # all but the last byte of 木 begins 本 and 月
 
@@ -26,7 +27,7 @@ def test_the_length_in_whole_characters(text: str) -> None:
 
 def test_a_complaint_shows_the_character_that_is_refused() -> None:
     result = stencilm.guide(lambda prompt: "日木x", DAYS, "Which?")
-    reasons = [event.reason for event in result.trace if hasattr(event, "position")]
+    reasons = [event.reason for event in result.trace if isinstance(event, Rejected)]
     assert reasons[0] == "nothing of the grammar goes on with '木x'"
 
 

@@ -52,7 +52,7 @@ class _Opened(NamedTuple):
     """An open object or array at a place, with its number of items, and of those without a name."""
 
     node: Elements | Members
-    count: int
+    length: int
     unnamed: int
 
     @classmethod
@@ -64,9 +64,9 @@ class _Opened(NamedTuple):
     def go_back(self) -> None:
         """Take from the node what has come since."""
         if isinstance(self.node, Elements):
-            del self.node.values[self.count :]
+            del self.node.values[self.length :]
         else:
-            del self.node.items[self.count :]
+            del self.node.items[self.length :]
             del self.node.unnamed[self.unnamed :]
         self.node.is_open, self.node.goes_on = True, False
 
@@ -192,9 +192,9 @@ def _last(node: Elements | Members) -> Node | None:
 def _said_since(place: _Place) -> int:
     """How much was said after a place."""
     total = 0
-    for node, count, _ in place.open_nodes:
+    for node, length, _ in place.open_nodes:
         if isinstance(node, Elements):
-            total += said_by(Elements(node.values[count:])) - 1
+            total += said_by(Elements(node.values[length:])) - 1
         else:
-            total += said_by(Members(node.items[count:])) - 1
+            total += said_by(Members(node.items[length:])) - 1
     return total
