@@ -13,7 +13,7 @@ from pydantic import Field
 
 import stencilm
 from endpoints.scripted import UNCOUNTED, Fault, Script, fault, served
-from stencilm.endpoints.api_model import ResponseFailed
+from stencilm.endpoints.answer_reading import ResponseFailed
 from stencilm.endpoints.capabilities import PRESETS
 
 openai = pytest.importorskip("openai")

@@ -17,8 +17,8 @@ import pytest
 
 import stencilm
 from endpoints.scripted import fault, served
-from stencilm.endpoints import api_model
-from stencilm.endpoints.api_model import ResponseFailed
+from stencilm.endpoints import answer_reading
+from stencilm.endpoints.answer_reading import ResponseFailed
 from stencilm.endpoints.capabilities import PRESETS
 
 openai = pytest.importorskip("openai")
@@ -498,7 +498,7 @@ def test_what_came_of_a_stream_without_an_end_is_kept(last: bytes) -> None:
 
 
 def test_an_answer_longer_than_any_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_model, "_MOST_CHARACTERS", 20)
+    monkeypatch.setattr(answer_reading, "_MOST_CHARACTERS", 20)
     thoughts = [json.loads(THOUGHT.removeprefix(b"data: ")) for _ in range(30)]
     with (
         serving(events(*thoughts, chunk("12", "stop"))) as address,

@@ -6,13 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from stencilm.endpoints.answer_reading import Piece, check_is_no_error, ended_by, reported_tokens
 from stencilm.endpoints.api_model import (
     DEFAULT_CONCURRENCY,
     ApiModel,
-    Piece,
-    check_is_no_error,
-    ended_by,
-    reported_tokens,
 )
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
 from stencilm.endpoints.clients import check_client, check_model_name, library, made, within

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from stencilm.endpoints.answer_reading import Piece, ResponseFailed, check_is_no_error, ended_by
 from stencilm.endpoints.api_model import (
     DEFAULT_CONCURRENCY,
     ApiModel,
-    Piece,
     Provider,
-    ResponseFailed,
-    check_is_no_error,
-    ended_by,
 )
 from stencilm.endpoints.capabilities import (
     Capabilities,
