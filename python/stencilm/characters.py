@@ -32,6 +32,22 @@ def whole_length(text: bytes) -> int:
     return end
 
 
+def shared_length(one: bytes, other: bytes) -> int:
+    """The length of the common prefix in bytes, without partial characters."""
+    length = next(
+        (at for at, (ours, theirs) in enumerate(zip(one, other, strict=False)) if ours != theirs),
+        min(len(one), len(other)),
+    )
+    return whole_length(one[:length])
+
+
+def first_character(text: bytes) -> bytes:
+    """The first character of UTF-8 text."""
+    first = text[:1]
+    length = 1 if first < b"\xc0" else 2 if first < b"\xe0" else 3 if first < b"\xf0" else 4
+    return text[:length]
+
+
 def check_characters(text: str, name: str, why: str) -> None:
     """Raise ValueError for a text with a lone surrogate; `why` says who cannot use it."""
     try:

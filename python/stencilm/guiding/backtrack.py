@@ -87,6 +87,12 @@ def shown_candidate(candidate: Candidate) -> str:
     return candidate.text if isinstance(candidate, Literal) else f"/{candidate.regex}/"
 
 
+def shown_start(text: bytes, limit: int = 40) -> str:
+    """The beginning of a text as shown in complaints."""
+    shown = text.decode("utf-8", "replace")
+    return shown if len(shown) <= limit else re.sub(r"\s+$", "", shown[:limit]) + "…"
+
+
 def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
     """The text among the candidates that shares the longest prefix with what was rejected.
 
