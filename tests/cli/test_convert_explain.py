@@ -174,6 +174,15 @@ class TestExplain:
         assert (record["status"], record["valid_text"], record["rest"]) == ("dead", "ab", "x")
         assert record["next"]
 
+    def test_a_text_does_not_fit_from_a_character_on(self, run: Run) -> None:
+        """All but the last byte of 木 begins 本, but half a character is no text."""
+        code, out, _ = run("explain", "--regex", "日本", "--text", "日木", "--json")
+        record = json.loads(out)
+        assert code == 1
+        assert (record["status"], record["valid_text"], record["rest"]) == ("dead", "日", "木")
+        assert record["next"] == [{"text": "本"}]
+        assert (record["forced"], record["shortest_completion"]) == ("本", "本")
+
     def test_forced_text(self, run: Run) -> None:
         code, out, _ = run("explain", "--regex", "abcd", "--text", "a")
         assert code == 0

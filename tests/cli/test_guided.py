@@ -95,6 +95,18 @@ def test_guide_fails_where_it_made_the_text_up(answers: list[Any], capsys: Any) 
     assert "is not what the model wrote" in err and "filled in" in err
 
 
+def test_the_trace_of_an_endpoint_has_a_line_for_each_event(
+    answers: list[Any], capsys: Any
+) -> None:
+    answers[:] = [("Sure: 12", "stop"), "407"]
+    code, out, err = run(capsys, *DIGITS, "-m", "openai:m", "--trace")
+    assert (code, out) == (0, "407\n")
+    kinds = [line.split()[0] for line in err.splitlines()]
+    assert kinds[0] == "prompt" and kinds[-1] == "ended" and kinds.count("called") == 2
+    assert "{'event'" not in err and "re-ask, of /[0-9]{3}/" in err
+    assert "drafted  '407'" in err
+
+
 def test_an_endpoint_is_printed(answers: list[Any], capsys: Any) -> None:
     answers[:] = [{"tool": "123"}]
     assert run(capsys, *DIGITS, "-m", "openai:m")[:2] == (0, "123\n")

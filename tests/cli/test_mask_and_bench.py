@@ -61,6 +61,8 @@ class TestMask:
         ("arguments", "code", "words"),
         [
             (["n.json", "--text", "4x"], 1, "up to byte 1; 'x' cannot follow"),
+            (["n.json", "--text", "4  x"], 1, "up to byte 1; '  x' cannot follow"),
+            (["--regex", "日本", "--text", "日木"], 1, "up to byte 3; '木' cannot follow"),
             (["bad.ebnf"], 1, "line 1, column 10"),
             (["n.json", "--tokenizer", "none"], 1, "'none'"),
             ([], 2, "give one of"),

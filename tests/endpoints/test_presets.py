@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -321,6 +322,34 @@ def test_pictures_are_passed_on(preset: str, form: str, url: str) -> None:
         assert message["content"][0] == {"type": "input_text", "text": "What is this?"}
     else:
         assert sent == {"type": "image_url", "image_url": {"url": url}}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"native": "json_schema"},
+        {"native": ("json-schema",)},
+        {"native": None},
+        {"options": ("seed",)},
+        {"continuation": "prefixes"},
+        {"schema_subset": "OpenAI"},
+        {"reasoning": True},
+        {"max_tokens": None},
+        {"seed_name": "Seed"},
+        {"extra_body": 5},
+    ],
+)
+def test_capabilities_have_words_that_are_known(given: dict[str, Any]) -> None:
+    """Another word would be sent as something else, or fail in the middle of a call."""
+    [(name, value)] = given.items()
+    with pytest.raises(ValueError, match=re.escape(f"{name} is {value!r}, but must be")):
+        stencilm.Capabilities(**given)
+
+
+def test_capabilities_may_be_lists_and_dicts() -> None:
+    given: Any = {"native": ["ebnf"], "extra_body": {"a": 1}}
+    made = stencilm.Capabilities(**given)
+    assert made == stencilm.Capabilities(native=("ebnf",), extra_body=(("a", 1),))
 
 
 def said(content: Any) -> dict[str, Any]:

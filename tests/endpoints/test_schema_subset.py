@@ -205,6 +205,51 @@ def test_what_strict_mode_cannot_say_is_not_strict(schema: Any, is_sent: bool) -
     assert native_form(Grammar.from_json_schema(schema), PRESETS["anthropic"]) is None
 
 
+OPTIONAL_DAY = {
+    "type": "object",
+    "properties": {
+        "day": {"type": "string", "format": "date", "nullable": True},
+        "format": {"$ref": "#/$defs/nullable"},
+    },
+    "required": ["day", "format"],
+    "additionalProperties": False,
+    "$defs": {"nullable": {"type": ["integer", "string"], "nullable": True, "enum": [1, None]}},
+}
+
+
+@pytest.mark.parametrize("preset", ["openai", "azure", "anthropic", "vllm", "sglang", "gemini"])
+def test_a_schema_is_sent_with_the_meaning_that_its_options_give_it(preset: str) -> None:
+    """A server that enforces the schema would else refuse what the grammar accepts."""
+
+    def sent(**options: Any) -> Any:
+        grammar = Grammar.from_json_schema(OPTIONAL_DAY, **options)
+        form = native_form(grammar, PRESETS[preset])
+        assert form is not None
+        found = json.dumps(form)
+        assert '"format": {' in found  # the member of this name
+        return found
+
+    day = {"type": "string", "format": "date"}
+    if preset == "azure":
+        del day["format"]
+    assert json.dumps(day)[1:-1] in sent().replace(', "nullable": true', "")
+    assert '"type": ["string", "null"]' in sent(nullable=True)
+    assert '"date"' not in sent(formats="annotation")
+    both = sent(nullable=True, formats="annotation")
+    assert '"type": ["string", "null"]' in both and "date" not in both
+
+
+def test_only_schemas_are_changed_where_options_change_them() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"nullable": {"type": "integer"}, "format": {"const": {"format": "date"}}},
+        "dependentRequired": {"format": ["nullable"]},
+        "default": {"type": "x", "nullable": True},
+    }
+    grammar = Grammar.from_json_schema(schema, nullable=True, formats="annotation")
+    assert schema_of(grammar) == schema
+
+
 def test_what_is_left_to_checking_is_reported() -> None:
     with endpoint(always("{}"), "openai") as (model, _):
         assert model.left_to_checking(Item) == ("#/$defs/Tag/properties/label/maxLength",)

@@ -84,6 +84,12 @@ def test_of_several_documents_those_that_are_not_taken_are_told(
         (['{"a": 34, "s": [35, 36]}'], Short, '{"a":[],"s":""}'),
         (["[", "12"], list[list[list[int]]], "[[]]"),
         (['[{"a":1},{"a":2}]'], Number, '{"a":1}'),
+        # The rest of another document is no rest of this one, wherever it begins.
+        (['{"a":1,', '{"a":2,"b":[3]}'], Row, '{"a":1, "b": [3]}'),
+        (['{"a":1', '{"b":[3],"a":2}'], Row, '{"a":1, "b": [3]}'),
+        (['{"a":1}', '{"a":2,"b":[3]}'], Row, '{"a": 1, "b": [3]}'),
+        (['[{"a":1}]', '[{"a":2,"b":[3]}]'], list[Row], '[{"a": 1, "b": [3]}]'),
+        (['{"x":[1],', '{"x":[2],"y":[3]}'], dict[str, list[int]], '{"x":[1], "y": [3]}'),
     ],
 )
 def test_values_that_no_reading_lists_are_in_what_is_lost(
@@ -92,6 +98,21 @@ def test_values_that_no_reading_lists_are_in_what_is_lost(
     result = guided(parts, output_type)
     assert (result.response, result.lost) == (response, "".join(parts))
     assert unwritten(result) is not None
+
+
+@pytest.mark.parametrize(
+    ("parts", "response"),
+    [
+        (['{"a":1,', '{"a":1,"b":[3]}'], '{"a":1,"b":[3]}'),
+        (['{"a":1}', '{"b":[3]}'], '{"a": 1, "b": [3]}'),
+        (['{"a":1}', '{"b":[3],"a":1}'], '{"a": 1, "b": [3]}'),
+    ],
+)
+def test_the_rest_of_a_document_may_come_in_one_of_its_own(parts: list[str], response: str) -> None:
+    """It is in the response, so it is not left out of it."""
+    result = guided(parts, Row)
+    assert (result.response, result.filled, result.left_out) == (response, (), ())
+    assert unwritten(result) is None
 
 
 def drawn(rng: random.Random, depth: int, numbers: Any) -> Any:

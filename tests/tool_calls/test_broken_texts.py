@@ -130,6 +130,84 @@ def test_a_call_that_is_none_leaves_nothing_to_the_next_one() -> None:
     assert answer.problems != ()
 
 
+@pytest.mark.parametrize("family", [*TEMPLATES, "harmony"])
+def test_a_mark_that_begins_no_call_is_text(family: str) -> None:
+    """What follows it is passed on at once, and is not lost where the answer ends."""
+    tools = stencilm.tools(family, GIVEN, reasoning=False)
+    for trigger in tools.triggers:
+        text = f"The {trigger} mark begins a call."
+        answer, deltas = read(tools, text, 1)
+        assert answer == tools.parse(text)
+        assert "".join(answer.content.split()) == "".join(text.split())
+        add_up(answer, deltas, text)
+        if '"' in trigger or family == "harmony":
+            continue  # what follows may be the rest of a string, or of a message
+        parser = tools.parser()
+        passed = [delta for delta in parser.feed(text) if isinstance(delta, ContentDelta)]
+        assert passed[-1].text.endswith("call.")
+
+
+@pytest.mark.parametrize(
+    "name", ["a:b", "ns.fn:1", "a/b", "5x", "日本", "x,y", "f=1", "functions.x", "_", "a'b"]
+)
+@pytest.mark.parametrize("family", TEMPLATES)
+def test_names_of_other_characters_are_read_as_they_arrive(family: str, name: str) -> None:
+    """Also those that contain what follows a name in some families."""
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+    tool = {"type": "function", "function": {"name": name, "parameters": schema}}
+    try:
+        tools = stencilm.tools(family, [tool], reasoning=False)
+    except stencilm.GrammarSyntaxError:
+        return  # the family writes no such name
+    call = (name, {"q": "v"})
+    for way in TEMPLATES[family].ways():
+        text = write_calls(way, [call, call], {name: schema}, ids=["0", "1"])
+        answer, _ = read(tools, text, 1)
+        assert [(one.name, dict(one.arguments)) for one in answer.calls] == [call, call]
+        assert answer.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[any("Rome")]', "'\"Rome\")' names no argument"),
+        ('[any({"city": "Rome"})]', """'{"city": "' names no argument"""),
+        ('[any(city="Rome", 5)]', "'5)' names no argument"),
+        ("[any(city)]", "'city)' names no argument"),
+    ],
+)
+@pytest.mark.parametrize("length", [1, 1000])
+def test_arguments_of_python_have_names(text: str, problem: str, length: int) -> None:
+    tools = stencilm.tools("llama_4_pythonic", GIVEN, reasoning=False)
+    answer, _ = read(tools, f"{text} and so on", length)
+    assert (answer.content, answer.calls) == (f"{text} and so on", ())
+    assert answer.problems == (problem,)
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "problem"),
+    [
+        ('{"city": "R"} or so<|call|>', "or so", "'or so' follows the arguments of 'any'"),
+        (
+            '{"city": "R"}{"days": 2}',
+            '{"days": 2}',
+            "'{\"days\": 2}' follows the arguments of 'any'",
+        ),
+        ("", "", "the text ends within a call of 'any'"),
+        (" ", "", "the text ends within a call of 'any'"),
+    ],
+)
+@pytest.mark.parametrize("length", [1, 1000])
+def test_what_a_message_of_harmony_has_beside_a_call_is_told(
+    text: str, content: str, problem: str, length: int
+) -> None:
+    tools = stencilm.tools("harmony", GIVEN, reasoning=False)
+    whole = f"<|channel|>commentary to=functions.any <|constrain|>json<|message|>{text}"
+    answer, _ = read(tools, whole, length)
+    assert (answer.content, answer.problems) == (content, (problem,))
+    assert [one.name for one in answer.calls] == ["any"] * bool(content)
+
+
 @pytest.mark.parametrize("key", ["na\nme", "na\\xme", "na\\ume", "\x01"])
 def test_a_key_that_is_no_string_makes_no_call(key: str) -> None:
     text = f'<tool_call>\n{{"{key}": "clock", "arguments": {{}}}}\n</tool_call>'

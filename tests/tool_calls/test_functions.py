@@ -16,7 +16,8 @@ from typing_extensions import TypedDict
 
 import stencilm
 from stencilm.tool_calls.functions import read_docstring, tool_of
-from tool_calls.test_chat import Node, weather
+from tool_calls.conversations import weather
+from tool_calls.test_chat import Node
 
 
 def test_arguments_that_are_given_already_are_none_of_a_tool() -> None:

@@ -14,7 +14,7 @@ from stencilm.models import chat as conversations
 from stencilm.models.chat import Talk
 from stencilm.tool_calls.families import TEMPLATES
 from stencilm.tool_calls.writer import write_calls
-from tool_calls.test_chat import Scripted
+from tool_calls.conversations import Scripted
 
 
 @pytest.fixture(scope="module")

@@ -130,13 +130,15 @@ def run(arguments: Sequence[str]) -> int:
         return _report(sentence, 2) if sentence else 2
 
 
-_LONG_WORD = re.compile(r"(.{300}).{100,}", re.DOTALL)
+_BLANKS = re.compile(r"\s+")
+_LONG_WORD = re.compile(r"(\S{300})\S{100,}")
 """A long word of an argument, such as a number of 5,000 digits; only its beginning is shown."""
 
 
 def _report(problem: object, exit_code: int) -> int:
-    words = [_LONG_WORD.sub(r"\1…", word) for word in str(problem).split()]
-    sentence = visible(" ".join(words))
+    # In one line, in which quotations keep their blanks.
+    sentence = _BLANKS.sub(lambda run: " " if run[0].strip(" \t") else run[0], str(problem).strip())
+    sentence = visible(_LONG_WORD.sub(r"\1…", sentence))
     print(f"stencilm: {sentence}", file=sys.stderr)
     return exit_code
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from stencilm.cli.failure import Failure
-from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
+from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer, what_fits
 from stencilm.cli.inputs import checked_text, read_prompt
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.options import Tokenizer, WrittenText
@@ -40,12 +40,12 @@ def explain(
     written = read_prompt(text).encode()
     info = read_tokenizer(tokenizer)
     matcher = GrammarMatcher(new_compiler(info, grammar.limits).compile(grammar.grammar()))
-    verdict = matcher.longest_valid_prefix(written)
-    matcher.accept_string(written[: verdict.valid_bytes])
+    status, fits = what_fits(matcher, written)
+    matcher.accept_string(written[:fits])
     record: dict[str, Any] = {
-        "status": verdict.status,
-        "valid_text": written[: verdict.valid_bytes].decode(errors="replace"),
-        "rest": written[verdict.valid_bytes :].decode(errors="replace"),
+        "status": status,
+        "valid_text": written[:fits].decode(),
+        "rest": written[fits:].decode(),
         "may_end": matcher.is_completed(),
         "forced": matcher.find_jump_forward_string(),
         "next": [_candidate(candidate) for candidate in matcher.candidates(limit)],
@@ -59,7 +59,7 @@ def explain(
     else:
         for line in _lines(record):
             print(visible(line))
-    return 1 if verdict.status == "dead" else 0
+    return 1 if status == "dead" else 0
 
 
 def _candidate(candidate: Any) -> dict[str, str]:

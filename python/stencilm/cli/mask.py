@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from stencilm.cli.failure import Failure
-from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer
+from stencilm.cli.grammars import EMBEDDED, new_compiler, read_tokenizer, what_fits
 from stencilm.cli.inputs import read_prompt
 from stencilm.cli.notations import GivenGrammar, takes_grammar
 from stencilm.cli.options import Tokenizer, WrittenText
@@ -37,10 +37,10 @@ def mask(
     written = read_prompt(text).encode()
     info = read_tokenizer(tokenizer)
     matcher = GrammarMatcher(new_compiler(info, grammar.limits).compile(grammar.grammar()))
-    verdict = matcher.longest_valid_prefix(written)
-    if verdict.status == "dead":
-        rest = written[verdict.valid_bytes :][:_MOST_SHOWN].decode(errors="replace")
-        raise Failure(f"the text fits up to byte {verdict.valid_bytes}; {rest!r} cannot follow")
+    status, fits = what_fits(matcher, written)
+    if status == "dead":
+        rest = written[fits:].decode()[:_MOST_SHOWN]
+        raise Failure(f"the text fits up to byte {fits}; {rest!r} cannot follow")
     matcher.accept_string(written)
     words = np.zeros((1, -(-info.vocab_size // 32)), dtype=np.int32)
     matcher.fill_next_token_bitmask(words)

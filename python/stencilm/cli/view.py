@@ -6,7 +6,23 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from stencilm.generation.trace import Event, Forced, Prompt, Reasoned, Sampled, Stopped, Trace
+from stencilm.generation.trace import (
+    Called,
+    Closed,
+    Corrected,
+    Drafted,
+    Ended,
+    Event,
+    Forced,
+    Healed,
+    Prompt,
+    Reasoned,
+    Rejected,
+    Sampled,
+    Stopped,
+    TakenBack,
+    Trace,
+)
 from stencilm.views.characters import visible
 
 
@@ -37,22 +53,43 @@ def progress(max_tokens: int) -> Iterator[Callable[[Event], None]]:
 
 
 def trace_lines(trace: Trace) -> Iterator[str]:
-    """One line for each event: the token's text, its probability, how many were allowed."""
+    """One line for each event: what it is, its text, and what else it says."""
     for event in trace:
         if isinstance(event, Prompt):
             yield f"prompt   {len(event.token_ids)} tokens"
-        elif isinstance(event, Sampled):
-            text = event.text.decode("utf-8", "backslashreplace")
-            allowed = "all" if event.allowed is None else str(event.allowed)
-            yield f"sampled  {text!r:<24} logprob {event.logprob:8.3f}  of {allowed} allowed"
-        elif isinstance(event, Reasoned):
-            text = event.text.decode("utf-8", "backslashreplace")
-            yield f"reasoned {text!r:<24} {len(event.token_ids)} tokens"
-        elif isinstance(event, Forced):
-            text = event.text.decode("utf-8", "backslashreplace")
-            yield f"forced   {text!r:<24} {len(event.token_ids)} tokens"
-        elif isinstance(event, Stopped):
-            cause = "" if event.limit is None else f" ({event.limit})"
-            yield f"stopped  {event.reason}{cause}"
-        else:
-            yield f"{event.kind}  {event.to_json()}"
+            continue
+        text = event.text if isinstance(event, _WITH_TEXT) else b""
+        shown = repr(text.decode("utf-8", "backslashreplace")) if text else ""
+        parts = [f"{event.kind:<8}", f"{shown:<24}" if shown else "", _rest(event)]
+        yield " ".join(filter(None, parts)).rstrip()
+
+
+_WITH_TEXT = (
+    Sampled, Reasoned, Forced, Drafted, Rejected, TakenBack, Corrected, Healed, Closed
+)  # fmt: skip
+
+
+def _rest(event: Event) -> str:
+    """What an event says beside its text."""
+    if isinstance(event, Sampled):
+        allowed = "all" if event.allowed is None else str(event.allowed)
+        return f"logprob {event.logprob:8.3f}  of {allowed} allowed"
+    if isinstance(event, (Reasoned, Forced)):
+        return f"{len(event.token_ids)} tokens"
+    if isinstance(event, Healed):
+        return f"logprob {event.logprob:8.3f}  in place of {event.healed} bytes"
+    if isinstance(event, Called):
+        failure = "" if event.error is None else f", failed: {event.error}"
+        tokens = f"{event.prompt_tokens} tokens given, {event.output_tokens} written"
+        return f"{event.means}: {tokens}, {event.seconds:.2f} s{failure}"
+    if isinstance(event, Corrected):
+        named = ", ".join(event.candidates[:_MOST_CANDIDATES])
+        return f"{event.means}, of {named}" if named else event.means
+    if isinstance(event, (Rejected, Closed)):
+        return event.reason
+    if isinstance(event, Stopped):
+        return event.reason if event.limit is None else f"{event.reason} ({event.limit})"
+    return f"{event.status}: {event.reason}" if isinstance(event, Ended) else ""
+
+
+_MOST_CANDIDATES = 8

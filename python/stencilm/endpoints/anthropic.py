@@ -10,12 +10,7 @@ from stencilm.endpoints.api_model import DEFAULT_CONCURRENCY, ApiModel
 from stencilm.endpoints.capabilities import Capabilities, Prices, capabilities_of
 from stencilm.endpoints.clients import check_client, check_model_name, library, made, within
 from stencilm.endpoints.messages import in_form, text_of
-from stencilm.endpoints.reading import (
-    Piece,
-    check_is_no_error,
-    ended_by,
-    reported_tokens,
-)
+from stencilm.endpoints.reading import Piece, check_is_no_error, ended_by, reported_tokens
 from stencilm.endpoints.requests import Request
 
 
@@ -118,12 +113,16 @@ def _arguments(request: Request) -> dict[str, Any]:
     if stops:
         arguments["stop_sequences"] = stops
     messages = request.arguments["messages"]
-    system = [text_of(message) for message in messages if message["role"] == "system"]
+    system = [text_of(message) for message in messages if message["role"] in _SYSTEM]
     if system:
         arguments["system"] = "\n\n".join(system)
-    others = [message for message in messages if message["role"] != "system"]
+    others = [message for message in messages if message["role"] not in _SYSTEM]
     arguments["messages"] = in_form(others, "anthropic")
     return arguments
+
+
+_SYSTEM = ("system", "developer")
+"""The roles whose messages are the system prompt; the second one is OpenAI's newer name."""
 
 
 def _said_in(blocks: Iterable[Any]) -> Piece:

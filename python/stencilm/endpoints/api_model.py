@@ -17,10 +17,7 @@ from typing import Any, NoReturn, Self
 from stencilm.endpoints.capabilities import Capabilities, Prices
 from stencilm.endpoints.clients import no_stream, stop_asking, unstreamed, whole
 from stencilm.endpoints.messages import checked_messages
-from stencilm.endpoints.reading import (
-    Provider,
-    Reading,
-)
+from stencilm.endpoints.reading import Provider, Reading
 from stencilm.endpoints.requests import (
     check_options,
     native_form,

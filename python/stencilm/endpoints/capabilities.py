@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from stencilm.endpoints.reasoning import ReasoningWay
 from stencilm.endpoints.schema_subset import SchemaSubset
-from stencilm.shown import shown_value
+from stencilm.shown import is_word, shown_value
 from stencilm.whole_numbers import as_real, plain, shown
 
 Native: TypeAlias = Literal[
@@ -34,6 +34,9 @@ Anthropic read it."""
 Option: TypeAlias = Literal[
     "top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty"
 ]
+
+MaxTokens: TypeAlias = Literal["max_tokens", "max_completion_tokens", "max_output_tokens"]
+SeedName: TypeAlias = Literal["seed", "random_seed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,9 @@ class Capabilities:
             `reasoning=True` asks first for the reasoning and then for the answer.
         extra_body: Fields to send beside a native form, such as routing options.
 
+    Raises:
+        ValueError: A field has none of its words; a wrong one would change what is sent.
+
     Examples:
         >>> import stencilm
         >>> stencilm.Capabilities(seed=False).needs_max_tokens
@@ -78,10 +84,10 @@ class Capabilities:
     choice: bool = True
     stream: bool = True
     stream_usage: bool = False
-    max_tokens: Literal["max_tokens", "max_completion_tokens", "max_output_tokens"] = "max_tokens"
+    max_tokens: MaxTokens = "max_tokens"
     needs_max_tokens: bool = False
     seed: bool = False
-    seed_name: Literal["seed", "random_seed"] = "seed"
+    seed_name: SeedName = "seed"
     temperature: bool = True
     stop: bool = True
     options: tuple[Option, ...] = ()
@@ -90,6 +96,41 @@ class Capabilities:
     responses: bool = False
     reasoning: ReasoningWay | None = None
     extra_body: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, kind in _SEVERAL.items():
+            value: Any = getattr(self, name)
+            words = get_args(kind)
+            if not isinstance(value, (tuple, list)) or not all(
+                is_word(one, words) for one in value
+            ):
+                raise _wrong(name, value, f"a tuple of some of {', '.join(words)}")
+            object.__setattr__(self, name, tuple(value))
+        for name, kind in _ONE.items():
+            value = getattr(self, name)
+            words = get_args(kind)
+            may_be_none = name not in ("max_tokens", "seed_name")
+            if not (is_word(value, words) or (may_be_none and value is None)):
+                more = " or None" if may_be_none else ""
+                raise _wrong(name, value, f"one of {', '.join(words)}{more}")
+        try:
+            object.__setattr__(self, "extra_body", tuple(dict(self.extra_body).items()))
+        except (TypeError, ValueError):
+            raise _wrong("extra_body", self.extra_body, "fields and their values") from None
+
+
+_SEVERAL = {"native": Native, "options": Option}
+_ONE = {
+    "continuation": Continuation,
+    "max_tokens": MaxTokens,
+    "seed_name": SeedName,
+    "schema_subset": SchemaSubset,
+    "reasoning": ReasoningWay,
+}
+
+
+def _wrong(name: str, value: Any, wanted: str) -> ValueError:
+    return ValueError(f"{name} is {shown_value(value):.60}, but must be {wanted}")
 
 
 _PENALTIES: tuple[Option, ...] = ("frequency_penalty", "presence_penalty")

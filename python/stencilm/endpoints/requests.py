@@ -15,6 +15,7 @@ from stencilm.endpoints.messages import Messages, messages_of, text_of
 from stencilm.endpoints.plain_grammars import plain_gbnf, plain_regex
 from stencilm.endpoints.reasoning import extra_tokens, reasoning_arguments
 from stencilm.endpoints.schema_subset import SubsetSchema, subset_schema
+from stencilm.endpoints.sent_schemas import sent_schema
 from stencilm.endpoints.tags import native_tag
 from stencilm.errors import UnsupportedFeature
 from stencilm.generation.sampling import Sampling
@@ -177,7 +178,7 @@ def subset_of(grammar: Grammar, capabilities: Capabilities) -> SubsetSchema | No
     source = grammar.source
     if capabilities.schema_subset is None or not isinstance(source, JsonSchemaSource):
         return None
-    return subset_schema(source.text, capabilities.schema_subset)
+    return subset_schema(sent_schema(source), capabilities.schema_subset)
 
 
 def _custom_tool(grammar: dict[str, str], capabilities: Capabilities) -> dict[str, Any]:
@@ -238,7 +239,7 @@ _NOT_IN_LARK_TOOLS = re.compile(
 def schema_of(grammar: Grammar) -> Any:
     """The JSON Schema of a grammar, if it is an object and can be sent; else None."""
     source = grammar.source
-    return _plain(source.text) if isinstance(source, JsonSchemaSource) else None
+    return _plain(sent_schema(source)) if isinstance(source, JsonSchemaSource) else None
 
 
 def _plain(text: str) -> dict[str, Any] | None:

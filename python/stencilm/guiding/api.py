@@ -19,9 +19,10 @@ from stencilm.guiding.choosers import chooser_of
 from stencilm.guiding.drafts import Answer, Ask, Consult, Drafter, FunctionDrafter
 from stencilm.guiding.healing import healer
 from stencilm.guiding.local import LocalGuide
+from stencilm.guiding.means import First, Means
 from stencilm.guiding.parsers import as_grammar
 from stencilm.guiding.task import Budget, Guided, Options
-from stencilm.guiding.text import First, Means, TextGuide
+from stencilm.guiding.text import TextGuide
 from stencilm.in_thread import in_thread
 from stencilm.matching.compiler import GrammarCompiler
 from stencilm.matching.matcher import GrammarMatcher

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from unicodedata import category
 
+from stencilm.characters import whole_length
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
 from stencilm.matching.candidates import Candidate, Literal
@@ -52,7 +53,7 @@ def cut_place(matcher: GrammarMatcher, draft: bytes, valid: int) -> tuple[int, l
     draft is cut at the end of what fits or, if only the rest of known words could follow, at the
     beginning of its last word.
     """
-    valid = _whole_characters(draft[:valid])
+    valid = whole_length(draft[:valid])
     start = _word_start(draft, valid)
     at_start = matcher.fork()
     matcher.accept_string(draft[:valid])
@@ -84,6 +85,12 @@ def readable(candidates: Sequence[Candidate]) -> list[Candidate]:
 def shown_candidate(candidate: Candidate) -> str:
     """A candidate as shown in traces and logs."""
     return candidate.text if isinstance(candidate, Literal) else f"/{candidate.regex}/"
+
+
+def shown_start(text: bytes, limit: int = 40) -> str:
+    """The beginning of a text as shown in complaints."""
+    shown = text.decode("utf-8", "replace")
+    return shown if len(shown) <= limit else re.sub(r"\s+$", "", shown[:limit]) + "…"
 
 
 def nearest(candidates: Sequence[Candidate], rejected: bytes) -> str | None:
@@ -396,8 +403,3 @@ def _is_word_at(draft: bytes, place: int) -> bool:
 
 def _is_letter(byte: bytes) -> bool:
     return byte.isalpha() or byte >= b"\x80"
-
-
-def _whole_characters(text: bytes) -> int:
-    """The length of the text without an incomplete character at its end."""
-    return len(text.decode("utf-8", "ignore").encode())

@@ -25,6 +25,14 @@ AskKind: TypeAlias = Literal["whole", "draft", "choose"]
 BYTES_FOR_A_TOKEN = 4
 
 
+def reasoned_tokens(answer: Answer, output: int) -> int:
+    """The number of tokens of an answer that are reasoning; estimated if it is not reported."""
+    if answer.reasoning_tokens is not None:
+        return min(answer.reasoning_tokens, output)
+    written = len(answer.reasoning) + len(answer.text)
+    return round(output * len(answer.reasoning) / written) if answer.reasoning else 0
+
+
 def estimated_tokens(text: str) -> int:
     """An estimate of the number of tokens in a text, if they are not counted."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_FOR_A_TOKEN)

@@ -48,19 +48,42 @@ class Grown(NamedTuple):
     is_first: bool
 
 
+class _Opened(NamedTuple):
+    """An open object or array at a place, with its number of items, and of those without a name."""
+
+    node: Elements | Members
+    length: int
+    unnamed: int
+
+    @classmethod
+    def of(cls, node: Elements | Members) -> _Opened:
+        if isinstance(node, Elements):
+            return cls(node, len(node.values), 0)
+        return cls(node, len(node.items), len(node.unnamed))
+
+    def go_back(self) -> None:
+        """Take from the node what has come since."""
+        if isinstance(self.node, Elements):
+            del self.node.values[self.length :]
+        else:
+            del self.node.items[self.length :]
+            del self.node.unnamed[self.unnamed :]
+        self.node.is_open, self.node.goes_on = True, False
+
+
 class _Place(NamedTuple):
     """A place from which a reading may continue.
 
     Attributes:
         at: The position.
         seen: The position up to which the text has been inspected for what precedes it.
-        open_nodes: The open objects and arrays there, with their numbers of items.
+        open_nodes: The open objects and arrays there.
         said: How much the text before it says.
     """
 
     at: int
     seen: int
-    open_nodes: tuple[tuple[Elements | Members, int], ...]
+    open_nodes: tuple[_Opened, ...]
     said: int
 
 
@@ -95,7 +118,7 @@ class Growing(Listener):
         at, open_nodes, before = begin, [], 0
         if here is not None:
             at, before, self._seen = here.at, here.said, here.seen
-            open_nodes = [node for node, _ in here.open_nodes]
+            open_nodes = [opened.node for opened in here.open_nodes]
         node, _ = read_on(text, at, open_nodes.copy(), self, is_late=self._is_late)
         if node is None:  # nested too deeply, or too late for this one
             self._places.clear()
@@ -118,7 +141,7 @@ class Growing(Listener):
             return
         before = self._places[-1] if self._places else None
         said = said_by(open_nodes[0]) if before is None else before.said + _said_since(before)
-        opened = tuple((node, _count(node)) for node in open_nodes)
+        opened = tuple(map(_Opened.of, open_nodes))
         self._places.append(_Place(at, max(at, self._seen), opened, said))
 
     def _go_back(self, text: str, begin: int) -> None:
@@ -132,9 +155,8 @@ class Growing(Listener):
         self._seen = 0
         if not places:
             return
-        for node, count in places[-1].open_nodes:
-            del (node.values if isinstance(node, Elements) else node.items)[count:]
-            node.is_open, node.goes_on = True, False
+        for opened in places[-1].open_nodes:
+            opened.go_back()
 
 
 def _begins_alike(text: str, before: str, length: int) -> bool:
@@ -167,16 +189,12 @@ def _last(node: Elements | Members) -> Node | None:
     return node.items[-1][1] if node.items else None
 
 
-def _count(node: Elements | Members) -> int:
-    return len(node.values) if isinstance(node, Elements) else len(node.items)
-
-
 def _said_since(place: _Place) -> int:
     """How much was said after a place."""
     total = 0
-    for node, count in place.open_nodes:
+    for node, length, _ in place.open_nodes:
         if isinstance(node, Elements):
-            total += said_by(Elements(node.values[count:])) - 1
+            total += said_by(Elements(node.values[length:])) - 1
         else:
-            total += said_by(Members(node.items[count:])) - 1
+            total += said_by(Members(node.items[length:])) - 1
     return total

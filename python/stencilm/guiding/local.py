@@ -38,6 +38,7 @@ from stencilm.guiding.backtrack import MAX_CANDIDATES, readable, shown_candidate
 from stencilm.guiding.drafts import Answer, Consult
 from stencilm.guiding.draws import Draws
 from stencilm.guiding.healing import healer
+from stencilm.guiding.reading import fitting
 from stencilm.guiding.task import Account, Guided, Options, Status, filled_of
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.models.protocol import LanguageModel
@@ -298,7 +299,7 @@ class LocalGuide:
         if answer.error is not None:
             self._error = answer.error
         text = answer.text.encode("utf-8", "replace")
-        text = text[: self._matcher.longest_valid_prefix(text).valid_bytes]
+        text = text[: fitting(self._matcher, text)]
         token_ids = self._info.tokenize_bytes(text)
         if not token_ids or self._matcher.validate_tokens(token_ids) != len(token_ids):
             return False

@@ -106,12 +106,14 @@ class Members:
         is_open: Its end is missing.
         fixed: How many of the first members are in the text so far, in this order.
         goes_on: The text ended after one of its commas.
+        unnamed: Objects and arrays without a name, whose meaning is not known.
     """
 
     items: list[tuple[Scalar, Node | None]] = field(default_factory=list)
     is_open: bool = True
     fixed: int = 0
     goes_on: bool = False
+    unnamed: list[Node] = field(default_factory=list)
 
 
 Node: TypeAlias = Scalar | Elements | Members
@@ -311,7 +313,8 @@ def _add(open_nodes: list[Elements | Members], keys: list[Scalar | None], node: 
         parent.values.append(node)
         return
     key = keys[-1]
-    if key is None:  # a value without a key: its meaning is not known
+    if key is None:
+        parent.unnamed.append(node)
         return
     parent.items.append((key, node))
     keys[-1] = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stencilm.characters import whole_length
 from stencilm.guiding.backtrack import is_within, place_of_known, place_of_text
 from stencilm.matching.matcher import GrammarMatcher
 
@@ -123,8 +124,8 @@ def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
 
 
 def fitting(matcher: GrammarMatcher, draft: bytes) -> int:
-    """How many bytes of a draft fit."""
-    return matcher.longest_valid_prefix(draft).valid_bytes
+    """How many bytes of a draft fit, in whole characters."""
+    return whole_length(draft[: matcher.longest_valid_prefix(draft).valid_bytes])
 
 
 def takes_any_character(matcher: GrammarMatcher) -> bool:

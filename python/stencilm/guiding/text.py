@@ -9,13 +9,13 @@ can all drive it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from stencilm.characters import first_character, shared_length, whole_length
 from stencilm.errors import EndpointError, MatcherError, ModelRefused
 from stencilm.generation.ends import is_over
 from stencilm.generation.result import MADE_UP
@@ -44,6 +44,7 @@ from stencilm.guiding.backtrack import (
     nearest,
     readable,
     shown_candidate,
+    shown_start,
 )
 from stencilm.guiding.drafts import (
     BYTES_FOR_A_TOKEN,
@@ -52,10 +53,13 @@ from stencilm.guiding.drafts import (
     AskKind,
     Consult,
     estimated_tokens,
+    reasoned_tokens,
 )
 from stencilm.guiding.loose_json import begins_with_a_value
+from stencilm.guiding.means import First, Means
 from stencilm.guiding.overlaps import Overlap
 from stencilm.guiding.reading import (
+    fitting,
     forced_whitespace,
     said_again,
     start_of_text,
@@ -70,7 +74,6 @@ from stencilm.guiding.transcript import Anew, says
 from stencilm.guiding.written import Written
 from stencilm.matching.candidates import Candidate, Literal
 from stencilm.matching.matcher import GrammarMatcher
-from stencilm.models.reasoning import TwoSteps
 
 Asking: TypeAlias = Generator[Event | Ask | Consult, Answer | None, Any]
 
@@ -86,39 +89,6 @@ repeat itself."""
 MAX_BIASED_TOKENS = 300
 _LEAST_LOOKAHEAD = 4
 _WHOLE_RUN = 65_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
-    """What the drafter can do for this grammar.
-
-    With `may_refuse`, it is a model that may say something other than what was requested; that is
-    then an error.
-    """
-
-    whole: bool = False
-    choose: bool = False
-    biases_tokens: bool = False
-    reads_complaints: bool = False
-    drafts_in_parts: bool = True
-    may_refuse: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class First:
-    """The request before the text, for reasoning or a draft.
-
-    Attributes:
-        steps: The prompts of both requests.
-        kind: The kind of the request.
-        grammar: The grammar of free text.
-        max_tokens: Its most tokens.
-    """
-
-    steps: TwoSteps
-    kind: AskKind
-    grammar: Grammar
-    max_tokens: int
 
 
 class TextGuide:
@@ -373,7 +343,7 @@ class TextGuide:
         output = answer.output_tokens or 0
         if estimated:
             output = estimated_tokens(answer.text) + estimated_tokens(answer.reasoning)
-        reasoned = _reasoned_tokens(answer, output)
+        reasoned = reasoned_tokens(answer, output)
         if answer.reasoning.strip():
             self._reasoning.append(answer.reasoning.strip())
         given = answer.prompt_tokens or (estimated_tokens(f"{self._prompt}{self.response}"))
@@ -528,7 +498,7 @@ class TextGuide:
         """Replace the text by another one."""
         self._corrections += 1
         old = bytes(self._written.text)
-        start = _shared(old, anew.text)
+        start = shared_length(old, anew.text)
         if start < len(old):
             yield TakenBack(text=old[start:], position=start)
         yield self._rejected(draft, "JSON of another form than the grammar has")
@@ -605,7 +575,7 @@ class TextGuide:
             yield Corrected(text=b"", token_id=None, logprob=None, candidates=(), means="forced")
             yield self._end("valid", "the draft went on behind a complete text")
             return
-        shown = draft[valid : valid + 20].decode("utf-8", "replace")
+        shown = draft[whole_length(draft[:valid]) :].decode("utf-8", "replace")[:20]
         yield from self._correct(rest, f"nothing of the grammar goes on with {shown!r}", candidates)
 
     def _may_go_on(self, rest: bytes, candidates: Sequence[Candidate]) -> bool:
@@ -639,9 +609,9 @@ class TextGuide:
             candidates = readable(self._written.matcher.candidates(MAX_CANDIDATES))
         shown = tuple(shown_candidate(candidate) for candidate in candidates)
         text, means = yield from self._chosen(rest, candidates)
-        text = text[: self._written.matcher.longest_valid_prefix(text).valid_bytes]
+        text = text[: fitting(self._written.matcher, text)]
         if not text and means != "re-ask":
-            text, means = _first_character(self._written.shortest()), "shortest"
+            text, means = first_character(self._written.shortest()), "shortest"
         is_same = means == "nearest" and is_respelled(text, rest)
         is_filled = means in _FILLING and not (is_same and text.strip() in rest)
         if text and is_filled:
@@ -661,7 +631,7 @@ class TextGuide:
         if is_same and self._is_ended(text, rest):
             yield self._end("valid", "the draft ended the text")
             return
-        kept = f" Behind {self.response[-60:]!r} came {_start(rest)!r}." if rest else ""
+        kept = f" Behind {self.response[-60:]!r} came {shown_start(rest)!r}." if rest else ""
         self._complaint = f"The last answer broke the format: {reason}.{kept}"
         if shown:
             self._complaint += f" What may come there: {', '.join(shown[:8])}."
@@ -828,31 +798,3 @@ class TextGuide:
 
 _FILLING = frozenset({"forced", "nearest", "shortest"})
 """Means of choosing a correction in which no model takes part."""
-
-
-def _shared(one: bytes, other: bytes) -> int:
-    """The length of the common prefix in bytes, without partial characters."""
-    length = next(
-        (at for at, (ours, theirs) in enumerate(zip(one, other, strict=False)) if ours != theirs),
-        min(len(one), len(other)),
-    )
-    return len(one[:length].decode("utf-8", "ignore").encode())
-
-
-def _first_character(text: bytes) -> bytes:
-    first = text[:1]
-    length = 1 if first < b"\xc0" else 2 if first < b"\xe0" else 3 if first < b"\xf0" else 4
-    return text[:length]
-
-
-def _reasoned_tokens(answer: Answer, output: int) -> int:
-    """The number of tokens of an answer that are reasoning; estimated if it is not reported."""
-    if answer.reasoning_tokens is not None:
-        return min(answer.reasoning_tokens, output)
-    written = len(answer.reasoning) + len(answer.text)
-    return round(output * len(answer.reasoning) / written) if answer.reasoning else 0
-
-
-def _start(text: bytes, limit: int = 40) -> str:
-    shown = text.decode("utf-8", "replace")
-    return shown if len(shown) <= limit else re.sub(r"\s+$", "", shown[:limit]) + "…"

@@ -55,7 +55,7 @@ class Told:
     ) -> None:
         node, _ = read(response, is_late=is_late)
         self._node, self._form = node, _form(node)
-        self._known = set() if node is None else {value_of(scalar) for scalar in _values(node)}
+        self._known = _values_of(node)
         for one in listed:
             self._known |= _values_in(one.text)
         self._response = response
@@ -79,11 +79,17 @@ class Told:
         if source is None:
             return None if found or is_exact else ()
         form = _form(source.node)
-        others = (
-            LeftOut("", one.text, changes_value=False)
-            for one in found
-            if _form(one.node) != form and self._says_something(one.node)
-        )
+        beside = [
+            one for one in found if _form(one.node) != form and self._says_something(one.node)
+        ]
+        if not is_exact:
+            # What the response says beyond its document, as the rest of it in another one.
+            more = _values_of(self._node) - _values_of(source.node)
+            parts = [one for one in beside if more & _values_of(one.node)]
+            if not all(self._is_told(one.node, is_exact) for one in parts):
+                return None  # the rest of another document
+            beside = [one for one in beside if one not in parts]
+        others = (LeftOut("", one.text, changes_value=False) for one in beside)
         return tuple(dict.fromkeys(others))
 
     def _is_told(self, node: Node, is_exact: bool) -> bool:
@@ -155,13 +161,18 @@ def _values(node: Node) -> Iterator[Scalar]:
             todo += here.values
         elif isinstance(here, Members):
             todo += [value for _, value in here.items if value is not None]
+            todo += here.unnamed
         elif here.text and (here.kind, here.text) != ("constant", "null"):
             yield here
 
 
+def _values_of(node: Node | None) -> set[_Value]:
+    return set() if node is None else {value_of(scalar) for scalar in _values(node)}
+
+
 def _values_in(text: str) -> set[_Value]:
     node, _ = read(text)
-    found = {text} if node is None else {value_of(scalar) for scalar in _values(node)}
+    found = {text} if node is None else _values_of(node)
     return found | {value_of(Scalar("word", text, text))}
 
 
@@ -171,7 +182,8 @@ def _form(node: Node | None) -> object:
         return ["array", *map(_form, node.values)]
     if isinstance(node, Members):
         members = {bare_name(key.text) or key.text: _form(value) for key, value in node.items}
-        return {name: value for name, value in members.items() if value is not None}
+        unnamed = {number: _form(value) for number, value in enumerate(node.unnamed)}
+        return {name: value for name, value in (members | unnamed).items() if value is not None}
     if node is None or (node.kind, node.text) == ("constant", "null"):
         return None
     return value_of(node)

@@ -45,7 +45,7 @@ from stencilm.limits import Limits, checked_limits
 from stencilm.models.exact_numbers import for_messages
 from stencilm.models.joined_schemas import JoinedSchemas
 from stencilm.models.options import given_options, laid_out_with
-from stencilm.models.prompts import Conversation, chat_text
+from stencilm.models.prompts import Conversation, chat_text, with_system_text
 from stencilm.shown import is_word, shown_value
 from stencilm.tool_calls.answers import ToolCall, written_arguments
 from stencilm.tool_calls.format import tools as tool_format
@@ -577,10 +577,7 @@ class _Json:
             + '\nAnswer with one JSON object: {"turn": {"tool_calls": [{"name": ..., "arguments": '
             '{...}}]}} to call functions, or {"turn": {"answer": ...}} once you know the answer.'
         )
-        if messages and messages[0].get("role") == "system":
-            first = {**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{text}"}
-            return [first, *messages[1:]]
-        return [{"role": "system", "content": text}, *messages]
+        return with_system_text(messages, text)
 
     def messages_of(self, turn: Turn) -> list[dict[str, Any]]:
         messages = [{"role": "assistant", "content": turn.generation.text}]

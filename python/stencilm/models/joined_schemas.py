@@ -14,10 +14,10 @@ from urllib.parse import unquote
 
 _DEFINITIONS = ("$defs", "definitions")
 # Keywords that map arbitrary names to schemas, and keywords whose values are data.
-_NAMED = frozenset(
+NAMED_SCHEMAS = frozenset(
     {*_DEFINITIONS, "properties", "patternProperties", "dependentSchemas", "dependencies"}
 )
-_VALUES = frozenset({"const", "enum", "default", "examples", "example"})
+DATA = frozenset({"const", "enum", "default", "examples", "example"})
 _ANCHORS = ("$anchor", "$dynamicAnchor")
 _OLD_ANCHORS = ("$id", "id")
 # In these drafts, keywords beside a reference are ignored.
@@ -130,7 +130,7 @@ class _Move:
 
     def _member(self, key: str, part: Any) -> tuple[str, Any]:
         anchor = _anchor((key, part))
-        if key in _VALUES:
+        if key in DATA:
             moved = part
         elif anchor is not None:
             moved = self._anchors[anchor]
@@ -169,7 +169,7 @@ class _Move:
 
 
 def _is_named(key: str, part: Any) -> bool:
-    return key in _NAMED and isinstance(part, Mapping)
+    return key in NAMED_SCHEMAS and isinstance(part, Mapping)
 
 
 def _is_document(schema: Mapping[str, Any]) -> bool:

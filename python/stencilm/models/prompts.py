@@ -151,12 +151,28 @@ def with_text(messages: Sequence[dict[str, Any]], text: str) -> list[dict[str, A
     )
     if place is None:
         return [*messages, {"role": "user", "content": text}]
-    content = messages[place].get("content") or ""
+    longer = _with_paragraph(messages[place], text)
+    return [*messages[:place], longer, *messages[place + 1 :]]
+
+
+def with_system_text(messages: Sequence[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """The messages with a text appended to the system's message at their beginning."""
+    if messages and messages[0].get("role") == "system":
+        return [_with_paragraph(messages[0], text), *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+def _with_paragraph(message: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """A message with a text at its end, apart from what it says, as text or in parts."""
+    content = message.get("content") or ""
     if isinstance(content, str):
-        longer: Any = f"{content}\n\n{text}" if content else text
-    else:
-        longer = [*content, {"type": "text", "text": text}]
-    return [*messages[:place], {**messages[place], "content": longer}, *messages[place + 1 :]]
+        return {**message, "content": f"{content}\n\n{text}" if content else text}
+    if not isinstance(content, (list, tuple)):
+        return dict(message)  # the model refuses it
+    last = content[-1]
+    if isinstance(last, Mapping) and last.get("type") == "text":  # texts in a row are joined
+        text = f"\n\n{text}"
+    return {**message, "content": [*content, {"type": "text", "text": text}]}
 
 
 def text_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -143,6 +143,7 @@ class HarmonyReader:
         text = self.text
         begin = text.at
         if not (yield from text.skip_whitespace()):
+            out.problems.append(f"the text ends within a call of {name!r}")
             raise CutShort
         if text.buffer[text.at] != "{":
             # Code for the built-in Python tool.
@@ -165,4 +166,8 @@ class HarmonyReader:
             text.at = begin
             yield from text.until(_ENDS, out.say)
             return
-        yield from text.until(_ENDS)
+        rest, _ = yield from text.until(_ENDS)
+        if rest.strip():
+            out.problems.append(f"{rest.strip()[:40]!r} follows the arguments of {name!r}")
+            out.say(rest)
+            out.section()

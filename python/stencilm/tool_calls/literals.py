@@ -15,6 +15,7 @@ from stencilm.tool_calls.reading import Malformed, Text
 
 _PYTHON_STEP = re.compile(r"""[()\[\]{}"'\\,]""")
 _NAME = re.compile(r"\s*([^\s=,()]+)\s*=\s*")
+_MAYBE_NAME = re.compile(r"\s*[^\s=,()]*\s*")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _WHITESPACE = " \t\r\n"
 """What may separate the parts of Gemma's notation; any other character is part of a name."""
@@ -39,9 +40,22 @@ def read_python(text: Text, end: str) -> Generator[None, None, dict[str, Any]]:
             yield from text.skip_whitespace()
             if text.buffer.startswith(end[:1], text.at):
                 return arguments
-        match = yield from text.match(_NAME)
+        name = yield from _keyword(text)
         raw = yield from _python_value(text)
-        arguments[match[1]] = _literal(raw)
+        arguments[name] = _literal(raw)
+
+
+def _keyword(text: Text) -> Generator[None, None, str]:
+    """The name of an argument, up to its value."""
+    while True:
+        match = _NAME.match(text.buffer, text.at)
+        if match is not None and match.end() < len(text.buffer):
+            text.at = match.end()
+            return match[1]
+        begun = _MAYBE_NAME.match(text.buffer, text.at)
+        if match is None and begun is not None and begun.end() < len(text.buffer):
+            raise Malformed(f"{text.buffer[text.at : begun.end() + 1][:40]!r} names no argument")
+        yield from text.more()
 
 
 def _python_value(text: Text) -> Generator[None, None, str]:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _JSON_STRING = r'"(?:[^"\\]|\\.)*"'
 # The characters that delimit JSON strings, and those that strings may only contain as escapes.
 _STRING_STEP = re.compile(r'\\.|["\x00-\x1f]', re.DOTALL)
+_NAMED = r"[^\s<>\[\](){}]"  # a character of a name that is written without quotes
+_UNQUOTED = re.compile(rf"\s*({_NAMED}*)")
 # A name that may still be incomplete.
 _MAYBE_NAME = re.compile(r"\s*(?:[^\W\d][\w.-]*\s*)?")
 # Keys of the parts of JSON calls, in addition to those of the template.
@@ -92,7 +94,7 @@ class _Shape:
                 pieces.append(f"(?P<json_name>{_JSON_STRING})")
             else:
                 pieces.append(
-                    r"\s*(?P<name>[^\s<>\[\](){}]+?)"
+                    rf"\s*(?P<name>{_NAMED}+?)"
                     if "(?P<name>" not in "".join(pieces)
                     else "(?P=name)"
                 )
@@ -116,19 +118,25 @@ class _Shape:
             behind = header[found[0].end() : found[1].start() if len(found) > 1 else len(header)]
             self._behind_name = [behind] if behind.strip() or len(found) > 1 else ends
 
-    def differs(self, text: str) -> int | None:
+    def differs(self, text: str, *, is_soft: bool) -> int | None:
         """The position from which a text cannot be this header; None while it still may be.
 
         Only the text before the first placeholder, and a name there with what follows it, are
-        compared.
+        compared. If calls are `is_soft`, names consist of letters, digits and a few marks.
         """
         at, may_be = _go_over(text, 0, self._start)
         if not may_be:
             return at
-        named = _MAYBE_NAME.match(text, at) if self._behind_name is not None else None
-        if named is None or self._behind_name is None:
+        if self._behind_name is None:
             return None
-        may_end = any(_go_over(text, named.end(), each)[1] for each in self._behind_name)
+        named = (_MAYBE_NAME if is_soft else _UNQUOTED).match(text, at)
+        if named is None:
+            return None
+        # What follows a name may consist of characters that a name may have as well.
+        ends = [named.end()] if is_soft else range(named.start(1) + 1, named.end() + 1)
+        if not is_soft and named.end() == len(text):
+            return None
+        may_end = any(_go_over(text, end, each)[1] for end in ends for each in self._behind_name)
         return None if may_end else named.end()
 
 
@@ -603,7 +611,7 @@ class TemplateReader:
                     self.text.at = match.end()
                     return shape, match
             rest = self.text.buffer[self.text.at : self.text.at + LONGEST_HEADER]
-            differ = [shape.differs(rest) for shape in self.shapes] if self.is_soft else [None]
+            differ = [shape.differs(rest, is_soft=self.is_soft) for shape in self.shapes]
             if None not in differ:
                 raise Malformed(f"{rest[: (differ[0] or 0) + 1][:20]!r} begins no call")
             if len(rest) >= LONGEST_HEADER:
