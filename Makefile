@@ -59,7 +59,7 @@ test: setup
 	@echo "==> Rust tests"
 	cargo test --workspace
 	@echo "==> Python tests"
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal
 
 # Each pins its own torch; the environments are kept in .engines.
 engines: setup

@@ -304,8 +304,14 @@ impl Maker {
         if choices.chance(2) {
             let escape = exprs.literal(b"\\u00");
             let digit = exprs.bytes(b"0123456789abcdef".iter().copied().collect());
-            let escaped = exprs.concat_all(&[escape, digit, digit]);
-            character = exprs.or(&[character, escaped]);
+            let mut escaped = vec![character, exprs.concat_all(&[escape, digit, digit])];
+            // Halves of a surrogate pair, and what is cut short.
+            for escape in [&br"\ud83d"[..], br"\ude00", br"\uD83D", br"\ude0"] {
+                if choices.chance(4) {
+                    escaped.push(exprs.literal(escape));
+                }
+            }
+            character = exprs.or(&escaped);
         }
         // Sometimes the keys run out: all of them, or those with some prefixes.
         let few = choices.chance(3);

@@ -404,29 +404,55 @@ fn means(pattern: &TokenPattern, id: u32, tokens: &Tokens) -> bool {
     }
 }
 
-/// The string value of a quoted key: by serde if it is JSON, otherwise as written, except for `\u00..`.
+/// The string value of a quoted key: by serde if it is JSON, else each escape that JSON has as the UTF-16 unit or the
+/// byte that it spells, and everything else as written.
 pub fn value_of(written: &[u8]) -> Vec<u8> {
     if let Ok(value) = serde_json::from_slice::<String>(written) {
         return value.into_bytes();
     }
-    let body = written.strip_prefix(b"\"").and_then(|body| body.strip_suffix(b"\"")).unwrap_or(written);
+    let mut rest = written.strip_prefix(b"\"").and_then(|body| body.strip_suffix(b"\"")).unwrap_or(written);
     let mut value = Vec::new();
-    let mut rest = body;
-    while let Some((&byte, after)) = rest.split_first() {
-        let escape = after.strip_prefix(b"u").and_then(|after| after.get(..4)).filter(|_| byte == b'\\');
-        let code = escape.and_then(|hex| u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        match code.and_then(char::from_u32) {
-            Some(character) => {
-                value.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                rest = &after[5..];
+    let mut units: Vec<u16> = Vec::new();
+    while let Some(&byte) = rest.first() {
+        if let Some(unit) = unit_at(rest) {
+            units.push(unit);
+            rest = &rest[6..];
+            continue;
+        }
+        write_units(&mut value, &mut units);
+        let pair: String = rest.iter().take(2).map(|&byte| char::from(byte)).collect();
+        match serde_json::from_str::<String>(&format!("\"{pair}\"")) {
+            Ok(escaped) if byte == b'\\' => {
+                value.extend(escaped.bytes());
+                rest = &rest[2..];
             }
-            None => {
+            _ => {
                 value.push(byte);
-                rest = after;
+                rest = &rest[1..];
             }
         }
     }
+    write_units(&mut value, &mut units);
     value
+}
+
+fn unit_at(text: &[u8]) -> Option<u16> {
+    let digits = std::str::from_utf8(text.strip_prefix(b"\\u")?.get(..4)?).ok()?;
+    let all_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u16::from_str_radix(digits, 16).ok().filter(|_| all_digits)
+}
+
+/// Surrogates without their other half are written as UTF-8 would if they were characters.
+fn write_units(value: &mut Vec<u8>, units: &mut Vec<u16>) {
+    for unit in char::decode_utf16(units.drain(..)) {
+        match unit {
+            Ok(character) => value.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            Err(lone) => {
+                let code = lone.unpaired_surrogate();
+                value.extend([0xED, 0x80 | (code >> 6 & 0x3F) as u8, 0x80 | (code & 0x3F) as u8]);
+            }
+        }
+    }
 }
 
 fn bit(place: usize) -> Ends {

@@ -8,7 +8,7 @@ use crate::choices::Choices;
 use crate::grammars::SPECIAL_TOKENS;
 use crate::tokenizers;
 
-const PIECES: [&str; 44] = [
+const PIECES: [&str; 46] = [
     "a",
     "b",
     "c",
@@ -49,6 +49,8 @@ const PIECES: [&str; 44] = [
     "null",
     "true",
     "\\u00",
+    "\\ud83d",
+    "\\ude",
     "\\",
     "\n",
     "61",

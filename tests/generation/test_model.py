@@ -9,6 +9,7 @@ import pytest
 from pydantic import AfterValidator
 
 import stencilm
+from case_names import case_name
 from generation.small_models import byte_tokenizer, random_llama
 from stencilm.errors import ModelError, StencilError, UnsupportedFeature
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
@@ -39,7 +40,7 @@ def model() -> stencilm.Model:
         (stencilm.Regex("[ab]c?"), {"a", "b", "ac", "bc"}),
         (stencilm.Grammar.from_regex("x|y"), {"x", "y"}),
     ],
-    ids=str,
+    ids=case_name,
 )
 def test_a_value_has_its_type(
     model: stencilm.Model, output_type: Any, values: set[Any], seed: int

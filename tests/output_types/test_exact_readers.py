@@ -33,6 +33,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 from typing_extensions import TypedDict
 
+from case_names import case_name
 from stencilm import JsonSchema
 from stencilm.grammars.exact_readers import exact_reader
 from stencilm.grammars.outputs import resolve
@@ -173,7 +174,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@pytest.mark.parametrize("tp", [*REGULAR, *AWKWARD], ids=str)
+@pytest.mark.parametrize("tp", [*REGULAR, *AWKWARD], ids=case_name)
 def test_every_text_is_read_as_by_pydantic(tp: Any) -> None:
     adapter = type_adapter(tp)
     reader, start = exact_reader(adapter.core_schema), matcher(tp)

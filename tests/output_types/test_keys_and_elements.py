@@ -47,6 +47,7 @@ from pydantic import (
 )
 from typing_extensions import TypeAliasType
 
+from case_names import case_name
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.decimal_patterns import decimal_patterns
 from stencilm.grammars.float_patterns import float_patterns
@@ -150,7 +151,7 @@ OF_MANY_SPELLINGS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("key", [*KEYS, *OF_MANY_SPELLINGS], ids=str)
+@pytest.mark.parametrize("key", [*KEYS, *OF_MANY_SPELLINGS], ids=case_name)
 def test_every_key_is_read_and_none_is_lost(key: Any) -> None:
     for tp in (dict[key, int], collections.Counter[key]):
         output, start = resolve(tp), matcher(tp)
@@ -161,7 +162,7 @@ def test_every_key_is_read_and_none_is_lost(key: Any) -> None:
                 assert len(read) == len(json.loads(text)), text
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key != float | int], ids=str)
+@pytest.mark.parametrize("key", [key for key in KEYS if key != float | int], ids=case_name)
 def test_so_many_keys_are_so_many(key: Any) -> None:
     tp: Any = Annotated[dict[key, int], Field(min_length=2)]
     output, start = resolve(tp), matcher(tp)

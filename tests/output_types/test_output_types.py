@@ -30,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, OnErrorOmit, RootModel, creat
 from typing_extensions import TypedDict
 
 import stencilm
+from case_names import case_name
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.output_types import Choice, JsonSchema, Regex, alternatives
@@ -230,7 +231,7 @@ def as_type(function: Any) -> Any:
             {"x": 2},
         ),
     ],
-    ids=str,
+    ids=case_name,
 )
 def test_a_function_is_its_arguments_and_is_not_called(
     output_type: Any, text: str, value: Any

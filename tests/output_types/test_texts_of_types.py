@@ -60,6 +60,7 @@ from pydantic.color import Color
 from pydantic.types import PaymentCardNumber
 from typing_extensions import TypeAliasType, TypedDict
 
+from case_names import case_name
 from stencilm import Grammar, GrammarMatcher
 from stencilm.errors import UnsupportedFeature
 from stencilm.grammars.outputs import resolve
@@ -300,10 +301,22 @@ UTC = datetime.UTC
         (dict[float, int], [{1e17: 1, -0.5: 2}]),
         (dict[Level, int], [{Level.LOW: 1, Level.HIGH: 2}]),
         (dict[Share, int], [{Share.HALF: 1, Share.ALL: 2}]),
-        (PastDate, [datetime.datetime.now(UTC).date() - datetime.timedelta(days=1)]),
+        pytest.param(
+            PastDate,
+            [datetime.datetime.now(UTC).date() - datetime.timedelta(days=1)],
+            id="PastDate",
+        ),
         # A day more, since midnight may come before the test.
-        (FutureDate, [datetime.datetime.now(UTC).date() + datetime.timedelta(days=2)]),
-        (PastDatetime, [datetime.datetime.now(UTC) - datetime.timedelta(seconds=2)]),
+        pytest.param(
+            FutureDate,
+            [datetime.datetime.now(UTC).date() + datetime.timedelta(days=2)],
+            id="FutureDate",
+        ),
+        pytest.param(
+            PastDatetime,
+            [datetime.datetime.now(UTC) - datetime.timedelta(seconds=2)],
+            id="PastDatetime",
+        ),
         (
             Annotated[datetime.timedelta, Field(gt=datetime.timedelta(0))],
             [datetime.timedelta(days=2, hours=5), datetime.timedelta(microseconds=1)],
@@ -323,7 +336,7 @@ UTC = datetime.UTC
         (zoneinfo.ZoneInfo, [zoneinfo.ZoneInfo("Europe/Berlin")]),
         (re.Pattern, [r"^[a-z_]+(\.\d+|x*?)$"]),
     ],
-    ids=str,
+    ids=case_name,
 )
 def test_every_value_can_be_written(tp: Any, values: list[Any]) -> None:
     output, start = resolve(tp), matcher(tp)

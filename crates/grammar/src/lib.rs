@@ -20,7 +20,7 @@ pub use ir::grammar::{
 };
 pub use ir::report::{Finding, KeptReport, Report};
 pub use json::spelling::Spelling;
-pub use json::string_value::string_value;
+pub use json::string_value::{Escape, string_value};
 pub use json::strings::json_strings_of;
 pub use json::surface::Surface;
 pub use json::values::{common_exprs, common_string};

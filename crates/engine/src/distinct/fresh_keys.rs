@@ -15,7 +15,7 @@ use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::parse::stepper::Run;
 use crate::parse::unverified::Unverified;
 use crate::state::stacks::{Entry, NIL, UNKNOWN_TEXT};
-use crate::vocabulary::json_text::{Begun, begun, escapes_of};
+use crate::vocabulary::json_text::{Begun, begun, escapes_of, first_code, value_of};
 use crate::vocabulary::tokens::Tokens;
 
 /// A position in a search: a state of the automaton, the escape that is being written, and the rests of the used keys
@@ -79,16 +79,17 @@ impl Run<'_> {
                     return Err(EngineError::KeysTooCostly(STEPS));
                 }
                 let next = self.lexeme_cache.step(dfa, state, byte)?.0;
-                if !escape.is_empty() || (quoted && byte == b'\\') {
+                if quoted && byte == b'"' && !escape.ends_with(b"\\") {
+                    // The key may end here, and is new if no used one ends here.
+                    let value = value_of(&[b"\"", &escape[..], b"\""].concat());
+                    if !rests.contains(&&*value) {
+                        return Ok(true);
+                    }
+                } else if !escape.is_empty() || (quoted && byte == b'\\') {
                     let written = [&escape[..], &[byte]].concat();
                     let Begun { value, escape, .. } = begun(&[b"\"", &written[..]].concat());
                     let rests = rests.iter().filter_map(|rest| rest.strip_prefix(&*value)).collect();
                     escapes.push(Place { state: next, escape, rests });
-                } else if quoted && byte == b'"' {
-                    // The key may end here, and is new if no used one ends here.
-                    if rests.iter().all(|rest| !rest.is_empty()) {
-                        return Ok(true);
-                    }
                 } else {
                     let rests: Vec<&[u8]> = rests.iter().filter_map(|rest| rest.strip_prefix(&[byte])).collect();
                     if rests.is_empty() {
@@ -142,10 +143,14 @@ impl Run<'_> {
                 along(rest);
                 continue;
             }
+            // What is no escape of JSON stands for itself.
+            if let Some(rest) = rest.strip_prefix(&*escape) {
+                along(rest);
+            }
             // The open escape may spell the next character of the key, followed by the rest in plain spelling.
-            let Some(next) = std::str::from_utf8(rest).ok().and_then(|rest| rest.chars().next()) else { continue };
+            let Some((next, length)) = first_code(rest) else { continue };
             for spelling in escapes_of(next).iter().filter_map(|spelling| spelling.strip_prefix(&*escape)) {
-                along(&[spelling, &rest[next.len_utf8()..]].concat());
+                along(&[spelling, &rest[length..]].concat());
             }
         }
         for &token in vocabulary.escaping() {

@@ -1,5 +1,6 @@
 //! The value of a JSON string as written, to decide whether two keys are the same (RFC 8259, section 7).
 
+use stencilm_grammar::Escape;
 pub(crate) use stencilm_grammar::string_value as value_of;
 
 /// An incomplete key.
@@ -20,26 +21,35 @@ pub(crate) fn begun(written: &[u8]) -> Begun {
     };
     let mut at = 0;
     while at < body.len() {
-        let length = match &body[at..] {
-            [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'A' | b'b' | b'B', ..] => 12,
-            [b'\\', b'u', ..] => 6,
-            [b'\\', ..] => 2,
-            _ => 1,
-        };
-        if at + length > body.len() {
-            break;
+        match Escape::of(&body[at..]) {
+            Escape::Whole { length, .. } => at += length,
+            Escape::None => at += 1,
+            Escape::Open { .. } => break,
         }
-        at += length;
     }
     let whole = [b"\"", &body[..at], b"\""].concat();
     Begun { value: value_of(&whole), escape: body[at..].to_vec(), quoted: true }
 }
 
-/// All escapes of a character: the short one, if there is one, and those by its code with digits in either case.
-pub(crate) fn escapes_of(character: char) -> Vec<Vec<u8>> {
-    let mut units = [0; 2];
+/// The code point of the first character of a value and the length of its bytes; a surrogate may be one.
+pub(crate) fn first_code(value: &[u8]) -> Option<(u32, usize)> {
+    let length = value.first().map_or(0, |first| (first.leading_ones() as usize).max(1));
+    let character = value.get(..length)?;
+    match (std::str::from_utf8(character), character) {
+        (Ok(character), _) => character.chars().next().map(|character| (u32::from(character), length)),
+        (Err(_), &[0xED, second @ 0xA0..=0xBF, third @ 0x80..=0xBF]) => {
+            Some((0xD000 | u32::from(second & 0x3F) << 6 | u32::from(third & 0x3F), length))
+        }
+        _ => None,
+    }
+}
+
+/// All escapes of a code point: the short one, if there is one, and those by its code with digits in either case.
+pub(crate) fn escapes_of(code: u32) -> Vec<Vec<u8>> {
+    let (mut units, lone) = ([0; 2], [code as u16]);
+    let units = char::from_u32(code).map_or(&lone[..], |character| character.encode_utf16(&mut units));
     let mut spellings: Vec<Vec<u8>> = vec![Vec::new()];
-    for unit in character.encode_utf16(&mut units) {
+    for unit in units {
         spellings.iter_mut().for_each(|spelling| spelling.extend(b"\\u"));
         for digit in format!("{unit:04x}").bytes() {
             let upper = digit.to_ascii_uppercase();
@@ -53,14 +63,13 @@ pub(crate) fn escapes_of(character: char) -> Vec<Vec<u8>> {
             }
         }
     }
-    let short = match character {
-        '\u{8}' => Some(b'b'),
-        '\u{c}' => Some(b'f'),
-        '\n' => Some(b'n'),
-        '\r' => Some(b'r'),
-        '\t' => Some(b't'),
-        '"' | '\\' | '/' => Some(character as u8),
-        _ => None,
+    let short = match code {
+        8 => Some(b'b'),
+        12 => Some(b'f'),
+        10 => Some(b'n'),
+        13 => Some(b'r'),
+        9 => Some(b't'),
+        _ => u8::try_from(code).ok().filter(|letter| br#""\/"#.contains(letter)),
     };
     spellings.extend(short.map(|letter| vec![b'\\', letter]));
     spellings
@@ -72,7 +81,7 @@ mod tests {
 
     #[test]
     fn beginnings_end_before_an_open_escape() {
-        let cases: [(&str, &str, &str); 7] = [
+        let cases: [(&str, &str, &str); 9] = [
             ("\"", "", ""),
             ("\n \"ab", "ab", ""),
             (r#""a\u00e9b"#, "aéb", ""),
@@ -80,6 +89,8 @@ mod tests {
             (r#""a\u00"#, "a", r"\u00"),
             (r#""\uD83D\uDE"#, "", r"\uD83D\uDE"),
             (r#""\uD83D\uDE00\n"#, "😀\n", ""),
+            (r#""\u00g\"#, r"\u00g", r"\"),
+            (r#""\xa\u"#, r"\xa", r"\u"),
         ];
         for (written, value, escape) in cases {
             let begun = begun(written.as_bytes());
@@ -90,13 +101,23 @@ mod tests {
     #[test]
     fn escapes_spell_their_character() {
         for (character, count) in [('a', 1), ('/', 3), ('\n', 3), ('é', 2), ('ÿ', 4), ('😀', 16)] {
-            let escapes = escapes_of(character);
+            let escapes = escapes_of(u32::from(character));
             assert_eq!(escapes.len(), count, "{character:?}");
             for escape in escapes {
                 let written = [b"\"", &escape[..], b"\""].concat();
                 assert_eq!(value_of(&written), character.to_string().as_bytes(), "{character:?}");
             }
         }
+    }
+
+    #[test]
+    fn half_of_a_pair_is_a_character_of_keys() {
+        let value = value_of(br#""\uDBFFa""#);
+        assert_eq!(first_code(&value), Some((0xDBFF, 3)));
+        assert!(escapes_of(0xDBFF).contains(&br"\uDbfF".to_vec()));
+        assert_eq!(first_code("😀".as_bytes()), Some((0x1F600, 4)));
+        assert_eq!(first_code(b"\xed\xa0"), None);
+        assert_eq!(first_code(b""), None);
     }
 
     #[test]
