@@ -56,7 +56,7 @@ _GROUPED = re.compile(r"[-+]?\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CONSTANTS = {"true": "true", "false": "false", "null": "null", "none": "null"}
-_FENCE = re.compile(r"```[ \t]*[A-Za-z0-9_+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
+FENCE = re.compile(r"```[ \t]*[A-Za-z0-9_+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 _OPENING = re.compile(r"[{\[]")
 
 
@@ -125,14 +125,14 @@ def _never() -> bool:
 
 def documents(text: str, is_late: Callable[[], bool] = _never) -> Iterator[Node]:
     """The objects and arrays in a text: those in code fences first, then all in order."""
-    for fenced in _FENCE.finditer(text):
+    for fenced in FENCE.finditer(text):
         yield from _documents(fenced[1], is_late)
     yield from _documents(text, is_late)
 
 
 def first_document(text: str) -> tuple[int, int] | None:
     """The start of the first of the `documents`, and the end of the text that may belong to it."""
-    fences = _FENCE.finditer(text) if "```" in text else ()
+    fences = FENCE.finditer(text) if "```" in text else ()
     for fenced in fences:
         found = _OPENING.search(text, *fenced.span(1))
         if found is not None:

@@ -15,6 +15,7 @@ from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.declared_orders import property_orders
 from stencilm.guiding.extent import goes_on_alike, has_brackets, has_words, is_element, said_by
 from stencilm.guiding.loose_json import (
+    FENCE,
     Elements,
     Members,
     Node,
@@ -63,6 +64,7 @@ class Rereader:
         self._outline: Outline | None = Outline()
         # A grammar without a schema may accept texts that are not JSON; this matcher detects that.
         is_schema = isinstance(grammar.source, JsonSchemaSource)
+        self._may_be_string = is_schema and start.longest_valid_prefix(b'"').valid_bytes > 0
         self._json = None if is_schema or not self._is_possible else _any_json()
         self._checked = 0
         self._settled = start.fork()  # a matcher after the settled part of the text so far
@@ -80,25 +82,41 @@ class Rereader:
         rest = written[self._outline.settled :].decode("utf-8", "ignore")
         return f"{self._outline.opening}{rest}"
 
-    def reread(self, written: bytes, draft: bytes) -> Reread | None:
+    def reread(self, written: bytes, draft: bytes, *, is_finished: bool = False) -> Reread | None:
         """The best reading of a draft; None if there is none.
 
         Args:
             written: The text so far, which does not change.
             draft: The draft.
+            is_finished: The draft ends where its writer ended it.
         """
-        if not self._is_possible:
-            return None
+        text = draft.decode("utf-8", "replace")
+        patience = Patience(self._is_late, self._offers)
+        best = self._document(written, text, patience) if self._is_possible else None
+        if best is None and not written and is_finished and self._may_be_string:
+            best = self._string(text, patience)
+        return best.compared() if best is not None and best.found.text else None
+
+    def _document(self, written: bytes, draft: str, patience: Patience) -> _Reading | None:
+        """The best reading with objects and arrays."""
         told = self.unsettled(written)
         is_whole = self._outline is None or not self._outline.brackets
         if written and is_whole and isinstance(read(told)[0], (Scalar, type(None))):
             return None
-        patience = Patience(self._is_late, self._offers)
         best: _Reading | None = None
-        for reading in self._found(written, told, draft.decode("utf-8", "replace"), patience):
+        for reading in self._found(written, told, draft, patience):
             if best is None or reading.found.rank > best.found.rank:
                 best = reading
-        return best.compared() if best is not None and best.found.text else None
+        return best
+
+    def _string(self, draft: str, patience: Patience) -> _Reading | None:
+        """A draft that is a string without its quotes, such as a date, perhaps in a code fence."""
+        fenced = FENCE.search(draft)
+        text = (draft if fenced is None else fenced[1]).strip().strip("`")
+        if not text or any(mark in text for mark in '\n"\\'):
+            return None
+        string = Scalar("string", text, text)
+        return _Reading(Rewriter(self._start, b"", self._orders, patience).best(string), string, "")
 
     def _found(
         self, written: bytes, told: str, draft: str, patience: Patience

@@ -437,7 +437,9 @@ class TextGuide:
             yield Forced(token_ids=(), text=whitespace)
             verdict = written.matcher.longest_valid_prefix(draft)
         if self._corrections < self._options.max_grammar_corrections:
-            otherwise = written.otherwise(said, whole, draft, is_held=is_held)
+            otherwise = written.otherwise(
+                said, whole, draft, is_held=is_held, is_finished=not self._is_cut
+            )
             is_again = begins_again(bytes(written.text), whole, self.account.is_late)
             if isinstance(otherwise, Anew):
                 yield from self._write_anew(said, otherwise)

@@ -108,7 +108,7 @@ class Written:
         return length > 0
 
     def otherwise(
-        self, said: bytes, whole: bytes, draft: bytes, *, is_held: bool
+        self, said: bytes, whole: bytes, draft: bytes, *, is_held: bool, is_finished: bool
     ) -> Anew | Reread | None:
         """How to read a draft that is not taken as it is: with all earlier ones, or as other JSON.
 
@@ -117,6 +117,7 @@ class Written:
             whole: The same with the comma that precedes it.
             draft: The part of it that comes after the text.
             is_held: The text does not end where the drafts end.
+            is_finished: The draft is all that its writer had to say.
         """
         verdict = self.matcher.longest_valid_prefix(draft)
         if verdict.status != "dead":
@@ -124,7 +125,7 @@ class Written:
                 return None
             fits = Reread(draft, content(draft), verdict.status == "complete")
             return self._anew(said, fits, is_held=is_held)
-        found = self._reread(whole, draft)
+        found = self._reread(whole, draft, is_finished=is_finished)
         is_less = found is None or found.is_lossy or found.is_apart
         if (is_less or self.transcript.is_owing) and not self._fits_after_talk(draft):
             anew = self._anew(said, found, is_held=is_held)
@@ -132,15 +133,16 @@ class Written:
                 return anew
         return found
 
-    def _reread(self, whole: bytes, draft: bytes) -> Reread | None:
+    def _reread(self, whole: bytes, draft: bytes, *, is_finished: bool) -> Reread | None:
         """The draft rewritten in the grammar's form, if that keeps more than the draft as it is.
 
         Args:
             whole: The draft as it came.
             draft: The draft without what it repeats of the text so far.
+            is_finished: The draft is all that its writer had to say.
         """
         written = bytes(self.text)
-        found = self._rereader.reread(written, whole)
+        found = self._rereader.reread(written, whole, is_finished=is_finished)
         if found is None:
             return None
         is_again = begins_again(written, whole, self._is_late)
