@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 import stencilm
 from case_names import case_name
 from generation.small_models import byte_tokenizer, random_llama
-from stencilm.errors import ModelError, StencilError, UnsupportedFeature
+from stencilm.errors import ModelError, StencilError, TokenizerError, UnsupportedFeature
 from stencilm.generation.result import IncompleteOutput, InvalidOutput
 from stencilm.generation.trace import Event, Forced, Prompt, Sampled, Stopped
 
@@ -179,3 +179,12 @@ def test_a_seed_is_no_bool(seed: bool) -> None:
     for call in calls:
         with pytest.raises(ValueError, match=f"seed is {seed}, but must be an integer"):
             call("x", bool, seed=seed)
+
+
+def test_a_stop_token_beyond_the_vocabulary_is_told_with_its_owner() -> None:
+    llama = random_llama()
+    assert llama.generation_config is not None
+    llama.generation_config.eos_token_id = [2, 999_999]
+    owner = "eos_token_id of GenerationConfig has 999999"
+    with pytest.raises(TokenizerError, match=owner):
+        stencilm.from_transformers(llama, byte_tokenizer())

@@ -76,10 +76,11 @@ class MlxModel:
         self._context_size = context_size_of(args)
         # Only the shape is used, so nothing is computed.
         width = int(self.model(mx.array([[0]])).shape[-1])
+        vocab_size = max(len(tokenizer), width)
         self._tokenizer_info = TokenizerInfo.from_huggingface(
             tokenizer,
-            vocab_size=max(len(tokenizer), width),
-            stop_token_ids=stop_token_ids(tokenizer, args),
+            vocab_size=vocab_size,
+            stop_token_ids=stop_token_ids(tokenizer, args, vocab_size=vocab_size),
         )
 
     @property

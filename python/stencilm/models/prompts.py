@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from stencilm.characters import check_characters
 from stencilm.chat_templates.huggingface import chat_text_of
-from stencilm.errors import GrammarSyntaxError, ModelError
+from stencilm.errors import GrammarSyntaxError, ModelError, TokenizerError
 from stencilm.foreign import reported_as, said
 from stencilm.models.exact_numbers import with_marks
 from stencilm.models.protocol import Prompt
@@ -89,16 +89,25 @@ def no_chat_template() -> ModelError:
     )
 
 
-def stop_token_ids(*owners: Any) -> list[int]:
-    """Every token that ends a text, whichever of the owners declares it, ascending."""
+def stop_token_ids(*owners: Any, vocab_size: int) -> list[int]:
+    """Every token that ends a text, whichever of the owners declares it, ascending.
+
+    Raises TokenizerError, which names the owner, for one beyond a vocabulary of this size.
+    """
     found: set[int] = set()
     for owner in owners:
         for name in ("eos_token_id", "eos_token_ids"):
             ids = getattr(owner, name, None)
-            if isinstance(ids, int):
-                found.add(ids)
-            elif isinstance(ids, (list, tuple, set)):
-                found.update(int(token_id) for token_id in ids)
+            listed = [ids] if isinstance(ids, int) else ids
+            if not isinstance(listed, (list, tuple, set)):
+                continue
+            for token_id in map(int, listed):
+                if not 0 <= token_id < vocab_size:
+                    raise TokenizerError(
+                        f"{name} of {type(owner).__name__} has {token_id}, but ids lie "
+                        f"between 0 and {vocab_size - 1}; set it to the tokens that end a text"
+                    )
+                found.add(token_id)
     return sorted(found)
 
 

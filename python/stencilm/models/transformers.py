@@ -209,12 +209,12 @@ class TransformersModel(TransformersRunner):
                 "transformers: "
                 "AutoTokenizer.from_pretrained('organisation/name') returns one"
             )
+        vocab_size = max(len(tokenizer), _logits_width(model))
+        settings = getattr(model, "generation_config", None)
         self._tokenizer_info = TokenizerInfo.from_huggingface(
             tokenizer,
-            vocab_size=max(len(tokenizer), _logits_width(model)),
-            stop_token_ids=stop_token_ids(
-                tokenizer, model.config, getattr(model, "generation_config", None)
-            ),
+            vocab_size=vocab_size,
+            stop_token_ids=stop_token_ids(tokenizer, model.config, settings, vocab_size=vocab_size),
         )
 
     @property
