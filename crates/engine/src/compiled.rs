@@ -22,7 +22,8 @@ use crate::machine::layout::Machine;
 use crate::machine::marks::Marks;
 use crate::mask::cache::KeptMask;
 use crate::mask::pipeline::{DecidedMask, Masks, PlainMask};
-use crate::parse::stepper::{Assumptions, Mode, Run, Scratch};
+use crate::parse::assumptions::Assumptions;
+use crate::parse::stepper::{Mode, Run, Scratch};
 use crate::shared::Vocabulary;
 use crate::state::stacks::{NIL, SetId, Stacks};
 

@@ -69,7 +69,6 @@ switches! {
     CompletionLeast "completion: lower bounds by counting",
     CompletionCounted "completion: results of counting kept for a mask",
     CompletionLists "completion: bits for long lists of tokens",
-    CompletionTable "completion: a table of steps between places",
     CompletionHurry "completion: searches that hurry",
     CompletionLazy "completion: further texts weighed when their turn comes",
     CompletionOrder "completion: elements in one order only",

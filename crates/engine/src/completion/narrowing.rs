@@ -762,47 +762,34 @@ impl Run<'_> {
         vocabulary: &Tokens,
         configuration: SetId,
     ) -> Result<Vec<((SetId, bool), Vec<u32>)>, EngineError> {
-        const UNKNOWN: u32 = u32::MAX;
-        const NOWHERE: u32 = u32::MAX - 1;
         let trie = vocabulary.trie();
-        // Places by number, with a table of steps: hundreds of thousands of steps lead between a few places.
-        let mut numbers: FxHashMap<(SetId, bool), u32> = FxHashMap::from_iter([((configuration, false), 0)]);
-        let mut places = vec![(configuration, false)];
-        let mut steps = vec![[UNKNOWN; 256]];
-        let mut groups: Vec<Vec<u32>> = vec![Vec::new()];
-        let mut path = vec![0u32];
-        let mut node = 0;
-        while node < trie.len() {
-            path.truncate(trie.depth(node));
-            let above = *path.last().expect("the path begins before the first byte") as usize;
-            let byte = trie.byte(node);
-            if steps[above][usize::from(byte)] == UNKNOWN || !Switch::CompletionTable.is_on() {
-                let (place, is_assumed) = places[above];
-                let (here, more) = self.known_step(place, byte)?;
-                let place = (here, is_assumed || more.is_any());
-                let number = match here {
-                    SetId::EMPTY => NOWHERE,
-                    _ => *numbers.entry(place).or_insert_with(|| {
-                        places.push(place);
-                        steps.push([UNKNOWN; 256]);
-                        groups.push(Vec::new());
-                        places.len() as u32 - 1
-                    }),
-                };
-                steps[above][usize::from(byte)] = number;
+        self.with_memo(configuration, |run, memo, start| {
+            let mut path = vec![(start, false)];
+            // By twice the number of the place, and one more where it is unverified.
+            let mut groups: Vec<Vec<u32>> = Vec::new();
+            let mut node = 0;
+            while node < trie.len() {
+                path.truncate(trie.depth(node));
+                let &(above, is_assumed) = path.last().expect("the path begins before the first byte");
+                let here = run.known_step(memo, above, trie.byte(node))?;
+                if here.is_empty() {
+                    node += trie.size(node);
+                    continue;
+                }
+                let is_assumed = is_assumed || here.assumes();
+                if let Some(token) = trie.entry_at(node) {
+                    let group = 2 * here.number() as usize + usize::from(is_assumed);
+                    if groups.len() <= group {
+                        groups.resize_with(group + 1, Vec::new);
+                    }
+                    groups[group].push(token);
+                }
+                path.push((here, is_assumed));
+                node += 1;
             }
-            let here = steps[above][usize::from(byte)];
-            if here == NOWHERE {
-                node += trie.size(node);
-                continue;
-            }
-            if let Some(token) = trie.entry_at(node) {
-                groups[here as usize].push(token);
-            }
-            path.push(here);
-            node += 1;
-        }
-        Ok(places.into_iter().zip(groups).filter(|(_, tokens)| !tokens.is_empty()).collect())
+            let found = groups.into_iter().enumerate().filter(|(_, tokens)| !tokens.is_empty());
+            Ok(found.map(|(group, tokens)| ((memo.configuration(group as u32 / 2), group % 2 == 1), tokens)).collect())
+        })
     }
 }
 

@@ -241,7 +241,7 @@ impl TokenIndex {
                     }
                     if tokens.len() < limit { Ok(next) } else { Err(Enough) }
                 },
-                |_| {},
+                |_, _| {},
             );
             (!tokens.is_empty()).then_some(Span { start, tokens })
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::lexeme::mask::LexemeMask;
-use crate::parse::stepper::Assumptions;
+use crate::parse::assumptions::Assumptions;
 use crate::parse::unverified::{Unverified, VerifyReason};
 use crate::vocabulary::token_set;
 use crate::vocabulary::tokens::Tokens;

@@ -15,7 +15,8 @@ use crate::lexeme::crossing::{Crossings, Suffixes};
 use crate::machine::expansion::OptionalWhitespace;
 use crate::machine::layout::{ExpansionId, Frame};
 use crate::mask::value_keys::StructuralKey;
-use crate::parse::stepper::{Assumptions, Run};
+use crate::parse::assumptions::Assumptions;
+use crate::parse::stepper::Run;
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, SetId};
 use crate::switches::Switch;
@@ -123,7 +124,11 @@ fn are_read_the_same(run: &mut Run<'_>, crossings: &Crossings, threads: &mut Vec
         let mut all = Vec::new();
         let assumed = Assumptions { later: true, ..Assumptions::default() };
         run.stacks.join(threads)?;
-        Walk::new(run).over(suffixes.trie(), threads, assumed, |suffix, assumed| all.push((suffix, assumed)))?;
+        let note = |suffix, assumed| all.push((suffix, assumed));
+        if Walk::new(run).up_to_the_end(suffixes.trie(), threads, assumed, note)?.is_none() {
+            // With all threads together, more is assumed.
+            return Ok(true);
+        }
         for suffixes in [&mut within, &mut all] {
             suffixes.sort_unstable();
             suffixes.dedup();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use stencilm_grammar::NodeId;
 use stencilm_regex::{ByteSet, StateId, Tag};
-use stencilm_support::MANY;
+use stencilm_support::{MANY, STEPS};
 
 use crate::distinct::reserved_names::{ReservedScratch, ReservedTokens};
 use crate::error::EngineError;
@@ -23,7 +23,8 @@ use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
 use crate::mask::draft::{Draft, OptimisticMask};
 use crate::mask::joined::{Dense, DenseThread};
-use crate::parse::stepper::{Assumptions, Run, offers_tokens};
+use crate::parse::assumptions::Assumptions;
+use crate::parse::stepper::{Run, offers_tokens};
 use crate::parse::walk::Walk;
 use crate::state::stacks::{Entry, NIL, SetId};
 use crate::switches::Switch;
@@ -66,22 +67,21 @@ impl Run<'_> {
         flipped.clear();
         let mut draft = Draft::new(vocabulary, mask, flipped);
         let Threads { alike, sparse, whitespace, single } = self.sorted_threads(vocabulary, configuration)?;
-        let mut alike = alike.into_iter();
-        if let Some(alike) = alike.next() {
-            self.add_dense(&alike, &mut draft)?;
-        }
+        let (greatest, others) = alike.split_at(alike.len().min(1));
+        greatest.iter().try_for_each(|alike| self.add_dense(alike, &mut draft))?;
         whitespace.iter().for_each(|mask| draft.add_lexeme_mask(mask));
         if draft.lexeme_mask.is_none() {
             draft.mask.fill(0);
         }
         let mut plain = Vec::new();
-        for alike in alike {
-            // Once texts were read in too many ways to walk each, what crosses is walked for all threads together.
-            if self.known.is_some() && self.can_be_joined(alike[0].thread, &alike[0].expansion) {
+        for alike in others {
+            // In very ambiguous grammars, a step of all threads is dear, so there is one walk for all that is left.
+            let is_very_ambiguous = self.known.is_some() && self.stacks.spent() > STEPS;
+            if is_very_ambiguous && self.can_be_joined(alike[0].thread, &alike[0].expansion) {
                 draft.add_lexeme_mask(&alike[0].dense.here.mask);
                 plain.extend(alike.iter().map(|alike| alike.thread));
             } else {
-                self.add_dense(&alike, &mut draft)?;
+                self.add_dense(alike, &mut draft)?;
             }
         }
         for (thread, expansion) in sparse {
@@ -270,9 +270,8 @@ impl Run<'_> {
                 }
                 nodes = next_nodes(first);
             }
-            if let Some(nodes) = nodes
-                && Walk::new(self).below(trie, &nodes, &threads, assumed, &mut allow)?
-            {
+            if let Some(nodes) = nodes {
+                Walk::new(self).below(trie, &nodes, &threads, assumed, &mut allow)?;
                 continue;
             }
             let before = crossings.memory_bytes();

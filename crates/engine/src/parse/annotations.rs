@@ -364,7 +364,7 @@ impl Run<'_> {
                     let next = self.step_known(&mut known, set, byte)?;
                     Ok::<_, EngineError>((next != SetId::EMPTY.0).then_some(next))
                 },
-                |token| token_set::set(mask, token),
+                |token, _| token_set::set(mask, token),
             )?;
         }
         for (first, others) in vocabulary.duplicates() {

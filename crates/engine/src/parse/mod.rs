@@ -12,11 +12,14 @@
 //! `2` keeps the first and drops the second; the byte `}` drops the first and takes the second to the end of the text.
 
 pub(crate) mod annotations;
+pub(crate) mod assumptions;
 pub(crate) mod clamp;
 pub(crate) mod first_after;
+pub(crate) mod memo;
 pub(crate) mod names;
 pub(crate) mod reads;
 pub(crate) mod registers;
 pub(crate) mod stepper;
+pub(crate) mod together;
 pub(crate) mod unverified;
 pub(crate) mod walk;

@@ -4,9 +4,6 @@
 //! lexemes that may follow are in the configuration too, and the end of the text is a separate thread
 //! ([`Entry::BOTTOM`]). So one byte is one step of every thread, and nothing else.
 
-use std::rc::Rc;
-
-use rustc_hash::FxHashMap;
 use stencilm_grammar::MembersId;
 use stencilm_regex::{ExprId, StateId, Tag};
 use stencilm_support::{Extension, FEW, Map, check_time};
@@ -15,8 +12,9 @@ use crate::error::EngineError;
 use crate::lexeme::cache::LexemeCache;
 use crate::machine::expansion::{Expansion, IN_WHITESPACE};
 use crate::machine::layout::{Continuation, ExpansionId, FrameId, Machine};
+use crate::parse::assumptions::Assumptions;
+use crate::parse::memo::Known;
 use crate::state::stacks::{Entry, NIL, SetId, Stacks};
-use crate::switches::Switch;
 use crate::vocabulary::keys_within_tokens::{WholeKeys, within_quotes};
 use crate::vocabulary::token_set;
 use crate::vocabulary::trie::Path;
@@ -92,34 +90,6 @@ impl Descent {
     }
 }
 
-/// What an optimistic step assumed when it took a key or an element for a new one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub(crate) struct Assumptions {
-    /// The object of the key has used additional keys before.
-    pub seen: bool,
-    /// The object of the key has reserved names. The walk itself excludes those in plain spelling, unless the whole key
-    /// lies within one token.
-    pub reserved: bool,
-    /// The whole key lies within the token.
-    pub whole: bool,
-    /// An element is new, of an array that has others and whose elements must differ.
-    pub element: bool,
-    /// An element repeats an earlier one, in an array that needs two equal elements.
-    pub repeat: bool,
-    /// The token ends within a key that only a few further keys begin with, and some may be used.
-    pub locally_finite: bool,
-    /// The thread that this belongs to began within the token. This is no assumption.
-    pub later: bool,
-}
-
-impl Assumptions {
-    /// Whether anything was assumed.
-    #[inline]
-    pub fn is_any(&self) -> bool {
-        self.seen | self.reserved | self.whole | self.element | self.repeat | self.locally_finite
-    }
-}
-
 /// How keys and elements that must be new are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
@@ -185,26 +155,6 @@ pub(crate) struct Scratch {
 }
 
 impl Extension for Scratch {}
-
-/// A memo of steps and starts for one mask: it meets the same few configurations at thousands of nodes of the trie.
-#[derive(Default)]
-pub(crate) struct Known {
-    /// With all threads, and with [thin](Stacks::thin) stacks.
-    steps: [Steps; 2],
-    starts: FxHashMap<SetId, Rc<[Entry]>>,
-}
-
-/// The state of each thread's automaton after a byte, and whether lexemes are complete there.
-type States = Box<[(u32, bool)]>;
-
-/// A memo of steps.
-#[derive(Default)]
-struct Steps {
-    /// The configuration after a byte, and what was assumed on the way.
-    by_byte: FxHashMap<(SetId, u8), (SetId, Assumptions)>,
-    /// The same, keyed by the states after the byte: bytes that lead all threads to the same states are equivalent.
-    by_states: FxHashMap<(SetId, States), (SetId, Assumptions)>,
-}
 
 /// Whether a thread stands for the single tokens that may come at its expansion.
 pub(crate) fn offers_tokens(thread: Entry) -> bool {
@@ -424,50 +374,6 @@ impl Run<'_> {
         let found = self.stacks.configuration(&mut next);
         self.scratch.next = next;
         found
-    }
-
-    /// [`Run::step`] within a mask, with what was assumed. The result is remembered until the mask is complete.
-    pub fn known_step(&mut self, configuration: SetId, byte: u8) -> Result<(SetId, Assumptions), EngineError> {
-        debug_assert!(!self.is_exact(), "only a mask takes every key for a new one");
-        let thin = usize::from(self.stacks.thin);
-        let known = &mut self.known.get_or_insert_default().steps[thin];
-        if let Some(&found) = known.by_byte.get(&(configuration, byte)) {
-            return Ok(found);
-        }
-        // Where texts are compared, the result depends on the byte itself and not only on the states.
-        let key = match self.machine.keeps_text() || !Switch::ParseStates.is_on() {
-            true => None,
-            false => Some((configuration, self.states_after(configuration, byte)?)),
-        };
-        let known = &mut self.known.get_or_insert_default().steps[thin];
-        let same_states = key.as_ref().and_then(|key| known.by_states.get(key)).copied();
-        let found = match same_states {
-            Some(found) => found,
-            None => {
-                self.assumed = Assumptions::default();
-                (self.step(configuration, byte)?, self.assumed)
-            }
-        };
-        let known = &mut self.known.get_or_insert_default().steps[thin];
-        known.by_byte.insert((configuration, byte), found);
-        if let (Some(key), None) = (key, same_states) {
-            known.by_states.insert(key, found);
-        }
-        Ok(found)
-    }
-
-    /// The states of the threads of a configuration after a byte.
-    fn states_after(&mut self, configuration: SetId, byte: u8) -> Result<States, EngineError> {
-        let mut states = Vec::with_capacity(self.stacks.entries(configuration).len());
-        for index in 0..self.stacks.entries(configuration).len() {
-            let thread = self.stacks.entries(configuration)[index];
-            if thread == Entry::BOTTOM || offers_tokens(thread) {
-                continue;
-            }
-            let expansion = self.machine.fork(ExpansionId(thread.head)).clone();
-            states.push(expansion.step(self.lexeme_cache, thread.state, byte)?);
-        }
-        Ok(states.into())
     }
 
     /// Whether the configuration can read these bytes.

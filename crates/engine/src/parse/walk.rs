@@ -5,25 +5,24 @@
 //! grammar allows, so no sets of threads are built. What stays the same within a lexeme is stored once as a *context*;
 //! a *spot* is a context and a state.
 //!
-//! A grammar may be so ambiguous that one text can be read in exponentially many ways, which differ in their stacks.
-//! Then the walk starts again with all threads together in sets, in which equal tops are joined. The sets of stacks
-//! below them may grow with every byte, so the walk first uses thin stacks, where each top has only one stack below it:
-//! whatever these can read can be read. Only the remaining strings are then walked with all stacks.
+//! That is the shortest way where few lexemes end within the tokens. Where many do, as names that may stand side by
+//! side, the walk starts again with all threads [together](crate::parse::together), which reads no node twice.
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use stencilm_regex::{ByteSet, StateId};
-use stencilm_support::{Extension, LOOKED_AT, MANY, SEARCHED};
+use stencilm_support::{Extension, FEW, LOOKED_AT, MANY, SEARCHED};
 
 use crate::error::EngineError;
 use crate::lexeme::cache::{DfaId, LexemeCache};
 use crate::machine::expansion::{Automaton, Expansion, IN_WHITESPACE};
 use crate::machine::layout::ExpansionId;
-use crate::parse::stepper::{Assumptions, Run, offers_tokens};
-use crate::state::stacks::{Entry, SetId};
+use crate::parse::assumptions::Assumptions;
+use crate::parse::stepper::{Run, offers_tokens};
+use crate::state::stacks::Entry;
 use crate::vocabulary::tokens::Tokens;
-use crate::vocabulary::trie::{Path, Reader, Trie};
+use crate::vocabulary::trie::{Part, Path, Reader, Trie};
 
 /// The position of a walk, by numbers of one [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -75,6 +74,8 @@ pub(crate) struct WalkScratch {
     jobs: Vec<Job>,
     done: FxHashSet<(u32, Spot)>,
     path: Path,
+    /// How many jobs came out of others, in all walks of this mask.
+    more: usize,
     /// The nodes on the current path where a lexeme is complete, each with the state there.
     ends: Vec<(u32, u32)>,
     /// The threads after a spot.
@@ -101,6 +102,7 @@ impl WalkScratch {
         self.jobs.clear();
         self.done.clear();
         self.ends.clear();
+        self.more = 0;
         self.is_shared = false;
         self
     }
@@ -155,7 +157,8 @@ impl<'r, 'a> Walk<'r, 'a> {
     ) -> Result<Option<Vec<u32>>, EngineError> {
         self.spent_at = Some(tokens);
         self.begin_over_tokens(vocabulary, threads)?;
-        let found = self.apart(vocabulary.trie(), &mut |_, _| {})?;
+        let most = self.scratch.more + SEARCHED;
+        let found = self.apart(vocabulary.trie(), most, &mut |_, _| {})?;
         Ok(found.then(|| std::mem::take(&mut self.ends_spent)))
     }
 
@@ -194,7 +197,10 @@ impl<'r, 'a> Walk<'r, 'a> {
         mut reached: impl FnMut(u32, Assumptions),
     ) -> Result<(), EngineError> {
         self.begin_over(trie, threads, assumed)?;
-        if self.apart(trie, &mut reached)? { Ok(()) } else { self.together(trie, threads, assumed, reached) }
+        if self.apart(trie, FEW, &mut reached)? {
+            return Ok(());
+        }
+        self.run.walk_together(trie, &[trie.whole()], threads, assumed, reached)
     }
 
     fn begin_over(&mut self, trie: &Trie, threads: &[Entry], assumed: Assumptions) -> Result<(), EngineError> {
@@ -220,7 +226,8 @@ impl<'r, 'a> Walk<'r, 'a> {
     ) -> Result<Option<Vec<(u32, Assumptions)>>, EngineError> {
         self.complete = Some(Vec::new());
         self.begin_over(trie, threads, assumed)?;
-        Ok(if self.apart(trie, &mut reached)? { self.complete.take() } else { None })
+        let most = self.scratch.more + SEARCHED;
+        Ok(if self.apart(trie, most, &mut reached)? { self.complete.take() } else { None })
     }
 
     /// As [`Walk::over`], for the strings that go on after some nodes, each with its own assumptions. Returns `false`
@@ -240,11 +247,11 @@ impl<'r, 'a> Walk<'r, 'a> {
                 }
             }
         }
-        self.apart(trie, &mut reached)
+        self.apart(trie, self.scratch.more + SEARCHED, &mut reached)
     }
 
-    /// As [`Walk::over`], for the strings that pass through some nodes; reading starts with the byte of each node.
-    /// Returns `false` where there are too many paths.
+    /// As [`Walk::over`], for the strings that pass through some nodes, ascending; reading starts with the byte of each
+    /// node.
     pub fn below(
         &mut self,
         trie: &Trie,
@@ -252,18 +259,18 @@ impl<'r, 'a> Walk<'r, 'a> {
         threads: &[Entry],
         assumed: Assumptions,
         mut reached: impl FnMut(u32, Assumptions),
-    ) -> Result<bool, EngineError> {
+    ) -> Result<(), EngineError> {
+        let parts: Vec<Part> = nodes.iter().map(|&node| trie.part(node as usize)).collect();
         for &thread in threads {
-            if nodes.is_empty() || thread == Entry::BOTTOM || offers_tokens(thread) {
-                continue;
+            if !parts.is_empty() && thread != Entry::BOTTOM && !offers_tokens(thread) {
+                let spot = self.spot(thread, assumed)?;
+                self.scratch.jobs.extend(parts.iter().map(|&(nodes, depth)| Job { nodes, depth, spot }));
             }
-            let spot = self.spot(thread, assumed)?;
-            self.scratch.jobs.extend(nodes.iter().map(|&node| {
-                let node = node as usize;
-                Job { nodes: (node, node + trie.size(node)), depth: trie.depth(node) - 1, spot }
-            }));
         }
-        self.apart(trie, &mut reached)
+        if self.apart(trie, FEW, &mut reached)? {
+            return Ok(());
+        }
+        self.run.walk_together(trie, &parts, threads, assumed, reached)
     }
 
     /// As [`Walk::over`] for the tokens of a vocabulary, without those that are only whitespace before a lexeme.
@@ -275,10 +282,10 @@ impl<'r, 'a> Walk<'r, 'a> {
     ) -> Result<(), EngineError> {
         let trie = vocabulary.trie();
         self.begin_over_tokens(vocabulary, threads)?;
-        if self.apart(trie, &mut reached)? {
+        if self.apart(trie, FEW, &mut reached)? {
             return Ok(());
         }
-        self.together(trie, threads, Assumptions::default(), reached)
+        self.run.walk_together(trie, &[trie.whole()], threads, Assumptions::default(), reached)
     }
 
     fn begin_over_tokens(&mut self, vocabulary: &Tokens, threads: &[Entry]) -> Result<(), EngineError> {
@@ -306,7 +313,12 @@ impl<'r, 'a> Walk<'r, 'a> {
 
     /// Does all jobs, each alternative separately. Returns `false` where there are too many; after that, the rest of
     /// this mask does not try again, since most walks of a mask are alike.
-    fn apart(&mut self, trie: &Trie, reached: &mut impl FnMut(u32, Assumptions)) -> Result<bool, EngineError> {
+    fn apart(
+        &mut self,
+        trie: &Trie,
+        most: usize,
+        reached: &mut impl FnMut(u32, Assumptions),
+    ) -> Result<bool, EngineError> {
         if self.run.known.is_some() {
             self.scratch.jobs.clear();
             return Ok(false);
@@ -333,7 +345,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                     trie.walk_few(nodes, depth, state, path, &mut reader, visit)?;
                 }
             }
-            if !self.go_on_after_ends(trie, job.spot, additional, reached)? {
+            if !self.go_on_after_ends(trie, job.spot, most, reached)? {
                 return Ok(false);
             }
         }
@@ -346,9 +358,10 @@ impl<'r, 'a> Walk<'r, 'a> {
         &mut self,
         trie: &Trie,
         spot: Spot,
-        additional: bool,
+        most: usize,
         reached: &mut impl FnMut(u32, Assumptions),
     ) -> Result<bool, EngineError> {
+        let additional = self.scratch.contexts[spot.context as usize].expansion.additional;
         // What follows a lexeme adds to the scratch space, but adds no ends.
         let mut ends = std::mem::take(&mut self.scratch.ends);
         for (node, state) in ends.drain(..) {
@@ -369,11 +382,12 @@ impl<'r, 'a> Walk<'r, 'a> {
             }
             for index in start..end {
                 let spot = self.scratch.followers[index as usize];
-                if self.scratch.contexts.len() > self.known + MANY || self.scratch.done.len() > SEARCHED {
+                if self.scratch.contexts.len() > self.known + MANY || self.scratch.more > most {
                     self.scratch.jobs.clear();
                     return Ok(false);
                 }
                 if self.scratch.done.insert((node, spot)) {
+                    self.scratch.more += 1;
                     let nodes = trie.children(node as usize);
                     self.scratch.jobs.push(Job { nodes, depth: trie.depth(node as usize), spot });
                 }
@@ -401,88 +415,6 @@ impl<'r, 'a> Walk<'r, 'a> {
             }
         };
         Ok(first.is_none_or(|first| trie.goes_on_with(node, &first)))
-    }
-
-    /// Walks all threads together.
-    fn together(
-        &mut self,
-        trie: &Trie,
-        threads: &[Entry],
-        assumed: Assumptions,
-        mut reached: impl FnMut(u32, Assumptions),
-    ) -> Result<(), EngineError> {
-        let left = match assumed.is_any() || self.run.machine.keeps_text() {
-            true => None,
-            false => Some(self.over_thin_stacks(trie, threads, &mut reached)?),
-        };
-        // Whether some string that was not reached ends at a node or below it.
-        let left_below = |node: usize| left.as_ref().is_none_or(|left| left[node + trie.size(node)] > left[node]);
-        let run = &mut *self.run;
-        let start = run.stacks.configuration(&mut threads.to_vec())?;
-        trie.walk(
-            (start, assumed),
-            |(set, assumed), byte, node| {
-                if !left_below(node) {
-                    return Ok(None);
-                }
-                let (next, Assumptions { seen, reserved, element, repeat, locally_finite, .. }) =
-                    run.known_step(set, byte)?;
-                // Which key ended is not known here, so it is assumed to lie within the token.
-                let whole = assumed.whole || seen || reserved;
-                let assumed = Assumptions {
-                    seen: assumed.seen || seen,
-                    reserved: assumed.reserved || reserved,
-                    whole,
-                    element: assumed.element || element,
-                    repeat: assumed.repeat || repeat,
-                    locally_finite: assumed.locally_finite || locally_finite,
-                    later: true,
-                };
-                Ok::<_, EngineError>((next != SetId::EMPTY).then_some((next, assumed)))
-            },
-            |entry, (_, assumed)| reached(entry, assumed),
-        )
-    }
-
-    /// Walks all threads together with thin stacks, whose size does not depend on the text. For each node, and for the
-    /// end, the result is the number of strings that end at earlier nodes and were not reached. Strings with a byte
-    /// that no lexeme can read are not counted.
-    fn over_thin_stacks(
-        &mut self,
-        trie: &Trie,
-        threads: &[Entry],
-        reached: &mut impl FnMut(u32, Assumptions),
-    ) -> Result<Vec<u32>, EngineError> {
-        let no_assumption = Assumptions { later: true, ..Assumptions::default() };
-        let mut is_reached = vec![false; trie.len()];
-        let run = &mut *self.run;
-        run.stacks.thin = true;
-        let walked = run.stacks.configuration(&mut threads.to_vec()).and_then(|start| {
-            trie.walk(
-                start,
-                |set, byte, node| {
-                    let (next, assumed) = run.known_step(set, byte)?;
-                    // Strings that would be unverified are left to the walk with all stacks.
-                    is_reached[node] = next != SetId::EMPTY && !assumed.is_any();
-                    Ok::<_, EngineError>(is_reached[node].then_some(next))
-                },
-                |entry, _| reached(entry, no_assumption),
-            )
-        });
-        run.stacks.thin = false;
-        walked?;
-        let mut left = Vec::with_capacity(trie.len() + 1);
-        let readable = self.run.machine.readable_bytes()?;
-        let (mut count, mut unreadable) = (0, 0);
-        for (node, is_reached) in is_reached.into_iter().enumerate() {
-            left.push(count);
-            if !readable.contains(trie.byte(node)) {
-                unreadable = unreadable.max(node + trie.size(node));
-            }
-            count += u32::from(!is_reached && node >= unreadable && trie.entry_at(node).is_some());
-        }
-        left.push(count);
-        Ok(left)
     }
 
     /// The spots after the lexemes that are complete at a spot.

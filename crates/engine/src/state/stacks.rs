@@ -150,6 +150,8 @@ pub struct Stacks {
     pub(crate) reads: Reads,
     /// If set, threads that differ only in what lies below are not joined: only the first one is kept.
     pub thin: bool,
+    /// Whether any thread was not kept for that reason.
+    pub is_thinned: bool,
     /// How many more entries the operation may visit.
     work_left: usize,
     /// How many bytes it may hold.
@@ -180,6 +182,7 @@ impl Stacks {
             seen_strings: KeptStrings::default(),
             reads: Reads::default(),
             thin: false,
+            is_thinned: false,
             work_left: MAX_WORK,
             max_bytes: usize::MAX,
             is_rewound: false,
@@ -201,6 +204,11 @@ impl Stacks {
     #[inline]
     pub fn has_bottom(&self, set: SetId) -> bool {
         self.entries(set).last() == Some(&Entry::BOTTOM)
+    }
+
+    /// How many entries the operation has visited beyond those allowed for the bytes that it read.
+    pub fn spent(&self) -> usize {
+        MAX_WORK.saturating_sub(self.work_left)
     }
 
     /// Begins an operation, which may hold `max_bytes` bytes and visit [`MAX_WORK`] entries.
@@ -322,7 +330,9 @@ impl Stacks {
             let first = threads[from];
             let to = from + threads[from..].iter().take_while(|entry| is_same(entry, &first)).count();
             threads[kept] = first;
-            if to - from > 1 && !self.thin {
+            if to - from > 1 && self.thin {
+                self.is_thinned = true;
+            } else if to - from > 1 {
                 let below: Vec<SetId> = threads[from..to].iter().map(|entry| entry.below).collect();
                 threads[kept].below = self.union(&below, Vec::new())?;
             }

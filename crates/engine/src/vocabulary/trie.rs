@@ -67,6 +67,9 @@ pub struct Trie {
     max_depth: usize,
 }
 
+/// A part of a trie, as a range of nodes, and the depth of the node above it.
+pub type Part = ((usize, usize), usize);
+
 /// The nodes by the byte that leads to them.
 #[derive(Clone)]
 struct ByByte {
@@ -145,6 +148,16 @@ impl Trie {
         roots.map(|node| (node as usize, node as usize + self.size(node as usize)))
     }
 
+    /// All of it.
+    pub fn whole(&self) -> Part {
+        ((0, self.len()), 0)
+    }
+
+    /// A node and what is below.
+    pub fn part(&self, node: usize) -> Part {
+        ((node, node + self.size(node)), self.depth(node) - 1)
+    }
+
     /// The nodes that a byte leads to, ascending.
     pub fn nodes_of(&self, byte: u8) -> &[u32] {
         self.by_byte().nodes(byte)
@@ -220,14 +233,14 @@ impl Trie {
     /// As [`Trie::walk`], over a range of nodes below the node at `depth`, whose state is in `states`. `step` is also
     /// told whether the node has children. `states` must be long enough for every depth.
     #[inline(always)]
-    pub fn walk_part<E: WalkError>(
+    pub fn walk_part<S: Copy, E: WalkError>(
         &self,
         (first, end): (usize, usize),
         depth: usize,
-        start: u32,
-        states: &mut [u32],
-        mut step: impl FnMut(u32, u8, usize, bool) -> Result<Option<u32>, E>,
-        mut entry: impl FnMut(u32),
+        start: S,
+        states: &mut [S],
+        mut step: impl FnMut(S, u8, usize, bool) -> Result<Option<S>, E>,
+        mut entry: impl FnMut(u32, S),
     ) -> Result<(), E> {
         states[depth] = start;
         let mut index = first;
@@ -242,7 +255,7 @@ impl Trie {
                 };
                 states[depth] = state;
                 if node.entry & ENDS != 0 {
-                    entry(node.entry ^ ENDS);
+                    entry(node.entry ^ ENDS, state);
                 }
                 index += 1;
             }

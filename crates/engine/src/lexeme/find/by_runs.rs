@@ -140,7 +140,7 @@ impl LexemeCache {
                 }
                 Ok((next != StateId::DEAD).then_some(next.0))
             },
-            |token| token_set::set(inside.words_mut(), token),
+            |token, _| token_set::set(inside.words_mut(), token),
         )
     }
 

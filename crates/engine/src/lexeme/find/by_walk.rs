@@ -56,7 +56,7 @@ impl LexemeCache {
         parts.sort_unstable();
         for (nodes, depth) in parts {
             let step = |state, byte, node, _| Ok(walk.byte(StateId(state), byte, Some(node))?.map(|state| state.0));
-            let walked = trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token| tokens.push(token));
+            let walked = trie.walk_part(nodes, depth, from.state.0, &mut states, step, |token, _| tokens.push(token));
             if let Err(Stopped::Limit(limit)) = walked {
                 return Err(limit);
             }

@@ -155,7 +155,7 @@ impl LexemeCache {
                 }
                 Ok(Some(if beside.is_unaffected(place, trie.height(node)) { beside.freed(place) } else { place }))
             },
-            |token| token_set::set(inside.words_mut(), token),
+            |token, _| token_set::set(inside.words_mut(), token),
         )
     }
 

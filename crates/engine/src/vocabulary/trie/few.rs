@@ -162,7 +162,7 @@ mod tests {
                 let mut plain = Vec::new();
                 let (mut ends, mut ends_by_lists) = (Vec::new(), Vec::new());
                 let mut states = vec![0; trie.max_depth() + 1];
-                let Ok(()) = trie.walk_part::<Infallible>(
+                let Ok(()) = trie.walk_part::<u32, Infallible>(
                     nodes,
                     depth,
                     1,
@@ -172,7 +172,7 @@ mod tests {
                         plain.extend(next.map(|next| (node, has_children, next)));
                         Ok(next)
                     },
-                    |entry| ends.push(entry),
+                    |entry, _| ends.push(entry),
                 );
                 let mut reader = Table { next: &next, spare, steps: Vec::new() };
                 let Ok(()) = trie.walk_few(
