@@ -286,7 +286,7 @@ def is_inline(given: str, notation: str | None) -> bool:
 
     A file with that very name has precedence.
     """
-    signs = _SIGNS.values() if notation is None else [_SIGNS[notation]] if notation in _SIGNS else []
+    signs = [sign for one, sign in _SIGNS.items() if notation in (None, one)]
     return any(sign.search(given) for sign in signs) and not os.path.lexists(given)
 
 
