@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,15 @@ from stencilm.errors import (
     UnsupportedFeature,
 )
 from stencilm.grammars.sources import StructuralTagSource
-from stencilm.grammars.structural_tag import JSONSchemaFormat
+from stencilm.grammars.structural_tag import (
+    AnyTextFormat,
+    DispatchFormat,
+    GrammarFormat,
+    JSONSchemaFormat,
+    QwenXMLParameterFormat,
+    TagsWithSeparatorFormat,
+    TriggeredTagsFormat,
+)
 
 TABLE = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 KINDS = {
@@ -170,12 +179,36 @@ def test_equal_tags_have_one_json() -> None:
     assert again == listed and hash(again) == hash(listed) and again != formats[0]
 
 
+TYPED = {
+    "json_schema": JSONSchemaFormat,
+    "qwen_xml_parameter": QwenXMLParameterFormat,
+    "grammar": GrammarFormat,
+    "any_text": AnyTextFormat,
+    "triggered_tags": TriggeredTagsFormat,
+    "tags_with_separator": TagsWithSeparatorFormat,
+    "dispatch": DispatchFormat,
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_typed_values_have_the_fields_of_the_json(name: str) -> None:
+    with pytest.raises(UnsupportedFeature) as refused:
+        Grammar.from_structural_tag({"type": name, "json_schema": {}, "unknown": 1})
+    [listed] = re.findall("only (.*); leave it out", str(refused.value))
+    # The bound of whitespace has two names, of which values keep one.
+    fields = {*listed.split(", "), "type"} - {"max_whitespace_cnt"}
+    assert set(TYPED[name].model_fields) == fields
+
+
 def test_a_format_alone_is_a_tag(compiler: GrammarCompiler) -> None:
     tag = StructuralTag.from_json({"type": "regex", "pattern": "[0-9]"})
     assert Grammar.from_structural_tag(tag.format) == Grammar.from_structural_tag(tag)
     assert compiler.compile_structural_tag(tag.format) is compiler.compile_structural_tag(tag)
     with pytest.raises(TypeError, match="tag is a int, but must be a StructuralTag, a format"):
         Grammar.from_structural_tag(3)  # type: ignore[arg-type]
+    item = stencilm.StructuralTagItem(begin="<a>", schema={}, end="</a>")
+    with pytest.raises(TypeError, match="a list of StructuralTagItem comes with triggers"):
+        Grammar.from_structural_tag([item])
 
 
 def test_importing_the_package_imports_no_tags() -> None:

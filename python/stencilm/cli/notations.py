@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -19,6 +21,7 @@ import typer
 from stencilm.cli.failure import REFUSED, USAGE, Failure, sentence_of
 from stencilm.cli.inputs import (
     STANDARD_INPUT,
+    checked_text,
     read_limits,
     read_text,
     read_type,
@@ -44,6 +47,14 @@ _SUFFIXES = {
 }
 _FILES = ("schema", "structural_tag", "ebnf", "gbnf", "lark")
 """Options that name a file, by notation."""
+_SIGNS = {
+    "json-schema": re.compile(r"\s*\{"),
+    "structural-tag": re.compile(r"\s*\{"),
+    "ebnf": re.compile(r"::="),
+    "gbnf": re.compile(r"::="),
+    "lark": re.compile(r"^\s*[?!]*start\b[^\n:]*:", re.MULTILINE),
+}
+"""What every text of a notation has, and no sensible name of a file."""
 _TEXTS = ("prompt", "text")
 """The name in commands of a text that may also come from standard input."""
 
@@ -59,7 +70,7 @@ def _option(*names: str, **more: Any) -> Any:
 
 
 def _file(what: str) -> Any:
-    return _option(metavar="FILE", help=f"{what}; - reads standard input.")
+    return _option(metavar="FILE", help=f"{what}, or its text; - reads standard input.")
 
 
 _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
@@ -67,7 +78,7 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         str | None,
         typer.Argument(
             metavar="[FILE]",
-            help="A grammar; its suffix names the notation; - reads standard input.",
+            help="A grammar, or its text; its suffix names the notation; - reads standard input.",
         ),
         None,
     ),
@@ -264,36 +275,50 @@ def given_grammar(options: dict[str, Any], *, optional: bool) -> GivenGrammar:
         else:
             if option != "file":
                 notation = "json-schema" if option == "schema" else option.replace("_", "-")
-            kind, source = read_notation(value, notation)
-            name = shown(value)
+            is_text = is_inline(value, notation)
+            name = names[option] if is_text else shown(value)
+            kind, source = read_notation(value, notation, name if is_text else None)
     return GivenGrammar(kind, source, name, options["nullable"], limits)
 
 
-def read_notation(file: str, notation: str | None) -> tuple[str, str]:
-    """The notation of a file and its text.
+def is_inline(given: str, notation: str | None) -> bool:
+    """Whether what stands for a file is itself the text of a grammar.
 
-    Unless `notation` is given, the file's name decides, and for JSON its content.
+    A file with that very name has precedence.
     """
-    text = read_text(file)
+    signs = [sign for one, sign in _SIGNS.items() if notation in (None, one)]
+    return any(sign.search(given) for sign in signs) and not os.path.lexists(given)
+
+
+def read_notation(file: str, notation: str | None, inline: str | None = None) -> tuple[str, str]:
+    """The notation of a file and its text, or of a text itself, which messages call `inline`.
+
+    Unless `notation` is given, the file's name decides, and for JSON its content; of a text, what
+    it looks like.
+    """
+    text = checked_text(file) if inline else read_text(file)
+    name = inline or shown(file)
     if notation is None:
         by_name = None if file == STANDARD_INPUT else _SUFFIXES.get(PurePath(file).suffix)
-        _check_json(file, text, by_name)
+        if inline:
+            by_name = next(one for one, sign in _SIGNS.items() if sign.search(text))
+        _check_json(name, text, by_name)
         notation = by_name or "json-schema"
         if notation == "json-schema" and _is_tag(text):
             notation = "structural-tag"
     elif notation in ("json-schema", "structural-tag"):
-        _check_json(file, text, notation)
+        _check_json(name, text, notation)
     return notation, without_line_break(text) if notation == "regex" else text
 
 
-def _check_json(file: str, text: str, notation: str | None) -> None:
+def _check_json(name: str, text: str, notation: str | None) -> None:
     """Raise Failure with the location if a text is not JSON and its notation requires it."""
     if notation not in (None, "json-schema", "structural-tag"):
         return
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        place = f"{shown(file)}:{error.lineno}:{error.colno}"
+        place = f"{name}:{error.lineno}:{error.colno}"
         others = ", ".join(name for name in NOTATIONS if name != "json-schema")
         hint = "" if notation else f"; give --from for another notation: {others}"
         raise Failure(f"{place}: this is not JSON: {error.msg}{hint}") from None

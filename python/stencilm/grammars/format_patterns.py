@@ -23,8 +23,8 @@ VALUES = frozenset({"const", "enum", "default", "examples"})
 """Keywords that hold values, not schemas."""
 
 
-def _networks_v4() -> str:
-    """IPv4 networks: the bits after the prefix are zero."""
+def _networks_v4(add: int = 0) -> str:
+    """IPv4 networks: the bits after the prefix are zero; `add` is added to each length."""
     alternatives = []
     for length in range(32):
         whole, bits = divmod(length, 8)
@@ -33,25 +33,46 @@ def _networks_v4() -> str:
             step = 1 << (8 - bits)
             parts.append("(?:" + "|".join(str(value) for value in range(0, 256, step)) + ")")
         parts += ["0"] * (4 - len(parts))
-        alternatives.append(r"\.".join(parts) + f"/{length}")
-    alternatives.append(rf"{OCTET}(?:\.{OCTET}){{3}}(?:/32)?")
-    return f"^(?:{'|'.join(alternatives)})$"
+        alternatives.append(r"\.".join(parts) + f"/{length + add}")
+    alternatives.append(rf"{_ADDRESS_V4}(?:/{32 + add})?")
+    return "|".join(alternatives)
 
 
 def _networks_v6() -> str:
-    """IPv6 networks whose groups after the prefix are left out, such as `fe80::/10`."""
+    """IPv6 networks: the bits after the prefix are zero, in groups of zeros or between colons.
+
+    Each prefix ends within one group, or before it. That group is written before `::` or without
+    it, left out there, or written after it.
+    """
+    zero = "0{1,4}"
     alternatives = []
-    for length in range(129):
-        whole, bits = divmod(length, 16)
-        heads = ["::"] + [
-            f"{_GROUP}(?::{_GROUP}){{{groups - 1}}}::" for groups in range(1, min(whole, 7) + 1)
+    for whole in range(8):
+        cuts = [(_begun(bits), 16 * whole + bits) for bits in range(16)]
+        zeros = f"(?::{zero}){{{7 - whole}}}"
+        ends = [zeros]
+        ends += [
+            f"(?::{zero}){{{count}}}::{_up_to(6 - whole - count, zero)}"
+            for count in range(7 - whole)
         ]
-        if bits:
-            heads.append(f"(?:{_GROUP}:){{{whole}}}{_begun(bits)}" + ("::" if whole < 7 else ""))
-        if whole == 8:
-            heads.append(f"(?:{_GROUP}:){{7}}{_GROUP}")
-        alternatives.append(f"(?:{'|'.join(heads)})/{length}")
-    return f"^(?:{'|'.join(alternatives)}|(?:{_GROUP}:){{7}}{_GROUP})$"
+        end = f"(?:{'|'.join(ends)})"
+        before = "|".join(f"{cut}{end}/{length}" for cut, length in cuts)
+        alternatives.append(f"(?:{_GROUP}:){{{whole}}}(?:{before})")
+        lengths = "|".join(str(length) for _, length in cuts)
+        alternatives.append(f"{_up_to(whole, _GROUP)}::{_up_to(7 - whole, zero)}/(?:{lengths})")
+        heads = "|".join(
+            f"{_up_to(whole - 1 - count, _GROUP)}::(?:{_GROUP}:){{{count}}}"
+            for count in range(whole)
+        )
+        if heads:
+            after = "|".join(f"{cut}{zeros}/{length}" for cut, length in cuts)
+            alternatives.append(f"(?:{heads})(?:{after})")
+    alternatives += [f"(?:{_ADDRESS_V6})(?:/128)?", f"{_MAPPED}(?:{_networks_v4(96)})"]
+    return "|".join(alternatives)
+
+
+def _up_to(count: int, group: str) -> str:
+    """At most so many groups of an IPv6 address, with colons between them."""
+    return f"(?:{group}(?::{group}){{0,{count - 1}}})?" if count else ""
 
 
 def _begun(bits: int) -> str:
@@ -67,12 +88,16 @@ def _begun(bits: int) -> str:
 
 _LENGTH_V4 = "(?:/(?:[12]?[0-9]|3[0-2]))?"
 _LENGTH_V6 = "(?:/(?:[1-9]?[0-9]|1[01][0-9]|12[0-8]))?"
-_INTERFACE_V4 = rf"^{OCTET}(?:\.{OCTET}){{3}}{_LENGTH_V4}$"
-_INTERFACE_V6 = (
-    f"^(?:(?:{_GROUP}:){{7}}{_GROUP}|::|"
+_ADDRESS_V4 = rf"{OCTET}(?:\.{OCTET}){{3}}"
+_ADDRESS_V6 = (
+    f"(?:{_GROUP}:){{7}}{_GROUP}|::|"
     + "|".join(f"(?:{_GROUP}:){{{head}}}(?::{_GROUP}){{1,{7 - head}}}" for head in range(1, 7))
-    + f"|(?:{_GROUP}:){{1,7}}:|:(?::{_GROUP}){{1,7}}){_LENGTH_V6}$"
+    + f"|(?:{_GROUP}:){{1,7}}:|:(?::{_GROUP}){{1,7}}"
 )
+_MAPPED = "::[fF]{4}:"
+"""Before an IPv4 address, which Python writes with dots there from 3.13 on."""
+_INTERFACE_V4 = f"^{_ADDRESS_V4}{_LENGTH_V4}$"
+_INTERFACE_V6 = f"^(?:{_ADDRESS_V6}|{_MAPPED}{_ADDRESS_V4}){_LENGTH_V6}$"
 
 
 def formats() -> dict[str, JsonSchemaValue]:
@@ -88,7 +113,7 @@ def formats() -> dict[str, JsonSchemaValue]:
         )
         for version in range(1, 9)
     }
-    v4, v6 = text(_networks_v4()), text(_networks_v6())
+    v4, v6 = (text(f"^(?:{networks})$") for networks in (_networks_v4(), _networks_v6()))
     at_v4, at_v6 = text(_INTERFACE_V4), text(_INTERFACE_V6)
     addresses = [{"type": "string", "format": name} for name in ("ipv4", "ipv6")]
     for alphabet, name in (("+/", "base64"), ("_-", "base64url")):

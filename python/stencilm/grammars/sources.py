@@ -415,9 +415,10 @@ class StructuralTagSource:
         if is_format(tag):
             tag = StructuralTag(format=cast("Format", tag))
         if not isinstance(tag, StructuralTag):
+            way_out = "; a list of StructuralTagItem comes with triggers" * isinstance(tag, list)
             raise TypeError(
                 f"tag is a {type(tag).__name__}, but must be a StructuralTag, a format, a dict or "
-                "JSON text"
+                f"JSON text{way_out}"
             )
         return StructuralTagSource(checked_text("tag", tag.to_json()))
 

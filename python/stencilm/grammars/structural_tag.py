@@ -96,26 +96,11 @@ class ConstStringFormat(_Value):
     value: str
 
 
-class JSONSchemaFormat(_Value):
-    """A value that is valid under a schema, written in a style.
+class _SchemaValue(_Value):
+    """The fields of a format with a schema, whatever its style."""
 
-    Attributes:
-        json_schema: The schema, as a dict or a bool.
-        style: "json", or how a family of models writes the arguments of a call.
-        any_order: Properties in any order; in some styles at most 32 of them.
-        any_whitespace: Whitespace wherever it may stand.
-        strict_mode: Close objects that do not say whether they are open.
-        max_whitespace: The longest run of whitespace; None for no bound. It may also be given as
-            `max_whitespace_cnt`, the name that engines use, where None leaves the default.
-        excludes: Texts that must not come within a string or a name of the value, as they are
-            written: in JSON between the quotes.
-        on_unsupported: "error" refuses what cannot be enforced; "relax" leaves it out, of this
-            format alone, and the report of the grammar says so.
-    """
-
-    type: Literal["json_schema"] = "json_schema"
+    type: str
     json_schema: dict[str, Any] | bool
-    style: Style = "json"
     any_order: bool = False
     any_whitespace: bool = True
     strict_mode: bool = False
@@ -141,11 +126,31 @@ class JSONSchemaFormat(_Value):
         return own
 
 
-class QwenXMLParameterFormat(_Value):
-    """A `JSONSchemaFormat` in the style "qwen_xml", under an older name."""
+class JSONSchemaFormat(_SchemaValue):
+    """A value that is valid under a schema, written in a style.
+
+    Attributes:
+        json_schema: The schema, as a dict or a bool.
+        style: "json", or how a family of models writes the arguments of a call.
+        any_order: Properties in any order; in some styles at most 32 of them.
+        any_whitespace: Whitespace wherever it may stand.
+        strict_mode: Close objects that do not say whether they are open.
+        max_whitespace: The longest run of whitespace; None for no bound. It may also be given as
+            `max_whitespace_cnt`, the name that engines use, where None leaves the default.
+        excludes: Texts that must not come within a string or a name of the value, as they are
+            written: in JSON between the quotes.
+        on_unsupported: "error" refuses what cannot be enforced; "relax" leaves it out, of this
+            format alone, and the report of the grammar says so.
+    """
+
+    type: Literal["json_schema"] = "json_schema"
+    style: Style = "json"
+
+
+class QwenXMLParameterFormat(_SchemaValue):
+    """A `JSONSchemaFormat` in the style "qwen_xml", under an older name, with its other fields."""
 
     type: Literal["qwen_xml_parameter"] = "qwen_xml_parameter"
-    json_schema: dict[str, Any] | bool
 
 
 class GrammarFormat(_Value):

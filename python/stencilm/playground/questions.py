@@ -51,7 +51,7 @@ class State:
         strict: Objects of a schema have only declared properties.
         relax: Parts of a schema that cannot be enforced are dropped and reported.
         names: The tables of names that the grammar uses, a JSON object of lists; empty for none.
-        after: The text after the hole that the text fills; empty for no hole.
+        behind: The text after the hole that the text fills; empty for no hole.
     """
 
     notation: Notation
