@@ -1,4 +1,4 @@
-"""A string of JSON that a model wrote without its quotes, as in `The date is 2024-02-28.`
+"""A string of JSON that a model wrote without its quotes, as in the line `Day: 2024-02-28`.
 
 One idea: within its quotes, a string is a text like that of a pattern. So a matcher that stands
 behind the first quote is shown as one of the string alone, and talk around a string is left out by
