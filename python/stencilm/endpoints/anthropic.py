@@ -12,6 +12,7 @@ from stencilm.endpoints.clients import check_client, check_model_name, library, 
 from stencilm.endpoints.messages import in_form, text_of
 from stencilm.endpoints.reading import Piece, check_is_no_error, ended_by, reported_tokens
 from stencilm.endpoints.requests import Request
+from stencilm.endpoints.tool_messages import names_of_calls
 
 
 def from_anthropic(
@@ -44,7 +45,7 @@ def from_anthropic(
     Examples:
         >>> from anthropic import Anthropic
         >>> import stencilm
-        >>> model = stencilm.from_anthropic(Anthropic(api_key="none"), "claude-sonnet-4-5")
+        >>> model = stencilm.from_anthropic(Anthropic(api_key="none"), "claude-sonnet-5")
         >>> model("A number:", int)  # doctest: +SKIP
         42
     """
@@ -118,6 +119,10 @@ def _arguments(request: Request) -> dict[str, Any]:
         arguments["system"] = "\n\n".join(system)
     others = [message for message in messages if message["role"] not in _SYSTEM]
     arguments["messages"] = in_form(others, "anthropic")
+    called = names_of_calls(arguments["messages"])
+    if called:  # The API refuses calls of tools that no request declares.
+        tools = [{"name": name, "input_schema": {"type": "object"}} for name in called]
+        arguments |= {"tools": tools, "tool_choice": {"type": "none"}}
     return arguments
 
 

@@ -1,7 +1,8 @@
-"""Messages in the form of each provider: there are three ways to write a picture.
+"""Messages in the form of each provider: there are three ways to write a picture, or a call.
 
 One idea: a message is read in any of the common forms, and written in the one that its provider
-documents. Everything except pictures is passed on unchanged.
+documents. Everything except texts, pictures, and calls of tools (`tool_messages`) is passed on
+unchanged.
 """
 
 from __future__ import annotations
@@ -11,11 +12,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from stencilm.characters import check_characters
+from stencilm.endpoints.tool_messages import (
+    fault_of_calls,
+    in_anthropic_form,
+    in_chat_form,
+    in_responses_form,
+    plain,
+)
+from stencilm.errors import UnsupportedFeature
 from stencilm.models.protocol import check_role
 from stencilm.shown import shown_value
 
 Messages: TypeAlias = list[dict[str, Any]]
 Form: TypeAlias = Literal["chat", "responses", "anthropic"]
+
+_TEXTS = ("text", "input_text", "output_text")
+_ELSEWHERE: dict[Form, frozenset[str]] = {
+    "chat": frozenset({"document", "search_result", "server_tool_use"}),
+    "responses": frozenset({"document", "search_result", "server_tool_use", "file", "input_audio"}),
+    "anthropic": frozenset({"file", "input_audio", "input_file"}),
+}
+"""Types of parts that only other providers have, and that are not translated."""
 
 _DATA = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)
 
@@ -51,7 +68,7 @@ def _check(message: Mapping[str, Any]) -> None:
         )
     if isinstance(content, str):
         _check_characters(content)
-    for part in content if isinstance(content, (list, tuple)) else ():
+    for part in map(plain, content) if isinstance(content, (list, tuple)) else ():
         if isinstance(part, Mapping) and isinstance(part.get("text"), str):
             _check_characters(part["text"])
         needed = _needed(part) if isinstance(part, Mapping) else None
@@ -60,6 +77,12 @@ def _check(message: Mapping[str, Any]) -> None:
                 f"a part of a message is {shown_value(dict(part)):.100}, but must have {needed} "
                 "as a str"
             )
+    fault = fault_of_calls(message)
+    if fault is not None:
+        raise TypeError(
+            f"a message has {shown_value(fault[0]):.100}, which must have {fault[1]}: the ids tell "
+            "which result is that of which call"
+        )
 
 
 def _check_characters(text: str) -> None:
@@ -98,15 +121,24 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def in_form(messages: Messages, form: Form) -> Messages:
-    """The messages with their parts in a provider's form."""
-    made = []
-    for message in messages:
-        content = message.get("content")
-        if isinstance(content, (list, tuple)):
-            is_said = message.get("role") == "assistant"
-            content = [_part(part, form, is_said=is_said) for part in content]
-            message = {**message, "content": content}
-        made.append(message)
+    """The messages with their parts and calls in a provider's form.
+
+    Raises UnsupportedFeature for what the provider's form cannot express.
+    """
+    messages = in_anthropic_form(messages) if form == "anthropic" else in_chat_form(messages)
+    if form == "responses":
+        messages = in_responses_form(messages)
+    return [_in_form(message, form) for message in messages]
+
+
+def _in_form(message: dict[str, Any], form: Form) -> dict[str, Any]:
+    """A message or a result, with its parts in a provider's form."""
+    is_said = message.get("role") == "assistant"
+    made = dict(message)
+    for name in ("content", "output"):
+        given = message.get(name)
+        if isinstance(given, (list, tuple)):
+            made[name] = [_part(plain(part), form, is_said=is_said) for part in given]
     return made
 
 
@@ -114,8 +146,19 @@ def _part(part: Any, form: Form, *, is_said: bool) -> Any:
     if not isinstance(part, Mapping):
         return part
     kind = part.get("type")
-    if kind == "text" and form == "responses":
-        return {"type": "output_text" if is_said else "input_text", "text": part["text"]}
+    if kind in _TEXTS:
+        said = part.get("text") or ""
+        if form == "responses":
+            return {"type": "output_text" if is_said else "input_text", "text": said}
+        return part if kind == "text" else {"type": "text", "text": said}
+    if kind in _ELSEWHERE[form]:
+        raise UnsupportedFeature(
+            f"a message has a part of the type {kind!r}, which this provider's API does not take: "
+            "write it in the provider's own form, or leave it out"
+        )
+    if kind == "tool_result" and isinstance(part.get("content"), (list, tuple)):
+        inner = [_part(plain(one), form, is_said=is_said) for one in part["content"]]
+        return {**part, "content": inner}
     url = _picture(part)
     if url is None:
         return part

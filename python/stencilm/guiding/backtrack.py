@@ -13,6 +13,7 @@ from unicodedata import category
 from stencilm.characters import whole_length
 from stencilm.errors import StencilError
 from stencilm.grammars.grammar import Grammar
+from stencilm.guiding.text_matcher import TextMatcher
 from stencilm.matching.candidates import Candidate, Literal
 from stencilm.matching.matcher import GrammarMatcher
 from stencilm.matching.texts import byte_matcher
@@ -143,7 +144,7 @@ def is_aside(rest: bytes) -> bool:
     return not any(map(str.isalnum, said)) or _MARK.match(said) is not None
 
 
-def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
+def place_of_text(matcher: TextMatcher, draft: bytes) -> int:
     """Where in a draft the text begins after talk; 0 if no position is better than the first.
 
     A position counts if it is the beginning of a word, and what fits from there is a complete text
@@ -152,6 +153,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     """
     best, longest = 0, end_of_text(matcher, draft)
     words = {draft[:longest]} if _is_one_word(matcher, draft, 0, longest) else set()
+    end_of_word = longest if words else 0
     unread = _MAX_READ
     for start in range(1, min(len(draft), _MAX_TALK)):
         is_longest = len(draft) - start <= longest and draft[best : best + longest] not in words
@@ -163,8 +165,9 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
             continue
         valid = end_of_text(matcher, draft[start:])
         unread -= valid
-        if _is_one_word(matcher, draft, start, start + valid):
+        if start >= end_of_word and _is_one_word(matcher, draft, start, start + valid):
             words.add(draft[start : start + valid])
+            end_of_word = start + valid
         if valid <= longest:
             continue
         end = start + valid
@@ -177,7 +180,7 @@ def place_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
     return 0 if is_named and len(words) > 1 else best
 
 
-def end_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
+def end_of_text(matcher: TextMatcher, draft: bytes) -> int:
     """How many bytes of a draft fit, without blanks and marks of a sentence behind a whole text.
 
     The point of `It is 1.` is that of the sentence, though `1.5` were a text, too.
@@ -200,7 +203,7 @@ def end_of_text(matcher: GrammarMatcher, draft: bytes) -> int:
 
 
 def place_of_known(
-    matcher: GrammarMatcher, draft: bytes, start: int, end: int, before: bytes = b""
+    matcher: TextMatcher, draft: bytes, start: int, end: int, before: bytes = b""
 ) -> int:
     """Correct the start of a text, of which `draft[start:end]` fits, by the known texts.
 
@@ -249,11 +252,11 @@ def _stretches(draft: bytes, name: str, flags: int = 0) -> Iterator[tuple[int, i
             yield begin, end
 
 
-def _is_one_word(matcher: GrammarMatcher, draft: bytes, start: int, end: int) -> bool:
-    """Whether a part of talk is a separate word or number, and a complete text."""
-    if start == end or not all(
-        _is_word_at(draft, place) or draft[place] in b"+-" for place in range(start, end)
-    ):
+def _is_one_word(matcher: TextMatcher, draft: bytes, start: int, end: int) -> bool:
+    """Whether a part of talk is a separate word, number, time or address, and a complete text."""
+    if start == end or any(byte in b" \t\r\n" for byte in draft[start:end]):
+        return False
+    if not (_is_word_at(draft, start) or draft[start] in b"+-") or not _is_word_at(draft, end - 1):
         return False
     return cut_word(draft, end) is None and _is_text(matcher, draft[start:end])
 
@@ -301,7 +304,7 @@ def _bare(text: str) -> str:
     return text.strip(_AROUND).casefold()
 
 
-def _is_text(matcher: GrammarMatcher, text: bytes) -> bool:
+def _is_text(matcher: TextMatcher, text: bytes) -> bool:
     return matcher.longest_valid_prefix(text).status == "complete"
 
 
@@ -330,7 +333,12 @@ def cut_word(draft: bytes, end: int) -> int | None:
         return None
     if _NOTHING_MORE.match(draft, end):
         return None
-    return _word_start(draft, end) if _goes_on(draft, end) else None
+    if not _goes_on(draft, end):
+        return None
+    start = _word_start(draft, end)
+    while (begin := _joint_before(draft, start)) is not None:  # the parts of a date are one word
+        start = _word_start(draft, begin)
+    return start
 
 
 def is_within(draft: bytes, place: int) -> bool:
@@ -350,10 +358,16 @@ def is_within(draft: bytes, place: int) -> bool:
 
 def _is_joined(draft: bytes, place: int) -> bool:
     """Whether the text at a position is the next part of a word or number."""
+    return _joint_before(draft, place) is not None
+
+
+def _joint_before(draft: bytes, place: int) -> int | None:
+    """Where the mark begins that joins the text at a position to a part before it; None if none."""
     for begin in range(place - 1, max(0, place - 4), -1):
         if _is_word_at(draft, begin - 1):
-            return bool(_JOINT.fullmatch(draft, begin, place)) and _goes_on(draft, begin)
-    return False
+            is_joint = bool(_JOINT.fullmatch(draft, begin, place)) and _goes_on(draft, begin)
+            return begin if is_joint else None
+    return None
 
 
 def _goes_on(draft: bytes, place: int) -> bool:

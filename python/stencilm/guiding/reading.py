@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from stencilm.characters import whole_length
 from stencilm.guiding.backtrack import is_within, place_of_known, place_of_text
+from stencilm.guiding.text_matcher import TextMatcher
 from stencilm.matching.matcher import GrammarMatcher
 
 _MAX_REPETITIONS = 16
@@ -107,7 +108,7 @@ def forced_whitespace(matcher: GrammarMatcher, draft: bytes) -> bytes:
     return whitespace if after - len(whitespace) > fitting(matcher, draft) else b""
 
 
-def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
+def start_of_text(matcher: TextMatcher, written: bytes, draft: bytes) -> int:
     """Where the text goes on in a draft that begins with talk, as in `Sure! Here it is: {`.
 
     The draft may also say again what is there, as in `Sure: SELECT * FROM t` where `SELECT` was
@@ -123,18 +124,18 @@ def start_of_text(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
     return place_of_known(matcher, draft, start, start + fits) if start else 0
 
 
-def fitting(matcher: GrammarMatcher, draft: bytes) -> int:
+def fitting(matcher: TextMatcher, draft: bytes) -> int:
     """How many bytes of a draft fit, in whole characters."""
     return whole_length(draft[: matcher.longest_valid_prefix(draft).valid_bytes])
 
 
-def takes_any_character(matcher: GrammarMatcher) -> bool:
+def takes_any_character(matcher: TextMatcher) -> bool:
     """Whether the text may go on with about any character, as within a string."""
     printable = range(0x20, 0x7F)
     return sum(map(matcher.is_allowed, printable)) >= _MOST_OF_ASCII
 
 
-def _behind_repetition(matcher: GrammarMatcher, written: bytes, draft: bytes) -> int:
+def _behind_repetition(matcher: TextMatcher, written: bytes, draft: bytes) -> int:
     """Where a draft continues after it repeats the text so far somewhere; 0 if it does not."""
     best, longest = 0, 0
     at = draft.find(written) if written else -1

@@ -14,8 +14,8 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.declared_orders import property_orders
 from stencilm.guiding.extent import goes_on_alike, has_brackets, has_words, is_element, said_by
+from stencilm.guiding.lone_strings import Unquoted, lone_string
 from stencilm.guiding.loose_json import (
-    FENCE,
     Elements,
     Members,
     Node,
@@ -93,9 +93,14 @@ class Rereader:
         text = draft.decode("utf-8", "replace")
         patience = Patience(self._is_late, self._offers)
         best = self._document(written, text, patience) if self._is_possible else None
-        if best is None and not written and is_finished and self._may_be_string:
-            best = self._string(text, patience)
+        is_begun = not written or self.is_in_lone_string(written)
+        if best is None and is_begun and is_finished and self._may_be_string:
+            best = self._string(written, text, patience)
         return best.compared() if best is not None and best.found.text else None
+
+    def is_in_lone_string(self, written: bytes) -> bool:
+        """Whether the text so far is only the quote before a string that is all of the text."""
+        return self._may_be_string and written == b'"'
 
     def _document(self, written: bytes, draft: str, patience: Patience) -> _Reading | None:
         """The best reading with objects and arrays."""
@@ -109,14 +114,16 @@ class Rereader:
                 best = reading
         return best
 
-    def _string(self, draft: str, patience: Patience) -> _Reading | None:
-        """A draft that is a string without its quotes, such as a date, perhaps in a code fence."""
-        fenced = FENCE.search(draft)
-        text = (draft if fenced is None else fenced[1]).strip().strip("`")
-        if not text or any(mark in text for mark in '\n"\\'):
+    def _string(self, written: bytes, draft: str, patience: Patience) -> _Reading | None:
+        """A draft that says a string without its quotes, such as a date."""
+        within = self._start.fork()
+        within.accept_string(b'"')
+        text = lone_string(Unquoted(within), draft)
+        if text is None:
             return None
         string = Scalar("string", text, text)
-        return _Reading(Rewriter(self._start, b"", self._orders, patience).best(string), string, "")
+        rewriter = Rewriter(self._start, written, self._orders, patience)
+        return _Reading(rewriter.best(string), string, written.decode())
 
     def _found(
         self, written: bytes, told: str, draft: str, patience: Patience

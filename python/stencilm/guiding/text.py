@@ -724,7 +724,7 @@ class TextGuide:
 
     def _skip_to_text(self, draft: bytes) -> Generator[Event, None, bytes]:
         """Skip talk before the text, as in `Sure! Here it is: {`."""
-        start = start_of_text(self._written.matcher, bytes(self._written.text), draft)
+        start = start_of_text(self._written.talk_matcher, bytes(self._written.text), draft)
         if start == 0 or self._corrections >= self._options.max_grammar_corrections:
             return draft
         self._corrections += 1

@@ -16,10 +16,12 @@ from stencilm.grammars.grammar import Grammar
 from stencilm.grammars.sources import JsonSchemaSource
 from stencilm.guiding.backtrack import cut_place
 from stencilm.guiding.extent import are_items, is_element
+from stencilm.guiding.lone_strings import Unquoted
 from stencilm.guiding.loose_json import first_document, number_cut, unclear_from, unescaped
 from stencilm.guiding.reading import begun_again, fitting, start_of_text
 from stencilm.guiding.rereading import Rereader, begins_again
 from stencilm.guiding.rewriting import Reread, content
+from stencilm.guiding.text_matcher import TextMatcher
 from stencilm.guiding.transcript import Anew, Otherwise, Transcript, begins_document
 from stencilm.matching.candidates import Literal
 from stencilm.matching.matcher import GrammarMatcher
@@ -155,7 +157,7 @@ class Written:
             is_talk = False  # then nothing before it is left out
         else:
             is_talk = not self.has_draft
-        skipped = start_of_text(self.matcher, written, draft) if is_talk else 0
+        skipped = start_of_text(self.talk_matcher, written, draft) if is_talk else 0
         if _is_within(draft[:skipped], written):
             skipped = 0
         fits = draft[skipped : skipped + fitting(self.matcher, draft[skipped:])]
@@ -225,7 +227,7 @@ class Written:
         if self.has_draft:
             return False
         written = bytes(self.text)
-        start = start_of_text(self.matcher, written, draft)
+        start = start_of_text(self.talk_matcher, written, draft)
         if start == 0 or _is_within(draft[:start], written):
             return False
         rest = draft[start:]
@@ -243,6 +245,12 @@ class Written:
         found = [place for place in places if place is not None]
         return max(0, len(so_far[: min(found)].encode()) - len(told.encode())) if found else None
 
+    @property
+    def talk_matcher(self) -> TextMatcher:
+        """The matcher to find the rest of the text in talk with: without the quotes of a string."""
+        is_string = self._rereader.is_in_lone_string(bytes(self.text))
+        return Unquoted(self.matcher) if is_string else self.matcher
+
     def takes_no_part(self, draft: bytes, start: int, end: int) -> bool:
         """Whether a part of the word or number from `start` on would be another text or value."""
         if self.ends_at(draft[:end]) or draft[end - 1 : end + 1].isdigit():
@@ -251,8 +259,8 @@ class Written:
         return all(isinstance(candidate, Literal) for candidate in candidates)
 
     def ends_at(self, draft: bytes) -> bool:
-        """Whether the text may end after a draft that fits."""
-        matcher = self.matcher.fork()
+        """Whether the text may end after a draft that fits, but for a quote that closes it."""
+        matcher = self.talk_matcher.fork()
         matcher.accept_string(draft)
         return matcher.is_completed()
 
