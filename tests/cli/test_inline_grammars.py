@@ -62,3 +62,11 @@ def test_a_file_goes_before_the_text(
     Path(name).write_text('{"const": "b"}')
     assert run(["convert", "--schema", name]) == 0
     assert capfd.readouterr().out == 'root ::= "\\"b\\""\n'
+
+
+def test_a_schema_to_audit_given_as_text(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jsonschema")
+    assert run(["audit", "--schemas", '{"const": 1}']) == 0
+    assert "clean" in capfd.readouterr().out
+    assert run(["audit", "--schemas", '{"const": 1']) == 1
+    assert "--schemas:1:12: this is not JSON" in capfd.readouterr().err

@@ -14,6 +14,7 @@ import typer
 
 from stencilm.cli.failure import USAGE, Failure
 from stencilm.cli.grammars import EMBEDDED
+from stencilm.cli.notations import is_inline, read_notation
 from stencilm.cli.options import Tokenizer
 from stencilm.cli.outputs import STANDARD_OUTPUT, check_one_output, check_output, write_output
 from stencilm.views.characters import visible
@@ -28,7 +29,10 @@ _MOST_SHOWN = 5
 
 def audit(
     schemas: Annotated[
-        str, typer.Option(help="A file or folder of schemas, also in MaskBench's layout.")
+        str,
+        typer.Option(
+            help="A file or folder of schemas, also in MaskBench's layout, or the text of one."
+        ),
     ],
     engine: Annotated[
         list[str] | None,
@@ -74,6 +78,9 @@ def audit(
     """
     from stencilm.audit import audit as look
 
+    is_text = is_inline(schemas, "json-schema")
+    if is_text:
+        read_notation(schemas, "json-schema", "--schemas")
     named = engine or ["stencilm"]
     if len(set(named)) < len(named):
         raise Failure(f"--engine names one twice: {', '.join(named)}", USAGE)
@@ -86,7 +93,7 @@ def audit(
     with _progress() as show:
         try:
             report = look(
-                schemas,
+                [schemas] if is_text else schemas,
                 engines=named,
                 tokenizer=tokenizer,
                 sample=sample,
