@@ -1,4 +1,4 @@
-"""Texts of IP networks: the grammar takes those that `ipaddress` reads, however they are shortened."""
+"""Texts of IP networks: the grammar takes those that `ipaddress` reads, however shortened."""
 
 from __future__ import annotations
 
