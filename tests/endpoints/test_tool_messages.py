@@ -241,7 +241,7 @@ def test_a_call_that_no_provider_takes_is_an_error_before_the_request(name: str,
         sent([ASKED, *messages], api)
 
 
-@pytest.mark.parametrize("arguments", ["{", "[1]", "17"])
+@pytest.mark.parametrize("arguments", ["{", "[1]", "17", '{"at": NaN}', '{"at": 1e400}'])
 def test_arguments_that_are_no_object_are_an_error_for_anthropic(arguments: str) -> None:
     call = {"id": "a", "function": {"name": "now", "arguments": arguments}}
     messages = [ASKED, {"role": "assistant", "tool_calls": [call]}]

@@ -7,13 +7,12 @@ arguments and results stay what they are.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from stencilm.errors import UnsupportedFeature
-from stencilm.grammars.json_values import write_json
+from stencilm.grammars.json_values import plain_json, write_json
 from stencilm.grammars.written_numbers import WrittenNumber
 from stencilm.models.exact_numbers import NumberText
 from stencilm.shown import in_a_line, shown_value
@@ -205,7 +204,7 @@ def _block(call: Message) -> Message:
         name, given = call["function"]["name"], call["function"].get("arguments")
         if isinstance(given, str):
             try:
-                given = json.loads(given) if given.strip() else {}
+                given = plain_json(given) if given.strip() else {}
             except (ValueError, RecursionError):
                 given = call["function"]["arguments"]
         given = {} if given is None else given
