@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import stencilm
 from stencilm import (
@@ -179,7 +180,7 @@ def test_equal_tags_have_one_json() -> None:
     assert again == listed and hash(again) == hash(listed) and again != formats[0]
 
 
-TYPED = {
+TYPED: dict[str, type[BaseModel]] = {
     "json_schema": JSONSchemaFormat,
     "qwen_xml_parameter": QwenXMLParameterFormat,
     "grammar": GrammarFormat,
