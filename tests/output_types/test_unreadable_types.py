@@ -1,4 +1,4 @@
-"""Types that no text is read as: left out of unions, refused alone, and told a way out that works."""
+"""Types that no text is read as: left out of unions, and refused alone with a way out."""
 
 from __future__ import annotations
 
