@@ -1,4 +1,4 @@
-"""Texts of IP networks: the grammar takes those that `ipaddress` reads, however shortened."""
+"""IP networks: the grammar takes the texts that `ipaddress` reads, however they are shortened."""
 
 from __future__ import annotations
 

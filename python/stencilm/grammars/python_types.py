@@ -86,6 +86,7 @@ def _kept_adapter(tp: Any, written: str) -> TypeAdapter[Any]:
 
 def _new_adapter(tp: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
+    from pydantic.errors import PydanticSchemaGenerationError
     from pydantic_core import SchemaError
 
     try:
@@ -96,6 +97,13 @@ def _new_adapter(tp: Any) -> TypeAdapter[Any]:
     except SchemaError as error:  # a pattern or a constant that pydantic cannot use
         raise UnsupportedFeature(
             f"{type_name(tp)} is not an output type: {' '.join(str(error).split())}"
+        ) from error
+    except PydanticSchemaGenerationError as error:
+        # Its way out, arbitrary_types_allowed, leads to values that no text is read as.
+        what = str(error).partition(". Set `arbitrary_types_allowed")[0].splitlines()[0]
+        raise UnsupportedFeature(
+            f"{type_name(tp)} is not an output type: {what}; use a model or a dataclass with its "
+            "fields, or implement `__get_pydantic_core_schema__`"
         ) from error
     except (RuntimeError, TypeError, NameError, AttributeError) as error:  # PydanticUserError, too
         raise UnsupportedFeature(

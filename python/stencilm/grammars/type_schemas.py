@@ -174,10 +174,28 @@ class _TypeSchemas(DistinctSchemas):
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         try:
             return super().handle_invalid_for_json_schema(schema, error_info)
-        except PydanticInvalidForJsonSchema as error:
+        except PydanticInvalidForJsonSchema:
             if schema["type"] in ("callable", "is-instance"):
-                raise _ReadFromNothing(error.message) from None
+                named = schema.get("cls_repr") or getattr(schema.get("cls"), "__name__", "")
+                raise _ReadFromNothing(
+                    f"pydantic reads no JSON as {named or 'a function'}: use a model or a dataclass"
+                    + (" with its fields" if named else " of its arguments, or a Literal of names")
+                ) from None
             raise
+
+    def union_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().union_schema(schema)
+        if described == {"anyOf": []}:  # all of them are left out
+            raise _ReadFromNothing(
+                "pydantic reads no JSON as any of the union: add a type of values"
+            )
+        return described
+
+    def nullable_schema(self, schema: Any) -> JsonSchemaValue:
+        try:
+            return super().nullable_schema(schema)
+        except _ReadFromNothing:  # left out, as from any other union
+            return {"type": "null"}
 
     def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         described = super().tagged_union_schema(schema)
