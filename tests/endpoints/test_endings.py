@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 import stencilm
 from endpoints.scripted import UNCOUNTED, Fault, Script, fault, served
@@ -210,3 +210,36 @@ def test_a_number_that_is_too_large_is_asked_for_again() -> None:
     with endpoint("compatible", lambda body, number: given[number - 1]) as (model, script):
         assert model("How many?", UpTo50) == 12
     assert len(script.requests) == 2
+
+
+class Aged(BaseModel):
+    name: str
+    age: int
+
+
+@pytest.mark.parametrize("finish", ["valid", None])
+@pytest.mark.parametrize("preset", ["compatible", "openai-responses", "anthropic"])
+def test_two_answers_that_contradict_each_other_are_no_value(
+    preset: str, finish: str | None
+) -> None:
+    first, second = '{"name":"A",', '{"name":"B","age":1}'
+    ends = {"anthropic": ("max_tokens", "end_turn")}.get(preset, ("length", "stop"))
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return (first, ends[0]) if number == 1 else (second, ends[1])
+
+    with endpoint(preset, answer) as (model, script):
+        made = model.generate("Who?", Aged, finish=finish)
+    assert made.value is None and len(script.requests) == 2
+    assert made.guided.lost == first + second
+    assert f"{first}{second}" in str(made.error) and "ask again" in str(made.error)
+
+
+@pytest.mark.parametrize("preset", ["compatible", "openai-responses"])
+def test_a_whole_answer_after_a_cut_one_that_it_agrees_with_is_the_value(preset: str) -> None:
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return ('{"name":"B",', "length") if number == 1 else ('{"name":"B","age":1}', "stop")
+
+    with endpoint(preset, answer) as (model, _):
+        made = model.generate("Who?", Aged)
+    assert (made.value, made.guided.lost) == (Aged(name="B", age=1), "")

@@ -507,6 +507,20 @@ def test_the_end_may_be_told_by_a_tensor(model: stencilm.Model) -> None:
     assert len({*map(tuple, texts)}) == 1, texts
 
 
+def test_a_row_ends_with_the_token_that_ends_it_as_with_generate(model: stencilm.Model) -> None:
+    """Also if that is an ordinary token, which no decoding leaves out."""
+    backend: Any = model.backend
+    end = backend.tokenizer.encode("\n", add_special_tokens=False)[-1]
+    inputs = backend.tokenizer("A colour:", return_tensors="pt")
+    custom = stencilm.CustomGenerate(model.compile(stencilm.Regex("red|blue")))
+    options = {"eos_token_id": end, "pad_token_id": 0, "max_new_tokens": 9}
+    ids = backend.model.generate(**inputs, custom_generate=custom, **options)[0].tolist()
+    free = backend.model.generate(**inputs, **options | {"max_new_tokens": 90})[0].tolist()
+    assert (ids[-1], ids.count(end)) == (end, 1) == (free[-1], free.count(end))
+    text = backend.tokenizer.decode(ids[inputs["input_ids"].shape[1] : -1])
+    assert text in ("red", "blue")
+
+
 def test_a_grammar_for_another_vocabulary_is_an_error(model: stencilm.Model) -> None:
     small = stencilm.TokenizerInfo(
         [bytes([byte]) for byte in range(256)] + [b""], stop_token_ids=[256]

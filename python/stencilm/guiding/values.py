@@ -16,6 +16,7 @@ from stencilm.generation.trace import Called
 from stencilm.generation.typed import Known, parsed
 from stencilm.grammars.outputs import Output
 from stencilm.guiding.task import Guided
+from stencilm.shown import in_a_line
 
 
 def generation_of(
@@ -70,8 +71,12 @@ def generation_of(
     reason = unwritten(guided, completed=completed)
     if reason is None:
         return parsed(generation, output, known)
+    said = ""
+    if guided.lost:
+        said = f"; all that it wrote is {in_a_line(guided.lost, 200)}, so ask again"
     error = IncompleteOutput(
-        f"the text of {output.name} is not what the model wrote: {reason}", text=guided.response
+        f"the text of {output.name} is not what the model wrote: {reason}{said}",
+        text=guided.response,
     )
     error.__cause__ = guided.error
     return replace(generation, error=error)
@@ -80,12 +85,13 @@ def generation_of(
 def unwritten(guided: Guided, *, completed: bool = False) -> str | None:
     """Why a text is not what a model wrote; None if it is.
 
-    With `completed`, a text that the grammar completed counts, if a model wrote some of it.
+    With `completed`, a text that the grammar completed counts, if a model wrote some of it, and
+    nothing that it lacks.
     """
     if not guided.is_valid:
         return f"it was cut: {guided.reason}"
     made_up = [filled for filled in guided.filled if filled.is_made_up]
-    if completed and guided.is_written:
+    if completed and guided.is_written and not guided.lost:
         return None
     if made_up:
         first = made_up[0]

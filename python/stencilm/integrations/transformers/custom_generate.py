@@ -71,6 +71,10 @@ class CustomGenerate:
     streamer gets the tokens as they are written, several at once if they are forced.
     `forward_passes` is the number of passes of the last call.
 
+    As from `generate` itself, a row ends with its `eos_token_id`, which is no part of the text.
+    `skip_special_tokens=True` leaves it out in decoding, unless it is an ordinary token of text,
+    such as a line break: then cut it off before.
+
     Args:
         compiled: One grammar for all rows, or one for each prompt of the batch;
             `num_return_sequences` repeats the prompts.
