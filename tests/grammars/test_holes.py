@@ -435,3 +435,17 @@ def test_an_owed_value_is_before_a_later_hole_or_in_it() -> None:
     ]:
         assert grammar.is_completable([text, ":1,", HOLE, 'z"}']) == expected
         assert filling.is_completable(text) == expected
+
+
+@pytest.mark.parametrize("text", ["root ::= <[70]>", "root ::= part\npart ::= <[70]>"])
+def test_a_grammar_that_is_one_token(text: str, info: TokenizerInfo) -> None:
+    grammar = Grammar.from_ebnf(text)
+    assert grammar.is_completable([HOLE]) and grammar.is_completable([HOLE, HOLE])
+    filled = GrammarMatcher(GrammarCompiler(info).compile_grammar(grammar.fill([HOLE])))
+    assert filled.is_allowed(70) and not filled.is_allowed(71)
+    around: list[list[Any]] = [["F", HOLE], [HOLE, "F"], ["F"], [HOLE, "F", HOLE]]
+    for pieces in around:  # bytes of the text are no token
+        assert not grammar.is_completable(pieces), pieces
+        if HOLE in pieces:
+            with pytest.raises(Unsatisfiable):
+                grammar.fill(pieces)

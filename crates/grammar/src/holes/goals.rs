@@ -135,6 +135,12 @@ impl<'a> Recogniser<'a> {
         Ok(starts)
     }
 
+    /// Where a single token that ends at a position begins: a hole may hold any tokens, and bytes of the text are never a
+    /// token.
+    pub fn token_start(&self, end: u32) -> Option<Place> {
+        self.template.is_hole(end).then(|| Place::new(end))
+    }
+
     /// Continues a goal in a step wherever a node that ends at a place may begin.
     pub fn call(&mut self, goal: GoalId, step: Step, node: NodeId, at: Place) -> Result<(), GrammarError> {
         let (base, end) = (self.facts.base(node), at.position());
@@ -144,11 +150,8 @@ impl<'a> Recogniser<'a> {
         }
         match self.grammar.node(base) {
             Node::Lexeme(expr) => return self.read_lexeme(goal, step, *expr, at),
-            // A hole may hold any tokens; bytes of the text are never a token.
             Node::Token(_) => {
-                if self.template.is_hole(end) {
-                    self.work.push((goal, (step, at)));
-                }
+                self.work.extend(self.token_start(end).map(|start| (goal, (step, start.after(at)))));
                 return Ok(());
             }
             _ => {}

@@ -14,8 +14,10 @@ impl Recogniser<'_> {
     /// Reads the whole text; returns where a root that ends at the end of the text may begin.
     pub fn read(&mut self) -> Result<Vec<Place>, GrammarError> {
         let (root, end) = (self.facts.base(self.grammar.root()), self.template.end());
-        if let Node::Lexeme(expr) = self.grammar.node(root) {
-            return Ok(self.lexeme_starts(*expr, end)?.to_vec());
+        match self.grammar.node(root) {
+            Node::Lexeme(expr) => return Ok(self.lexeme_starts(*expr, end)?.to_vec()),
+            Node::Token(_) => return Ok(self.token_start(end).into_iter().collect()),
+            _ => {}
         }
         let goal = self.goal(root, end)?;
         while let Some((goal, state)) = self.work.pop() {
