@@ -22,6 +22,7 @@ mod read;
 mod rewritten;
 mod rounds;
 mod sequences;
+mod standard;
 mod steps;
 mod tree;
 mod utf8;
@@ -181,8 +182,8 @@ fn rewritten(pattern: &str, dialect: Dialect) -> Result<Rewritten, PatternError>
         return Err(PatternError::about(PatternErrorKind::Limit, pattern, offset, offset + 1, what));
     }
     match dialect {
-        Dialect::Standard => Ok(Rewritten::standard(pattern, false)),
-        Dialect::Nested => Ok(Rewritten::standard(pattern, true)),
+        Dialect::Standard => standard::rewrite(pattern, false),
+        Dialect::Nested => standard::rewrite(pattern, true),
         Dialect::EcmaScript => ecma::rewrite(pattern),
     }
 }

@@ -15,62 +15,6 @@ struct Piece {
 }
 
 impl Rewritten {
-    /// The Standard dialect. It differs from `regex-syntax` in Python's `\Z` and in an opening bracket within a class:
-    /// the bracket is a character, as in Python, unless it begins a POSIX name or comes after a set operation, or where
-    /// classes may be `nested`.
-    pub fn standard(pattern: &str, nested: bool) -> Rewritten {
-        let mut rewritten = Rewritten::empty(pattern);
-        // Under `(?x)` brackets may be in comments.
-        let is_verbose = sets_verbose(pattern);
-        let mut classes = 0;
-        let mut at = 0;
-        while let Some(c) = pattern[at..].chars().next() {
-            let rest = &pattern[at..];
-            let end = at + c.len_utf8();
-            match c {
-                '\\' => {
-                    let escaped = pattern[end..].chars().next().map_or(0, char::len_utf8);
-                    if rest.starts_with("\\Z") {
-                        rewritten.replace(at, "\\z");
-                    } else {
-                        rewritten.copy(pattern, at, end + escaped);
-                    }
-                    at = end + escaped;
-                    continue;
-                }
-                '[' if is_verbose => {}
-                '[' if classes > 0 && posix_name(rest) > 0 => {
-                    rewritten.copy(pattern, at, at + posix_name(rest));
-                    at += posix_name(rest);
-                    continue;
-                }
-                '[' if classes > 0
-                    && !nested
-                    && !["&&", "--", "~~"].iter().any(|sign| pattern[..at].ends_with(sign)) =>
-                {
-                    rewritten.replace(at, "\\[");
-                    at = end;
-                    continue;
-                }
-                '[' => {
-                    classes += 1;
-                    // A bracket in first position is a character.
-                    let inner = &pattern[end..];
-                    let first = inner.strip_prefix('^').unwrap_or(inner);
-                    let end = pattern.len() - first.len() + usize::from(first.starts_with(']'));
-                    rewritten.copy(pattern, at, end);
-                    at = end;
-                    continue;
-                }
-                ']' if classes > 0 => classes -= 1,
-                _ => {}
-            }
-            rewritten.copy(pattern, at, end);
-            at = end;
-        }
-        rewritten
-    }
-
     /// The offset in the user's text of an offset in the rewritten text.
     pub fn original(&self, offset: usize) -> usize {
         let after = self.pieces.partition_point(|piece| piece.rewritten <= offset);
@@ -114,21 +58,4 @@ impl Rewritten {
         self.pieces.extend(inside.map(|piece| Piece { rewritten: piece.rewritten - start + offset, ..*piece }));
         self.text.push_str(&other.text[start..end]);
     }
-}
-
-/// The length of a POSIX name such as `[:alpha:]` at the beginning of a text; 0 where there is none.
-fn posix_name(text: &str) -> usize {
-    let Some(inner) = text.strip_prefix("[:") else { return 0 };
-    match inner.find(":]") {
-        Some(end) if inner[..end].trim_start_matches('^').chars().all(|c| c.is_ascii_lowercase()) => end + 4,
-        _ => 0,
-    }
-}
-
-/// Whether the flags of a pattern may turn `x` on.
-fn sets_verbose(pattern: &str) -> bool {
-    pattern.match_indices("(?").any(|(at, _)| {
-        let flags = pattern[at + 2..].split([':', ')', '-', '<', '=', '!', 'P']).next().unwrap_or("");
-        flags.contains('x')
-    })
 }
