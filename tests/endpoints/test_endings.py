@@ -243,3 +243,47 @@ def test_a_whole_answer_after_a_cut_one_that_it_agrees_with_is_the_value(preset:
     with endpoint(preset, answer) as (model, _):
         made = model.generate("Who?", Aged)
     assert (made.value, made.guided.lost) == (Aged(name="B", age=1), "")
+
+
+class Thing(BaseModel):
+    name: str
+    size: int
+    parts: list[str]
+    note: str | None
+
+
+NOTE = "It stands in the hall, gives a warm light, and was bought by an aunt of mine in Rome."
+PARTS = ["a shade of linen, white with thin stripes", "one bulb, screwed in", "two metres of cable"]
+SAID = json.dumps({"note": NOTE, "parts": PARTS, "size": 3, "name": "lamp"}, indent=2)
+
+
+@pytest.mark.parametrize("place", range(20, len(SAID) - 3, 23))
+@pytest.mark.parametrize("preset", ["compatible", "openai-responses"])
+def test_the_rest_of_a_cut_answer_is_read_in_the_order_of_its_writer(
+    preset: str, place: int
+) -> None:
+    """Its members have no place in the text yet, so that the rest of it does not fit."""
+    parts = [SAID[:place], SAID[place:]]
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return (parts[number - 1], "length" if number == 1 else "stop")
+
+    with endpoint(preset, answer) as (model, script):
+        made = model.generate("A lamp", Thing)
+    assert (made.value, made.error) == (Thing(**json.loads(SAID)), None)
+    assert len(script.requests) == 2
+
+
+def test_talk_in_place_of_the_rest_is_not_read_to_its_end() -> None:
+    talk = "I am sorry, but this is all that I can say about the thing for now. " * 50
+    begun = SAID[: SAID.index('"parts"')]
+
+    def answer(body: dict[str, Any], number: int) -> Any:
+        return (begun, "length") if number == 1 else (talk, "stop")
+
+    with (
+        endpoint("compatible", answer) as (model, _),
+        pytest.raises(stencilm.ModelRefused) as refused,
+    ):
+        model.generate("A lamp", Thing)
+    assert len(refused.value.text) < 600

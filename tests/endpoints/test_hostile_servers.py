@@ -206,6 +206,22 @@ def test_an_answer_that_is_no_stream_is_told(kind: str, said: str) -> None:
             assert said in str(caught.value)
 
 
+def test_an_answer_of_unknown_length_that_is_no_stream_is_told_by_its_type() -> None:
+    with serving(lambda: iter([b"<html>Please log in</html>"]), "text/html") as address:
+        with pytest.raises(stencilm.EndpointError, match="'text/html', and no stream of events"):
+            model_at(address)("How many?", int)
+
+        async def ask() -> None:
+            async with openai.AsyncOpenAI(
+                base_url=f"{address}/v1", api_key="k", max_retries=0
+            ) as client:
+                model = stencilm.from_openai(client, "m", capabilities="compatible")
+                await model.acall("How many?", int)
+
+        with pytest.raises(stencilm.EndpointError, match="'text/html', and no stream of events"):
+            asyncio.run(ask())
+
+
 @pytest.mark.parametrize("preset", ["compatible", "openai-responses", "anthropic"])
 @pytest.mark.parametrize(
     ("said", "message"),

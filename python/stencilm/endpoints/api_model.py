@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
 from stencilm.endpoints.capabilities import Capabilities, Prices
-from stencilm.endpoints.clients import no_stream, stop_asking, unstreamed, whole
+from stencilm.endpoints.clients import no_stream, no_stream_of, stop_asking, unstreamed, whole
 from stencilm.endpoints.messages import checked_messages
 from stencilm.endpoints.reading import Provider, Reading
 from stencilm.endpoints.requests import (
@@ -226,6 +226,7 @@ class ApiModel(TypedModel):
             if self._streams(reading):
                 response = reading.time.begun(lambda: resource.create(**arguments, stream=True))
                 with reading.time.closing(response):
+                    reading.no_stream = no_stream_of(response)
                     if (short := unstreamed(response)) is not None:
                         short.read()
                         reading.no_stream = no_stream(short)
@@ -257,6 +258,7 @@ class ApiModel(TypedModel):
                 response = await resource.create(**arguments, stream=self._streams(reading))
             if self._streams(reading):
                 try:
+                    reading.no_stream = no_stream_of(response)
                     if (short := unstreamed(response)) is not None:
                         async with reading.time.awaiting():
                             await short.aread()

@@ -113,11 +113,20 @@ def unstreamed(stream: Any) -> Any:
     Its body may be read and reported by `no_stream`; the stream itself still works.
     """
     response = getattr(stream, "response", None)
-    headers = getattr(response, "headers", {})
-    length = headers.get("content-length", "")
+    length = getattr(response, "headers", {}).get("content-length", "")
     is_short = length.isdecimal() and len(length) < 9 and int(length) <= _SHORT
-    is_stream = "event-stream" in headers.get("content-type", "event-stream")
-    return response if is_short and not is_stream else None
+    return response if is_short and no_stream_of(stream) else None
+
+
+def no_stream_of(stream: Any) -> str:
+    """That a stream declares to be something else, and what; empty if it does not."""
+    headers = getattr(getattr(stream, "response", None), "headers", {})
+    kind = headers.get("content-type", "event-stream")
+    return (
+        ""
+        if "event-stream" in kind
+        else f"the answer is {in_a_line(kind)}, and no stream of events"
+    )
 
 
 def no_stream(response: Any) -> str:

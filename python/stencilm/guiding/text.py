@@ -744,10 +744,9 @@ class TextGuide:
         draft = answer.encode("utf-8", "replace")
         if self._written.text.startswith(draft):  # it may start again from the beginning
             return True
-        # A whole answer may say the same in another order, which only all of it can show.
-        opening = bytes(self._written.text[:1])
-        begins = opening in (b"{", b"[") and draft.lstrip().startswith((opening, b"```"))
-        if begins and self._answers_as_a_whole():
+        # Members may come in another order, in a whole answer and in the rest of one that was cut;
+        # only all of it can show what it says.
+        if self._answers_as_a_whole() and self._written.may_say_in_other_order(draft):
             return True
         draft = self._without_repetition(draft)
         return self._written.matcher.longest_valid_prefix(draft).status != "dead"

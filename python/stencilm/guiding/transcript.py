@@ -144,6 +144,16 @@ class Transcript:
             self.add(rest)
         return is_all
 
+    def may_go_on_with(self, draft: bytes) -> bool:
+        """Whether the beginning of a draft goes on with the transcript, as JSON without talk."""
+        if self._said is None:
+            return False
+        for said in (self._said, self._drafted):  # its writer may not know the additions
+            node = self._document(said + draft)
+            if node is not None and not has_words(node):
+                return True
+        return False
+
     def overlap(self, draft: bytes) -> Overlap:
         """How much of the start of a draft repeats the transcript.
 

@@ -99,6 +99,15 @@ class Written:
         self.accept(text)
         self.filled.append((start, len(self.text), means))
 
+    def may_say_in_other_order(self, draft: bytes) -> bool:
+        """Whether the beginning of a draft may be JSON in another form: all again, or the rest."""
+        opening = bytes(self.text[:1])
+        if opening not in (b"{", b"["):
+            return False
+        if draft.lstrip().startswith((opening, b"```")):
+            return True
+        return self.transcript.may_go_on_with(draft)
+
     def says_forced(self, draft: bytes) -> bool:
         """Whether a draft only repeats a part of what was forced; then it is finished."""
         if not self.forced or self.matcher.longest_valid_prefix(draft).status != "dead":
