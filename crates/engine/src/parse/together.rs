@@ -51,8 +51,8 @@ impl Left {
 }
 
 impl Run<'_> {
-    /// Calls `reached` for the entry of every string that the threads can read in some parts of a trie, in ascending
-    /// order, with the assumptions made on the path. `assumed` is what was assumed before.
+    /// Calls `reached`, at least once, for the entry of every string that the threads can read in some parts of a trie,
+    /// with the assumptions made on the path. One part may lie in another one. `assumed` is what was assumed before.
     pub(crate) fn walk_together(
         &mut self,
         trie: &Trie,
@@ -84,8 +84,8 @@ impl Run<'_> {
         })
     }
 
-    /// Walks with thin stacks, whose size does not depend on the text. Returns the nodes, ascending and without those
-    /// below them, that were not reached but may be with all stacks.
+    /// Walks with thin stacks, whose size does not depend on the text. Returns the nodes, without those below them,
+    /// that were not reached but may be with all stacks.
     fn over_thin_stacks(
         &mut self,
         trie: &Trie,

@@ -250,8 +250,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         self.apart(trie, self.scratch.more + SEARCHED, &mut reached)
     }
 
-    /// As [`Walk::over`], for the strings that pass through some nodes, ascending; reading starts with the byte of each
-    /// node.
+    /// As [`Walk::over`], for the strings that pass through some nodes; reading starts with the byte of each node.
     pub fn below(
         &mut self,
         trie: &Trie,
@@ -311,8 +310,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         Ok(())
     }
 
-    /// Does all jobs, each alternative separately. Returns `false` where there are too many; after that, the rest of
-    /// this mask does not try again, since most walks of a mask are alike.
+    /// Does all jobs, each alternative separately. Returns `false` where more than `most` came out of others in this
+    /// mask; after that, the rest of the mask does not try again, since most walks of a mask are alike.
     fn apart(
         &mut self,
         trie: &Trie,
