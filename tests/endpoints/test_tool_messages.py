@@ -86,18 +86,7 @@ def test_calls_of_openai_go_to_anthropic_as_blocks() -> None:
                 {"type": "tool_use", "id": "b", "name": "now", "input": {}},
             ],
         },
-        {
-            "role": "user",
-            "content": [
-                {"type": "tool_result", "tool_use_id": "a", "content": "21 degrees"},
-                {
-                    "type": "tool_result",
-                    "tool_use_id": "b",
-                    "content": [{"type": "text", "text": "noon"}],
-                },
-                {"type": "text", "text": "In words?"},
-            ],
-        },
+        OF_ANTHROPIC[2],
     ]
     # Calls of tools that are not declared are an error of the API, and no more are wanted.
     assert [tool["name"] for tool in body["tools"]] == ["weather", "now"]
